@@ -13,19 +13,19 @@ const (
 	maxVaultKeys       = 10_000 // that All returns
 )
 
-// Vault keeps small private values beside the objects: keys of the authority, tokens, sessions. They are in no View
-// and on no watch.
+// Vault keeps small private values besides the objects: keys of the authority, tokens, sessions. They are in no View,
+// and no watch shows them.
 type Vault struct {
 	store  *Store
 	prefix string
 }
 
-// Vault returns the values under a prefix of their own.
+// Vault returns the values with a prefix. Each prefix is a separate set of values.
 func (s *Store) Vault(prefix string) *Vault {
 	return &Vault{store: s, prefix: vaultPrefix + strings.Trim(prefix, "/") + "/"}
 }
 
-// Get returns nil for a key that is not there.
+// Get returns nil if the key does not exist.
 func (v *Vault) Get(ctx context.Context, key string) ([]byte, error) {
 	reply, err := v.store.client.Get(ctx, v.prefix+key)
 	if err != nil {
@@ -51,7 +51,7 @@ func (v *Vault) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// Delete removes a value, if it is there.
+// Delete removes a value. It does nothing if the key does not exist.
 func (v *Vault) Delete(ctx context.Context, key string) error {
 	if _, err := v.store.client.Delete(ctx, v.prefix+key); err != nil {
 		return v.store.explain(err)
@@ -59,7 +59,7 @@ func (v *Vault) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// CompareAndDelete reports whether the key had this value, and if so it is gone.
+// CompareAndDelete deletes the key if it has this value, and returns whether it did.
 func (v *Vault) CompareAndDelete(ctx context.Context, key string, value []byte) (bool, error) {
 	reply, err := v.store.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(v.prefix+key), "=", string(value))).
@@ -71,7 +71,7 @@ func (v *Vault) CompareAndDelete(ctx context.Context, key string, value []byte) 
 	return reply.Succeeded, nil
 }
 
-// All returns the values by key, the first 10,000 of them in order of key.
+// All returns the first 10,000 values, sorted by key.
 func (v *Vault) All(ctx context.Context) (map[string][]byte, error) {
 	reply, err := v.store.client.Get(ctx, v.prefix, clientv3.WithPrefix(), clientv3.WithLimit(maxVaultKeys))
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	iradix "github.com/hashicorp/go-immutable-radix/v2"
 )
 
-// View is all objects at one revision. It never changes, and shares with the one before what is the same in both.
+// View is all objects at one revision. It never changes. It shares the unchanged parts with the view before.
 type View struct {
 	revision  int64
 	kinds     map[string]*shelf
-	referrers *records // by what they refer to, then by kind, name and uuid
+	referrers *records // by the object that they refer to, then by kind, name and uuid
 	indexed   *records // by the keys of Config.Index, then by kind, name and uuid
-	past      []*stage // the last one made this view
+	past      []*stage // the last stage made this view
 }
 
-// records are found by a key, and each key's prefix.
+// records are found by a key, or by a prefix of it.
 type records = iradix.Tree[*Record]
 
 // shelf holds the records of one kind.
@@ -27,7 +27,7 @@ type shelf struct {
 	byUUID *records
 	byName *records         // by tenant and name
 	sorted *records         // by name, then uuid
-	list   func() []*Record // sorted; made once, when somebody asks
+	list   func() []*Record // sorted; made once, at the first use
 }
 
 func emptyView() *View {
@@ -37,8 +37,8 @@ func emptyView() *View {
 	}
 }
 
-// keyOf joins the parts of a key, each with a zero byte behind it: what begins with a kind and a uuid begins with no
-// other. No part holds a zero byte itself, for admit refuses control characters in names.
+// keyOf joins the parts of a key, with a zero byte after each. So a prefix of whole parts never matches a longer part.
+// No part contains a zero byte, because admit refuses control characters in names.
 func keyOf(parts ...string) []byte {
 	var key []byte
 	for _, part := range parts {
@@ -47,7 +47,7 @@ func keyOf(parts ...string) []byte {
 	return key
 }
 
-// Revision is that of the newest Update in the view.
+// Revision is the revision of the newest Update in the view.
 func (v *View) Revision() int64 { return v.revision }
 
 // Get finds an object.
