@@ -51,7 +51,8 @@ impl Error {
     }
 }
 
-/// A state that cannot occur without a defect of Weir. Tests stop here. In production the exchange ends and is counted.
+/// A state that cannot occur without a defect of Weir. Tests stop here. In production the exchange fails and is counted, or
+/// the connection that shows the defect is closed.
 #[cold]
 #[track_caller]
 pub(crate) fn defect(what: &str) -> Error {

@@ -34,6 +34,7 @@ mod flow;
 mod head;
 pub mod io;
 mod limits;
+mod page;
 mod pool;
 mod proxy;
 mod server;

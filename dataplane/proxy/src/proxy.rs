@@ -29,7 +29,7 @@ pub struct Proxy {
 }
 
 /// An exchange and its client.
-pub(crate) struct Asker<'p> {
+pub(crate) struct ClientSide<'p> {
     pub exchange: &'p mut Exchange,
     pub client: &'p mut Client,
     pub core: &'p mut Core,
@@ -47,10 +47,10 @@ pub(crate) struct Parties<'p> {
 // of a batch. All other names are valid: a client's exchange, a server's work, both connections of an exchange.
 impl Proxy {
     #[inline]
-    pub(crate) fn asker(&mut self, id: ExchangeId) -> Result<Asker<'_>, Error> {
+    pub(crate) fn client_side(&mut self, id: ExchangeId) -> Result<ClientSide<'_>, Error> {
         let exchange = self.exchanges.live(id)?;
         let client = self.clients.live(exchange.client)?;
-        Ok(Asker { exchange, client, core: &mut self.core })
+        Ok(ClientSide { exchange, client, core: &mut self.core })
     }
 
     #[inline]
@@ -143,9 +143,11 @@ impl Proxy {
         }
     }
 
-    /// No connection is left, and so no exchange.
+    /// No connection is left.
     pub fn is_idle(&self) -> bool {
-        self.clients.len() + self.servers.len() + self.exchanges.len() == 0
+        let is_idle = self.clients.len() + self.servers.len() == 0;
+        debug_assert!(!is_idle || self.exchanges.len() == 0, "an exchange outlives its connections");
+        is_idle
     }
 
     pub fn counters(&self) -> &Counters {

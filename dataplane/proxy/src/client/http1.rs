@@ -7,7 +7,7 @@ use weir_wire::http1::{self, Hop, Parsed, Request};
 use crate::{
     client::{
         Client, Stage,
-        intake::{Asked, Next},
+        intake::{Next, Received},
     },
     core::Core,
     error::Error,
@@ -55,12 +55,12 @@ impl Client {
         request: &'r Request<'r>,
         may_go_on: bool,
         more_has_come: bool,
-    ) -> Asked<'r> {
+    ) -> Received<'r> {
         let head = &request.head;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = request.keep_alive && may_go_on && more_allowed;
         let stays = keep_alive && head.body.is_zero();
-        Asked {
+        Received {
             head,
             body: Incoming::of_client(request.framing, http.max_body_bytes),
             last: !request.keep_alive,

@@ -41,7 +41,7 @@ pub(crate) enum Next {
 }
 
 /// A request, and what its connection says besides the head.
-pub(super) struct Asked<'r> {
+pub(super) struct Received<'r> {
     pub head: &'r RequestHead<'r>,
     pub body: Incoming,
     /// The client sends no other request after it.
@@ -57,7 +57,7 @@ pub(super) struct Asked<'r> {
     pub to_server: Hop,
 }
 
-impl Asked<'_> {
+impl Received<'_> {
     /// `date`: the field line of [`Date`](weir_policy::Date).
     pub fn take<I: Io>(self, io: &mut I, client: &Client, date: &[u8], exchanges: &mut Exchanges<Exchange>) -> Next {
         let (head, facts) = (self.head, &client.facts);

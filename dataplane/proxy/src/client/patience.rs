@@ -100,7 +100,7 @@ impl Client {
             return Expiry::Slow;
         }
         if let Some(exchange) = exchange {
-            if exchange.is_lost(io.now()) {
+            if exchange.has_waited_out(io.now()) {
                 return Expiry::Failed(Error::ClientAborted);
             }
             if exchange.awaits_body() && self.connection.line.is_reading() {

@@ -105,12 +105,12 @@ impl Channel {
 
     /// Ends our side. TLS sends a close_notify only if the other connection ended with one (`said`): a cut is passed on
     /// as a cut.
-    pub fn finish<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>, said: bool) {
+    pub fn end_output<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>, said: bool) {
         match said {
             true => self.close(io, line, scratch),
             false => self.flush(io, line),
         }
-        line.finish(io);
+        line.end_output(io);
     }
 
     /// Whether the peer itself declared the end. In TLS, an end without a close_notify may be an attacker's cut.

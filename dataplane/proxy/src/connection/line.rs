@@ -82,7 +82,7 @@ impl Line {
     }
 
     /// Tells the peer that nothing more comes.
-    pub fn finish<I: Io>(&mut self, io: &mut I) {
+    pub fn end_output<I: Io>(&mut self, io: &mut I) {
         if !self.finished {
             self.finished = true;
             io.finish(self.conn);

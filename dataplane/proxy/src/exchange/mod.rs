@@ -45,7 +45,7 @@ pub(crate) struct Exchange {
     pub asked_name: Option<Box<ServerName>>,
     /// Dense ids of servers that were tried in vain.
     pub tried: Vec<u32>,
-    pub request: Incoming,
+    pub body: Incoming,
     /// The request authenticates the connection that it is sent on.
     pub binds_connection: bool,
     /// The request is being sent once more, and needs a new connection.
@@ -71,7 +71,7 @@ pub(crate) enum Phase {
     /// response has arrived.
     Sending { server: Conn, repeatable: Option<Repeatable> },
     /// The response is being passed on.
-    Streaming { server: Conn, response: Response },
+    Streaming { server: Conn, delivery: Delivery },
 }
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ pub(crate) enum Wait {
 }
 
 /// A response whose head has been sent to the client.
-pub(crate) struct Response {
+pub(crate) struct Delivery {
     pub body: Incoming,
     pub form: Form,
     pub client_goes_on: bool,
@@ -112,7 +112,7 @@ impl Exchange {
         client: Conn,
         service: Arc<VirtualService>,
         head: &RequestHead<'_>,
-        request: Incoming,
+        body: Incoming,
         written: Buf,
     ) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Exchange {
             named: None,
             asked_name: None,
             tried: Vec::new(),
-            request,
+            body,
             binds_connection: false,
             repeated: false,
             phase: Phase::Waiting { head: written, on: Wait::Place },
@@ -165,7 +165,7 @@ impl Exchange {
 
     /// Whether the framing alone would show the client that the rest of the response is missing.
     pub fn shows_cut(&self) -> bool {
-        matches!(&self.phase, Phase::Streaming { response, .. } if response.shows_cut())
+        matches!(&self.phase, Phase::Streaming { delivery, .. } if delivery.shows_cut())
     }
 
     /// Sets what the exchange waits for. No byte of it has been sent.
@@ -204,7 +204,7 @@ impl Exchange {
     /// Whether some of the body is still to be sent.
     #[inline]
     pub fn awaits_body(&self) -> bool {
-        !self.request.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
+        !self.body.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
     }
 
     /// Whether the client has sent its whole last request.
@@ -223,7 +223,7 @@ impl Exchange {
     fn read_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<Option<Buf>, Error> {
         let http = http_of(&self.service)?;
         let mut next = None;
-        self.request.read(io, inbox, http, Form::AsReceived, |_, piece| next = Some(piece))?;
+        self.body.read(io, inbox, http, Form::AsReceived, |_, piece| next = Some(piece))?;
         Ok(next)
     }
 
@@ -236,7 +236,7 @@ impl Exchange {
 
     /// Whether enough of the body has arrived to choose a server.
     pub fn has_gathered(&self, bytes: usize) -> bool {
-        self.request.is_done() || self.aside.as_ref().map_or(0, |aside| aside.held.bytes()) >= bytes
+        self.body.is_done() || self.aside.as_ref().map_or(0, |aside| aside.held.bytes()) >= bytes
     }
 
     /// Stops buffering: the proxy chooses a server, and does not read the body meanwhile.
@@ -258,7 +258,7 @@ impl Exchange {
         let http = self.service.http()?;
         let (most, least) = (http.timeouts.client_body, http.min_body_bytes_per_s);
         let Some(least) = least else { return most };
-        let bytes = self.request.content_bytes;
+        let bytes = self.body.content_bytes;
         let left = self.aside().pace.time_left(now, bytes, least, grace, most.unwrap_or(grace));
         Some(most.map_or(left, |most| most.min(left)))
     }
@@ -279,7 +279,7 @@ impl Exchange {
     }
 
     /// Whether the client counts as gone: it has ended, and has waited for the response as long as it may.
-    pub fn is_lost(&self, now: Time) -> bool {
+    pub fn has_waited_out(&self, now: Time) -> bool {
         self.patience(now) == Some(Duration::ZERO)
     }
 }
@@ -331,7 +331,7 @@ impl Exchange {
     }
 }
 
-impl Response {
+impl Delivery {
     /// Whether the framing alone shows the client that something is missing.
     pub fn shows_cut(&self) -> bool {
         self.form == Form::AsReceived && !self.body.ends_with_connection()

@@ -80,10 +80,10 @@ impl Proxy {
         let up_is_over = ends.client.connection.ended && ends.client.connection.inbox.is_empty();
         let down_is_over = ends.server.connection.ended && ends.server.connection.inbox.is_empty();
         if up_is_over {
-            ends.server.connection.finish(io, &mut ends.core.scratch, ends.client.connection.has_ended_for_good());
+            ends.server.connection.end_output(io, &mut ends.core.scratch, ends.client.connection.has_ended_for_good());
         }
         if down_is_over {
-            ends.client.connection.finish(io, &mut ends.core.scratch, ends.server.connection.has_ended_for_good());
+            ends.client.connection.end_output(io, &mut ends.core.scratch, ends.server.connection.has_ended_for_good());
         }
         if up_is_over && down_is_over {
             self.close_client(io, conn, Close::Flush);

@@ -10,7 +10,7 @@ use crate::{
     exchange::{Wait, table::ExchangeId},
     io::{Close, Conn, Io},
     pool::Place,
-    proxy::{Asker, Parties, Proxy},
+    proxy::{ClientSide, Parties, Proxy},
     server::{Server, State, Work},
 };
 
@@ -24,7 +24,7 @@ impl Proxy {
     }
 
     fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
-        if let Some(reserved) = self.asker(id)?.client.reserved.take() {
+        if let Some(reserved) = self.client_side(id)?.client.reserved.take() {
             if self.take_reserved(io, id, reserved)? {
                 return Ok(());
             }
@@ -124,7 +124,7 @@ impl Proxy {
                 }
             }
             Work::Exchange(id) => {
-                if let Ok(Asker { exchange, .. }) = self.asker(id) {
+                if let Ok(ClientSide { exchange, .. }) = self.client_side(id) {
                     let client = exchange.client;
                     exchange.wait_for(Wait::Place);
                     self.choose_server(io, id, error);

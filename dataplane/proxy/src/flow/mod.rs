@@ -1,12 +1,11 @@
 //! Handlers of events, one file per subject. None imports another: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
+mod batch;
 mod carry;
 mod choice;
-mod clients;
-mod events;
+mod client_events;
 mod eviction;
-mod page;
 mod request;
 mod rescue;
 mod response;
-mod servers;
+mod server_events;

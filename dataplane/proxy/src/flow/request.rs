@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     exchange::{Outcome, Phase, Wait, table::ExchangeId},
     io::{Close, Conn, Io},
-    proxy::{Asker, Parties, Proxy},
+    proxy::{ClientSide, Parties, Proxy},
 };
 
 // Input of clients.
@@ -18,18 +18,16 @@ impl Proxy {
     /// Processes a client's input as far as possible.
     pub(crate) fn proceed<I: Io>(&mut self, io: &mut I, conn: Conn) {
         while let Some(client) = self.clients.find(conn) {
-            let came = match client.stage {
+            let outcome = match client.stage {
                 Stage::Tunnel(_) => return self.carry(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
-                    Ok(came) => came,
-                    Err(error) => {
-                        self.fail_exchange(io, id, error);
-                        Outcome::Advanced
-                    }
+                    Ok(outcome) => outcome,
+                    Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,
+                    Err(_) => return self.abandon(io, conn),
                 },
                 Stage::Handshake | Stage::Idle | Stage::Head => self.next_request(io, conn),
             };
-            if let Outcome::NeedsMore = came {
+            if let Outcome::NeedsMore = outcome {
                 return;
             }
         }
@@ -68,17 +66,17 @@ impl Proxy {
 
     /// The head of a request has arrived; its body may still be missing.
     fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(Asker { exchange, client, .. }) = self.asker(id) else { return };
+        let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { return };
         client.await_answer(io, exchange);
-        if !exchange.is_lost(io.now()) && !exchange.is_gathering() {
+        if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
             self.choose_server(io, id, Error::NoServer);
         }
     }
 
     /// Processes what has arrived of a request.
     fn pass_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
-        let Asker { exchange, client, .. } = self.asker(id)?;
-        if exchange.is_lost(io.now()) {
+        let ClientSide { exchange, client, .. } = self.client_side(id)?;
+        if exchange.has_waited_out(io.now()) {
             return Err(Error::ClientAborted);
         }
         match exchange.phase {
@@ -99,7 +97,7 @@ impl Proxy {
 
     /// Buffers the body until enough of it has arrived to choose a server.
     fn gather<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<Outcome, Error> {
-        let Asker { exchange, client, core } = self.asker(id)?;
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
         let enough_bytes = if core.room.is_short { 0 } else { exchange.http()?.request_buffer_bytes };
         while !exchange.has_gathered(enough_bytes) {
             if !exchange.gather(io, &mut client.connection.inbox)? {
@@ -130,6 +128,10 @@ impl Proxy {
         let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
         let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
         let Some(client) = clients.find(exchange.client) else { return };
+        if exchange.has_waited_out(io.now()) {
+            self.fail_exchange(io, id, Error::ClientAborted);
+            return;
+        }
         server.requests += 1;
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;

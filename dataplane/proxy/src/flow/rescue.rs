@@ -10,9 +10,9 @@ use crate::{
     client::Stage,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
-    flow::page::Page,
     io::{Close, Conn, Gone, Io},
-    proxy::{Asker, Proxy},
+    page::Page,
+    proxy::{ClientSide, Proxy},
 };
 
 /// What the client gets after an error.
@@ -100,7 +100,10 @@ impl Proxy {
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Exchange(id) = client.stage {
-            return self.fail_exchange(io, id, error);
+            if !self.fail_exchange(io, id, error) {
+                self.abandon(io, conn);
+            }
+            return;
         }
         let remedy = remedy(error);
         let service = client.service.id;
@@ -120,9 +123,21 @@ impl Proxy {
         }
     }
 
-    /// Fails an exchange.
-    pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) {
-        let Ok(Asker { exchange, client, core }) = self.asker(id) else { return };
+    /// Ends the connection of a session that names an exchange which does not exist: a defect of Weir.
+    #[cold]
+    pub(crate) fn abandon<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(client) = self.clients.find(conn) {
+            let service = client.service.id;
+            self.core.counters.note(Happening::Failed { service, cause: Cause::Internal });
+            self.close_client(io, conn, Close::Abort);
+        } else if self.servers.contains(conn) {
+            self.close_server(io, conn, Close::Abort);
+        }
+    }
+
+    /// Fails an exchange. False: it does not exist.
+    pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return false };
         let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, error));
         core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
         let may_stay = client.may_stay(core);
@@ -141,6 +156,7 @@ impl Proxy {
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
             _ => self.close_client(io, conn, remedy.close),
         }
+        true
     }
 
     /// Ends the connection of a client that has part of a response. Bytes that are queued are still sent.

@@ -12,7 +12,7 @@ use crate::{
     buf::Buf,
     error::Error,
     exchange::{
-        Exchange, Outcome, Phase, Response,
+        Delivery, Exchange, Outcome, Phase,
         incoming::{Form, Incoming},
         table::ExchangeId,
     },
@@ -26,8 +26,11 @@ use crate::{
 // Input of servers.
 impl Proxy {
     /// Passes on what has arrived of the response, as far as the client takes it.
-    pub(crate) fn respond<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
+    /// `conn` is the connection that names the exchange.
+    pub(crate) fn respond<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId) {
+        let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else {
+            return self.abandon(io, conn);
+        };
         match self.pass_response(io, id) {
             Ok(Outcome::NeedsMore) => {}
             Ok(Outcome::Advanced) => self.proceed(io, client),
@@ -47,7 +50,7 @@ impl Proxy {
             let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
                 Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
-                Phase::Streaming { response, .. } if is_over(response, server) => break,
+                Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,
                 _ if client_is_full => {
                     server.connection.line.read(io, false);
                     server.connection.line.expect(io, None);
@@ -60,12 +63,12 @@ impl Proxy {
                         return wait_for_server(io, parties.server, uploaded);
                     }
                 }
-                Phase::Streaming { response, .. } => {
+                Phase::Streaming { delivery, .. } => {
                     let http = exchange.service.http().ok_or(Error::Defect)?;
                     let (from, to) = (&mut server.connection, &mut client.connection);
                     let pass = |io: &mut I, piece| to.deliver(io, &mut core.unflushed, piece);
-                    if !response.body.read(io, &mut from.inbox, http, response.form, pass)? {
-                        let is_long = response.relayable_bytes() >= core.limits.relay_bytes;
+                    if !delivery.body.read(io, &mut from.inbox, http, delivery.form, pass)? {
+                        let is_long = delivery.relayable_bytes() >= core.limits.relay_bytes;
                         if is_long && to.is_plain() && from.is_plain() {
                             core.relayable.push(id);
                         }
@@ -88,8 +91,8 @@ impl Proxy {
     pub(crate) fn relay<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         // The exchange may be over.
         let Some(exchange) = self.exchanges.find(id) else { return };
-        let Phase::Streaming { server, response } = &exchange.phase else { return };
-        let (from, to, bytes) = (*server, exchange.client, response.relayable_bytes());
+        let Phase::Streaming { server, delivery } = &exchange.phase else { return };
+        let (from, to, bytes) = (*server, exchange.client, delivery.relayable_bytes());
         let nothing_waits = self.servers.peek(from).is_some_and(|server| server.connection.inbox.is_empty());
         if nothing_waits && bytes > 0 {
             io.relay(from, to, bytes);
@@ -98,17 +101,17 @@ impl Proxy {
 
     /// Counts bytes of a body that the driver has relayed. While some wait for the client, the client's deadline
     /// applies, otherwise the server's.
-    pub(crate) fn response_relayed<I: Io>(&mut self, io: &mut I, id: ExchangeId, bytes: u64) {
+    pub(crate) fn response_relayed<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId, bytes: u64) {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         client.connection.line.relayed(bytes);
-        let Phase::Streaming { response, .. } = &mut exchange.phase else { return };
-        response.body.pass(bytes);
+        let Phase::Streaming { delivery, .. } = &mut exchange.phase else { return };
+        delivery.body.pass(bytes);
         if io.queued(exchange.client) > 0 {
             server.connection.line.expect(io, None);
             client.watch_stall(io, core);
         } else {
             client.await_answer(io, exchange);
-            self.respond(io, id);
+            self.respond(io, conn, id);
         }
     }
 }
@@ -120,7 +123,7 @@ impl Proxy {
         let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         let id = client.exchange();
-        if goes_on {
+        if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
             if let Some(id) = id {
                 self.exchanges.remove(id);
@@ -145,10 +148,10 @@ impl Parties<'_> {
     /// Ends a complete response. Returns the server connection to close, if any, and whether the client's connection
     /// goes on.
     fn finish<I: Io>(&mut self, io: &mut I) -> Result<(Option<(Conn, Close)>, bool), Error> {
-        let Phase::Streaming { response, .. } = &self.exchange.phase else { return Err(Error::Defect) };
+        let Phase::Streaming { delivery, .. } = &self.exchange.phase else { return Err(Error::Defect) };
         let uploaded = !self.exchange.awaits_body();
-        let client_goes_on = response.client_goes_on && uploaded;
-        let server_goes_on = response.server_goes_on && uploaded;
+        let client_goes_on = delivery.client_goes_on && uploaded;
+        let server_goes_on = delivery.server_goes_on && uploaded;
         Ok((self.release_server(io, server_goes_on)?, client_goes_on))
     }
 
@@ -166,10 +169,11 @@ impl Parties<'_> {
         if core.draining || !server.has_life_left(io.now()) || !core.pools.keeps(place, &server.pool) {
             return Ok(Some((conn, Close::Flush)));
         }
+        let is_shared = !server.binds && exchange.http()?.connection_multiplexing;
         core.pools.end(place);
         server.connection.line.read(io, true);
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
-        if server.binds || !exchange.http()?.connection_multiplexing {
+        if !is_shared {
             server.state = State::Reserved { client: exchange.client };
             client.reserved = Some(conn);
             return Ok(None);
@@ -195,23 +199,23 @@ impl Parties<'_> {
             let outgoing = Outgoing::of(received, exchange.version, keep_alive);
             let bytes_max = http.response_bytes_max(head, reply);
             let out = head::write(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?;
-            let response = Response {
+            let delivery = Delivery {
                 body: Incoming::of_server(received.framing),
                 form: Form::of(outgoing.body),
                 client_goes_on: outgoing.keep_alive,
                 server_goes_on: received.keep_alive,
             };
-            Ok((head.status, out, response, http.binds_connection_by(head)))
+            Ok((head.status, out, delivery, http.binds_connection_by(head)))
         });
         let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
-        let (status, out, response, binds) = written?;
+        let (status, out, delivery, binds) = written?;
         server.binds |= binds;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),
             false => core.pools.answered(server.place),
         }
         if status >= 200 {
-            exchange.phase = Phase::Streaming { server: server.connection.conn(), response };
+            exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();
             if exchange.keeps_interim_from_client(status) {
@@ -225,10 +229,10 @@ impl Parties<'_> {
 }
 
 /// Whether all of a response has been passed on.
-fn is_over(response: &Response, server: &Server) -> bool {
+fn is_over(delivery: &Delivery, server: &Server) -> bool {
     let connection = &server.connection;
     let ended = connection.has_ended_for_good() && connection.inbox.is_empty();
-    response.body.is_done() || ended && response.body.ends_with_connection()
+    delivery.body.is_done() || ended && delivery.body.ends_with_connection()
 }
 
 /// Waits for the server. Once the server has the whole request, its response timeout applies.

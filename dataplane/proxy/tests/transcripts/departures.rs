@@ -103,3 +103,15 @@ fn slow_response_gives_a_half_closed_client_no_more_time() {
     assert_eq!(stage.wait_for_deadline(client), Duration::from_millis(100));
     assert_eq!(stage.closed(client), Some(Close::Abort));
 }
+
+#[test]
+fn request_of_a_client_that_has_waited_too_long_is_not_sent() {
+    let mut stage = Stage::new(&patient(plan(1), 500));
+    let client = stage.client();
+    stage.says(client, GET);
+    stage.batch(vec![Event::Eof { conn: client }]);
+    stage.tape.sleep(Duration::from_millis(500));
+    let server = stage.connected();
+    assert_eq!(stage.sent(server), "");
+    assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Abort), Some(Close::Abort)));
+}

@@ -475,6 +475,21 @@ fn drain_lets_the_request_in_flight_finish() {
     assert!(stage.proxy.is_idle());
 }
 
+/// The head of the response has promised that the connection stays open.
+#[test]
+fn client_of_a_removed_virtual_service_is_closed_behind_a_response_that_had_begun() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, GET);
+    stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf");
+    let mut without = plan(1);
+    without.virtual_services.clear();
+    stage.replace(&without);
+    assert_eq!(stage.closed(client), None);
+    stage.says(server, "half");
+    assert!(stage.sent(client).ends_with("halfhalf"));
+    assert!(stage.closed(client).is_some());
+}
+
 #[test]
 fn removed_virtual_service_finishes_its_exchanges() {
     let (mut stage, client, server) = warm(1);

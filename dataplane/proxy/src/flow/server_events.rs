@@ -105,7 +105,7 @@ impl Proxy {
         match work {
             Work::Tunnel(client) => self.carry(io, client),
             Work::Exchange(id) if self.waits(id) => self.lose_unused(io, conn, work, unasked),
-            Work::Exchange(id) => self.respond(io, id),
+            Work::Exchange(id) => self.respond(io, conn, id),
         }
     }
 
@@ -128,7 +128,7 @@ impl Proxy {
     /// The driver has relayed this many bytes of the server.
     pub(crate) fn relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
         match self.servers.find(conn).map(|server| server.state) {
-            Some(State::Busy(Work::Exchange(id))) => self.response_relayed(io, id, bytes),
+            Some(State::Busy(Work::Exchange(id))) => self.response_relayed(io, conn, id, bytes),
             Some(State::Busy(Work::Tunnel(client))) => self.tunnel_relayed_down(io, client, bytes),
             _ => {}
         }
@@ -153,17 +153,19 @@ impl Proxy {
         let state = server.state;
         match state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
-            State::Connecting(work) if self.waits_on(io, conn, work) => {}
+            State::Connecting(work) if self.gets_more_time(io, conn, work) => {}
             State::Connecting(_) | State::Handshaking(_) => self.server_lost(io, conn, Error::ConnectTimeout),
-            State::Busy(work) => self.work_failed(io, work, Error::ResponseTimeout),
+            State::Busy(work) => self.work_failed(io, conn, work, Error::ResponseTimeout),
         }
     }
 
-    fn work_failed<I: Io>(&mut self, io: &mut I, work: Work, error: Error) {
+    fn work_failed<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
         match work {
             Work::Tunnel(client) => self.fail(io, client, error),
             Work::Exchange(id) => {
-                let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else { return };
+                let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else {
+                    return self.abandon(io, conn);
+                };
                 self.fail_exchange(io, id, error);
                 self.proceed(io, client);
             }
@@ -172,7 +174,7 @@ impl Proxy {
 
     /// Whether a slow connect gets more time: if its timeout has not passed, and no other server would take the
     /// request.
-    fn waits_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work) -> bool {
+    fn gets_more_time<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work) -> bool {
         let tried = self.tried(work).map_or_else(Vec::new, |tried| tried.clone());
         let Ok(server) = self.servers.live(conn) else { return false };
         let left = server.connect_left(io.now());

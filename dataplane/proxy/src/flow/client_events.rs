@@ -83,7 +83,7 @@ impl Proxy {
         client.drained(io, &self.core, exchange.as_deref_mut());
         let is_answered = exchange.is_some_and(|exchange| !exchange.is_waiting());
         match id {
-            Some(id) if is_answered => self.respond(io, id),
+            Some(id) if is_answered => self.respond(io, conn, id),
             Some(_) => {}
             None => self.proceed(io, conn),
         }
