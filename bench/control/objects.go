@@ -27,7 +27,7 @@ type service struct {
 	uuid, name string
 }
 
-func nameOf(index int) string { return fmt.Sprintf("service-%05d", index) }
+func nameOf(index int) string { return fmt.Sprintf("web-%05d", index) }
 
 // addressOf is the VIP of a virtual service: one of 127.64.0.0/10, which has 4 million.
 func addressOf(index int) string {

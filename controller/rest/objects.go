@@ -1,10 +1,11 @@
 package rest
 
 import (
-	"iter"
 	"math"
 	"net/http"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
@@ -28,15 +29,9 @@ func list(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
-	match, err := parseFilters(c.view, kind, c.query)
+	found, err := c.matching(kind, tenant)
 	if err != nil {
 		return err
-	}
-	var found []*store.Record
-	for record := range c.candidates(kind) {
-		if tenant.Sees(record) && c.who.Knows(record) && match(record) {
-			found = append(found, record)
-		}
 	}
 	sortRecords(kind, found, c.query.Get("sort"))
 	found = found[:min(len(found), limit)]
@@ -52,13 +47,45 @@ func list(c *call, kind *schema.Kind) error {
 	return c.reply(http.StatusOK, answer)
 }
 
+// matching returns the objects of a tenant that match the query. All cores filter if there are many objects.
+func (c *call) matching(kind *schema.Kind, tenant admit.Tenant) ([]*store.Record, error) {
+	all := c.candidates(kind)
+	cores := runtime.GOMAXPROCS(0)
+	share := max(filteredAtOnce, (len(all)+cores-1)/cores)
+	found, panics := make([][]*store.Record, len(all)/share+1), make([]any, len(all)/share+1)
+	var filtering sync.WaitGroup
+	defer filtering.Wait()
+	for i := range found {
+		match, err := parseFilters(c.view, kind, c.query) // a filter is for one goroutine
+		if err != nil {
+			return nil, err
+		}
+		filtering.Go(func() {
+			defer func() { panics[i] = recover() }() // the caller's goroutine survives a panic
+			for _, record := range all[i*share : min((i+1)*share, len(all))] {
+				if tenant.Sees(record) && c.who.Knows(record) && match(record) {
+					found[i] = append(found[i], record)
+				}
+			}
+		})
+	}
+	filtering.Wait()
+	if i := slices.IndexFunc(panics, func(cause any) bool { return cause != nil }); i >= 0 {
+		panic(panics[i])
+	}
+	return slices.Concat(found...), nil
+}
+
+// filteredAtOnce is the number of objects for which a second goroutine is worth its start.
+const filteredAtOnce = 512
+
 // candidates returns the objects to filter. With a name in the query, it uses the index by name: the list of the whole
 // kind is built again after each change.
-func (c *call) candidates(kind *schema.Kind) iter.Seq[*store.Record] {
+func (c *call) candidates(kind *schema.Kind) []*store.Record {
 	if name := c.query.Get("name"); name != "" {
-		return c.view.Named(kind.Name, name)
+		return slices.Collect(c.view.Named(kind.Name, name))
 	}
-	return slices.Values(c.view.List(kind.Name))
+	return c.view.List(kind.Name)
 }
 
 // listedTenant returns the tenant that the query names, or else that of the request.
