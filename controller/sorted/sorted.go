@@ -1,6 +1,6 @@
-// Package sorted has lists of pointers in the order of a key, of which each is made from the one before. A list never
-// changes, and neither does what it points to: an item that changed is another pointer. So two lists tell by their
-// pointers what is different in them, and a new one costs a copy of pointers and not of what they point to.
+// Package sorted has lists of pointers that are sorted by a key. A list never changes, and neither do its items: a
+// changed item gets a new pointer in a new list. So two lists can be compared by their pointers. A new list costs a
+// copy of the pointers, and no copy of the items.
 package sorted
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Find gives the item with a key; nil: there is none.
+// Find returns the item with a key; nil: there is none.
 func Find[T any](list []*T, key string, keyOf func(*T) string) *T {
 	at, found := search(list, key, keyOf)
 	if !found {
@@ -25,8 +25,8 @@ func search[T any](list []*T, key string, keyOf func(*T) string) (int, bool) {
 	})
 }
 
-// Edit gives a list with other items under some keys; nil takes away the one that is there. Without edits it is the
-// same list; an empty one is nil.
+// Edit returns a list in which the items under some keys are added or replaced; nil removes the item. Without edits
+// Edit returns the same list. If no item is left after the edits, it returns nil.
 func Edit[T any](list []*T, edits map[string]*T, keyOf func(*T) string) []*T {
 	if len(edits) == 0 {
 		return list
@@ -49,8 +49,8 @@ func Edit[T any](list []*T, edits map[string]*T, keyOf func(*T) string) []*T {
 	return edited
 }
 
-// Differences gives what is in one list and not in the other, by pointer. An item that changed is there before and
-// after, one that came is nil before, one that went is nil after.
+// Differences yields the items that differ between two lists, by pointer: the item before and the item after. An added
+// item is nil before, a removed item is nil after.
 func Differences[T any](before, after []*T, keyOf func(*T) string) iter.Seq2[*T, *T] {
 	return func(yield func(before, after *T) bool) {
 		if IsOne(before, after) {
@@ -73,7 +73,7 @@ func Differences[T any](before, after []*T, keyOf func(*T) string) iter.Seq2[*T,
 	}
 }
 
-// compare the first items of two lists; the end of a list comes after all items.
+// compare compares the first items of two lists. The end of a list comes after all items.
 func compare[T any](before, after []*T, keyOf func(*T) string) int {
 	switch {
 	case len(after) == 0:
@@ -87,7 +87,7 @@ func compare[T any](before, after []*T, keyOf func(*T) string) int {
 	}
 }
 
-// IsOne tells whether two lists are one and the same.
+// IsOne tells whether two lists are the same slice in memory. Two empty lists are.
 func IsOne[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
