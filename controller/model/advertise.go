@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// PeerLabels are those of the peers that the addresses of a virtual service are for; none: all are. Its VsVip's count
-// where that has some.
+// PeerLabels returns the labels of the peers to which a virtual service is advertised; none: it is advertised to all
+// peers. If its VsVip has labels, these take precedence.
 func (vs *VirtualService) PeerLabels() []string {
 	if vs.SharedVip != nil && len(vs.SharedVip.BGPPeerLabels) > 0 {
 		return vs.SharedVip.BGPPeerLabels
@@ -14,8 +14,8 @@ func (vs *VirtualService) PeerLabels() []string {
 	return vs.BGPPeerLabels
 }
 
-// RoutersOf are the routers that shall be told of one of its addresses; none: it is not advertised, or nobody is there
-// for it.
+// RoutersOf returns the routers to which an address of the virtual service is advertised; none: it is not advertised,
+// or no peer is meant.
 func (vs *VirtualService) RoutersOf(address netip.Addr) []netip.Addr {
 	if !vs.EnableRHI || vs.VrfContext == nil || vs.VrfContext.BGP == nil || vs.VrfContext.BGP.Shutdown {
 		return nil

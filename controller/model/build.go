@@ -9,14 +9,14 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// reading is what an object says, before references are resolved.
+// reading is the result of reading one object, before its references are resolved.
 type reading struct {
 	object   schema.Object
 	findings []Finding
 	closes   bool
 }
 
-// is tells whether this is the reading of an object; none is that of one that is gone.
+// is tells whether this is the reading of an object, by pointer. A deleted object is nil, and so is its reading.
 func (r *reading) is(o schema.Object) bool {
 	if r == nil || o == nil {
 		return r == nil && o == nil
@@ -24,8 +24,8 @@ func (r *reading) is(o schema.Object) bool {
 	return reflect.ValueOf(r.object).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
 }
 
-// readers have a Keeper take an object of their kind: as S, as the schema has it, then as T. Objects of other kinds are
-// none of a model.
+// readers read an object of each kind into a Keeper: first as S, the struct of the schema, then as T, the struct of the
+// model. Objects of other kinds are not part of a model.
 var readers = map[string]func(*Keeper, *reading, subject){
 	"applicationprofile": into(func(k *Keeper) *table[kinds.ApplicationProfile] {
 		return &k.applicationProfiles
@@ -55,7 +55,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 		}),
 }
 
-// into reads an object into a table; what wrap makes nil of is left out.
+// into returns a function that reads an object into a table. An object for which wrap returns nil is left out.
 func into[S, T any](tableOf func(*Keeper) *table[T], wrap func(*reading, *S) *T) func(*Keeper, *reading, subject) {
 	return func(k *Keeper, r *reading, about subject) {
 		table := tableOf(k)
@@ -70,7 +70,8 @@ func into[S, T any](tableOf func(*Keeper) *table[T], wrap func(*reading, *S) *T)
 	}
 }
 
-// take reads an object that may be new; false: nothing has changed.
+// take applies a change. It returns false if the object is the same as before, or if models have no objects of its
+// kind.
 func (k *Keeper) take(change Change) bool {
 	about, read := subject{change.Kind, change.UUID}, readers[change.Kind]
 	if read == nil || k.read[about].is(change.Object) {
@@ -88,7 +89,7 @@ func (k *Keeper) take(change Change) bool {
 	return true
 }
 
-// readOne is nil for an object that is gone, or that cannot be read.
+// readOne returns nil for an object that is deleted, that cannot be read, or that wrap leaves out.
 func readOne[S, T any](kind string, r *reading, wrap func(*reading, *S) *T) *T {
 	if r.object == nil {
 		return nil
@@ -107,7 +108,7 @@ func readOne[S, T any](kind string, r *reading, wrap func(*reading, *S) *T) *T {
 
 func itself[S any](_ *reading, typed *S) *S { return typed }
 
-// tellKept tells of the fields that are kept and not acted on.
+// tellKept adds a finding for each field that Weir stores and does not act on.
 func (r *reading) tellKept(kind string) {
 	described, ok := schema.Lookup(kind)
 	if !ok {
@@ -131,7 +132,7 @@ func textOf(o schema.Object, field string) string {
 	return text
 }
 
-// certificate leaves out those of a CA, which serve nobody.
+// certificate leaves out the certificates of CAs: engines present none of them.
 func (r *reading) certificate(c *kinds.SSLKeyAndCertificate) *Certificate {
 	if c.Type == "SSL_CERTIFICATE_TYPE_CA" {
 		return nil

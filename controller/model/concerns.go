@@ -2,8 +2,8 @@ package model
 
 import "github.com/weir-lb/weir/controller/schema/kinds"
 
-// Concerns are the uuids of all objects that a virtual service is made of: what is wrong with one of them is its own
-// matter.
+// Concerns returns the uuids of all objects that a virtual service consists of. A problem of one of these objects is a
+// problem of the virtual service.
 func (vs *VirtualService) Concerns() map[string]bool {
 	concerns := map[string]bool{vs.UUID: true}
 	add(concerns, vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
@@ -34,7 +34,7 @@ func (p *Pool) addConcerns(concerns map[string]bool) {
 	add(concerns, p.Certificate, func(c *Certificate) string { return c.UUID })
 }
 
-// add names an object that may not be there.
+// add adds the uuid of an object, unless the object is nil.
 func add[T any](concerns map[string]bool, object *T, uuid func(*T) string) {
 	if object != nil {
 		concerns[uuid(object)] = true

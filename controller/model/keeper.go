@@ -11,8 +11,8 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Build makes the model of all objects, by kind. It never fails: what cannot be read or resolved is left out, and the
-// findings say so, in the order of kind and uuid.
+// Build makes the model of all objects, which are given by kind. It never fails: it leaves out what it cannot read or
+// resolve, and returns a finding about that. Findings are sorted by kind and uuid.
 func Build(revision int64, objects map[string][]schema.Object) (*Model, []Finding) {
 	var all []Change
 	for kind, list := range objects {
@@ -23,20 +23,20 @@ func Build(revision int64, objects map[string][]schema.Object) (*Model, []Findin
 	return new(Keeper).Keep(revision, all)
 }
 
-// Change is an object that is new, or not as it was.
+// Change is an object that was added, changed or deleted.
 type Change struct {
 	Kind, UUID string
-	Object     schema.Object // not changed in place any more; nil: it is gone
+	Object     schema.Object // nobody changes it in place any more; nil: it was deleted
 }
 
-// Keeper makes models, each of the one before and of what changed since. It reads the objects that changed, and
-// resolves these and what refers to them. Everything else is the same in both models, by its pointer. The zero value
-// starts with no object. It is for one goroutine.
+// Keeper makes each model from the one before and from the changes since then. It reads the changed objects, and
+// resolves them and the objects that refer to them. All other objects are the same in both models, by pointer. The zero
+// value has no objects. A Keeper is not safe for concurrent use.
 type Keeper struct {
 	read      map[subject]*reading
-	referrers map[string]map[subject]bool // by the uuid that they refer to, also one that nothing has
-	findings  []Finding                   // sorted; another list when one of them is another
-	closed    map[string]bool             // uuids of objects that nobody is to be served by
+	referrers map[string]map[subject]bool // by the uuid that they refer to, even if no object has that uuid
+	findings  []Finding                   // sorted; a new list whenever a finding changes
+	closed    map[string]bool             // uuids of objects that close virtual services: see VirtualService.Closed
 
 	applicationProfiles table[kinds.ApplicationProfile]
 	networkProfiles     table[kinds.NetworkProfile]
@@ -64,7 +64,7 @@ func (s subject) compare(other subject) int {
 	return cmp.Or(strings.Compare(s.kind, other.kind), strings.Compare(s.uuid, other.uuid))
 }
 
-// table is the objects of one kind by uuid, as they were read.
+// table has the objects of one kind by uuid, as they were read.
 type table[T any] map[string]*T
 
 func (t table[T]) find(uuid string) *T { return t[uuid] }
@@ -96,7 +96,7 @@ func (k *Keeper) Keep(revision int64, changes []Change) (*Model, []Finding) {
 
 func uuidOfVrf(vrf *kinds.VrfContext) string { return vrf.UUID }
 
-// stale is what changed, or refers to what did: uuids by kind.
+// stale has the uuids of objects that have changed, or that refer to changed objects, by kind.
 type stale map[string]map[string]bool
 
 func (s stale) add(what subject) {
@@ -112,7 +112,7 @@ func (s stale) addAll(many map[subject]bool) {
 	}
 }
 
-// of are the stale objects of a kind as a table has them now; nil: it has none.
+// of returns the stale objects of a kind as they are in a table now; nil: the table does not have the object.
 func (s stale) of(table table[kinds.VrfContext], kind string) map[string]*kinds.VrfContext {
 	edits := map[string]*kinds.VrfContext{}
 	for uuid := range s[kind] {
@@ -121,7 +121,7 @@ func (s stale) of(table table[kinds.VrfContext], kind string) map[string]*kinds.
 	return edits
 }
 
-// note replaces the findings of what is stale. Those of one object stand beside each other.
+// note replaces the findings of stale objects. All findings of one object stand next to each other in the list.
 func (k *Keeper) note(stale stale) {
 	var findings []Finding
 	rest, differ := k.findings, false

@@ -1,6 +1,7 @@
-// Package model turns all objects at one revision into typed structs whose references are pointers. It is the stage
-// between store and place and plan: a pure function of what operators wrote, made for each revision, never changed
-// after, and the same where what operators wrote is the same. Nothing here may do I/O, read a clock or write a log.
+// Package model turns all objects of one revision into typed structs whose references are pointers. It is the stage
+// between store and place. A model is a pure function of what operators wrote. Each revision has its own model, and a
+// model never changes. Objects that did not change, and do not refer to changed objects, are the same structs in the
+// next model. Nothing here may do I/O, read a clock or write a log.
 package model
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// Model is every object that placing and planning look at, each list sorted by uuid.
+// Model has all objects that place and plan need. Each list is sorted by uuid.
 type Model struct {
 	Revision        int64
 	VirtualServices []*VirtualService
@@ -19,43 +20,43 @@ type Model struct {
 	VrfContexts     []*kinds.VrfContext
 }
 
-// VirtualService is a virtual service with all that it needs to serve. What could not be found is nil, and a Finding.
-// Its Vips are those of its VsVip where it has one, and so is how they are advertised.
+// VirtualService is a virtual service with all objects that it needs. A reference that could not be resolved is nil,
+// and a Finding says so. If the virtual service has a VsVip, Vips and VrfContext are those of the VsVip.
 type VirtualService struct {
 	kinds.VirtualService
-	SharedVip          *kinds.VsVip // nil: its addresses are its own
+	SharedVip          *kinds.VsVip // nil: the addresses belong to the virtual service itself
 	VrfContext         *kinds.VrfContext
-	Addresses          []netip.Addr // of its Vips; those that are enabled
+	Addresses          []netip.Addr // of the enabled Vips
 	ApplicationProfile *kinds.ApplicationProfile
-	HTTP               *kinds.HTTPProfile   // nil: its application profile is not one of HTTP
-	L4                 *kinds.TCPAppProfile // nil: its application profile is not one of layer 4, with TLS or without
+	HTTP               *kinds.HTTPProfile   // nil: the application profile is not for HTTP
+	L4                 *kinds.TCPAppProfile // nil: the application profile is not for layer 4, with or without TLS
 	NetworkProfile     *kinds.NetworkProfile
-	TCP                *kinds.TCPProxy // nil: its network profile is not one of a TCP proxy
+	TCP                *kinds.TCPProxy // nil: the network profile is not for a TCP proxy
 	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool
 	Group              *Group
-	// Closed: it, or what it is served by, has a field that would keep somebody out and that Weir does not act on. It
-	// is not to be served; findings say why.
+	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
+	// on that field. The virtual service must not be served; findings say why.
 	Closed bool
 }
 
-// Tenant is the uuid of the tenant that it belongs to.
+// Tenant returns the uuid of the tenant that the virtual service belongs to.
 func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
 
-// Pool is a pool with its monitors.
+// Pool is a pool with all objects that it needs.
 type Pool struct {
 	kinds.Pool
 	Members        []Member
 	Conn           *kinds.ConnPool
 	HealthMonitors []*HealthMonitor
-	SSLProfile     *kinds.SSLProfile // nil: its servers are spoken to in plain
+	SSLProfile     *kinds.SSLProfile // nil: engines connect to its servers without TLS
 	PKIProfile     *kinds.PKIProfile
 	Persistence    *kinds.ApplicationPersistenceProfile
-	Certificate    *Certificate // shown to servers
+	Certificate    *Certificate // presented to servers
 }
 
-// Tenant is the uuid of the tenant that it belongs to.
+// Tenant returns the uuid of the tenant that the pool belongs to.
 func (p *Pool) Tenant() string { return uuidIn(p.TenantRef) }
 
 // Member is a server that has an address.
@@ -65,10 +66,10 @@ type Member struct {
 	Address netip.AddrPort
 }
 
-// HealthMonitor is a health monitor; HTTP and HTTPS have their check at hand.
+// HealthMonitor is a health monitor. Check has the settings of HTTP and HTTPS monitors.
 type HealthMonitor struct {
 	kinds.HealthMonitor
-	Check *kinds.HTTPMonitor // of its type; nil: neither HTTP nor HTTPS
+	Check *kinds.HTTPMonitor // nil: the type is neither HTTP nor HTTPS
 }
 
 // Certificate is a certificate that a TLS server can use.
@@ -84,10 +85,10 @@ type Group struct {
 	Engines []*Engine
 }
 
-// Cloud is where engines of groups run, with what it takes to start them there.
+// Cloud is the place where the engines of groups run, with the user that can start them there.
 type Cloud struct {
 	kinds.Cloud
-	User *kinds.CloudConnectorUser // nil: none is named
+	User *kinds.CloudConnectorUser // nil: the cloud names no user
 }
 
 // Engine is an engine that has joined.
@@ -96,7 +97,7 @@ type Engine struct {
 	Group *Group
 }
 
-// Finding is what keeps an object from taking effect as it was written.
+// Finding is a reason why an object does not take effect as it was written.
 type Finding struct {
 	Kind    string // "virtualservice"
 	UUID    string

@@ -12,17 +12,17 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// resolved is the objects of one kind that refer to others, with pointers in place of references.
+// resolved has the objects of one kind that refer to others, with pointers in place of references.
 type resolved[T any] struct {
 	read   table[T]
 	all    map[string]*resolution[T] // by uuid
-	sorted []*T                      // by uuid; another list when one of them is another
+	sorted []*T                      // by uuid; a new list whenever an object changes
 }
 
-// resolution is one of them.
+// resolution is one object with its references resolved.
 type resolution[T any] struct {
 	value    *T
-	refersTo []string // uuids, also those that nothing has
+	refersTo []string // uuids, even if no object has them
 	findings []Finding
 }
 
@@ -40,10 +40,10 @@ func (r resolved[T]) findingsOf(uuid string) []Finding {
 	return nil
 }
 
-// resolveAll turns references into pointers, the referred before those who refer.
+// resolveAll turns references into pointers. An object is resolved after the objects that it refers to.
 func (k *Keeper) resolveAll(stale stale) {
 	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
-		if len(stale[kind]) > 0 { // a group and its engines point to each other: where one is new, all are
+		if len(stale[kind]) > 0 { // a group and its engines point to each other: if one of them is new, all are
 			addRead(stale, "cloud", k.clouds.read)
 			addRead(stale, "serviceenginegroup", k.groups.read)
 			addRead(stale, "serviceengine", k.engines.read)
@@ -71,7 +71,7 @@ func addRead[T any](stale stale, kind string, all table[T]) {
 	}
 }
 
-// resolve resolves the stale objects of a kind, and has those be stale that refer to them.
+// resolve resolves the stale objects of a kind, and marks the objects that refer to them as stale.
 func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T),
 	uuidOf func(*T) string) {
 	if to.all == nil {
@@ -113,7 +113,7 @@ func (k *Keeper) unrefer(from subject, to []string) {
 	}
 }
 
-// unresolved are the references of an object that lead nowhere.
+// unresolved returns the findings about the references of an object that lead to no object.
 func (k *Keeper) unresolved(about subject) []Finding {
 	switch about.kind {
 	case "cloud":
@@ -130,7 +130,7 @@ func (k *Keeper) unresolved(about subject) []Finding {
 	return nil
 }
 
-// source is the object that refers.
+// source is an object while its references are resolved.
 type source struct {
 	kind, uuid, name string
 	refersTo         []string
@@ -145,7 +145,8 @@ func (s *source) find(field, message string, args ...any) {
 
 func uuidIn(reference string) string { return reference[strings.LastIndexByte(reference, '/')+1:] }
 
-// follow finds what a reference points to; nil if it is empty, or if there is nothing, which is a finding.
+// follow returns the object that a reference names. It returns nil for an empty reference, and for one that leads to no
+// object. The latter is a finding.
 func follow[T any](from *source, to interface{ find(uuid string) *T }, field, reference string) *T {
 	if reference == "" {
 		return nil
