@@ -9,12 +9,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// assignmentKind is the kind under which the store keeps what is decided about each virtual service, beside the objects
-// that it is decided upon. That gives it a place in the order of revisions, by which Plans are numbered: a Plan follows
-// from one view, and a controller that starts finds the view that the last one left. Operators see no such kind.
+// assignmentKind is the kind of the records in which the store keeps assignments. They are next to the objects, so that
+// one view has both: each Plan follows from one view and has its revision, and a controller that starts finds the view
+// that the last one left. The API does not show this kind.
 const assignmentKind = "assignment"
 
-// assignmentsMax are written in one transaction.
+// assignmentsMax bounds the assignments that one transaction writes, and those that it deletes.
 const assignmentsMax = 1000
 
 func recordOf(kind, uuid string, value any) (*store.Record, error) {
@@ -29,8 +29,9 @@ func recordOf(kind, uuid string, value any) (*store.Record, error) {
 	return &store.Record{Kind: kind, UUID: uuid, Name: uuid, Object: object}, nil
 }
 
-// settle writes what a decision changes, and returns of which virtual services it has. What an operator ordered
-// meanwhile stands: the next decision takes it up.
+// settle writes the assignments that a decision changes, and deletes those that are gone. It returns the uuids of the
+// virtual services whose assignments it wrote. If an assignment is not as in base any more, an operator has written an
+// order since: settle keeps it, and the next decision starts from it.
 func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) (
 	written map[string]bool, err error) {
 	written = map[string]bool{}
@@ -40,7 +41,7 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 		changed, gone = changed[len(some):], gone[len(rest):]
 		var put []string
 		err := objects.Update(ctx, func(tx *store.Tx) error {
-			put = nil // it may be tried again
+			put = nil // Update may call this function again
 			for _, assignment := range some {
 				if !isAsIn(base, tx.View(), assignment.VirtualService) {
 					continue

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// clouds finds who starts the engines of a cloud object.
+// clouds finds the implementation that starts the engines of a cloud object.
 type clouds struct {
-	local    cloud.Cloud // of CLOUD_NONE; nil: operators start those
+	local    cloud.Cloud // for CLOUD_NONE; nil: operators start these engines
 	programs string      // the directory of weir and weir-dataplane
 }
 
-// of is nil where operators start the engines.
+// of returns nil where operators start the engines.
 func (c clouds) of(object *model.Cloud) cloud.Cloud {
 	switch object.VType {
 	case "CLOUD_NONE":
@@ -32,14 +32,15 @@ func (c clouds) of(object *model.Cloud) cloud.Cloud {
 	}
 }
 
-// broken is a cloud whose object says something that cannot be.
+// broken is a cloud whose object has unusable settings. Every call fails with the reason.
 type broken struct{ why error }
 
 func (b broken) List(context.Context) ([]cloud.Place, error)      { return nil, b.why }
 func (b broken) Create(context.Context, string, cloud.Join) error { return b.why }
 func (b broken) Retire(context.Context, string) error             { return b.why }
 
-// originOf is what the cloud says that started an engine of this name; nil: none did.
+// originOf returns the cloud that started an engine of this name, with the group and the zone of the engine; nil: no
+// cloud started it.
 func originOf(view *store.View, engineName string) (*membership.Origin, error) {
 	instance, err := cloud.Expected(view, engineName)
 	if instance == nil || err != nil {

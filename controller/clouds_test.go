@@ -14,11 +14,12 @@ import (
 	"github.com/weir-lb/weir/controller/cloud"
 )
 
-// sky is a cloud of two places, of which the first starts nothing. What it is to start a test lets join.
+// sky is a cloud with two places. The first place starts nothing. From the second place a test receives the Join, and
+// lets the engine join itself.
 type sky struct {
 	mu      sync.Mutex
 	states  map[string]cloud.PlaceState
-	created chan cloud.Join // into the second place
+	created chan cloud.Join // of the second place
 	count   int
 }
 
@@ -58,7 +59,7 @@ func (s *sky) state(engine string) (state cloud.PlaceState, created int) {
 	return s.states[engine], s.count
 }
 
-// events are what is told of one kind.
+// events returns the messages of the events of one kind.
 func (h *house) events(id string) (told []string) {
 	h.Helper()
 	var logs struct {
@@ -71,7 +72,7 @@ func (h *house) events(id string) (told []string) {
 	return told
 }
 
-// audited is what a user did, newest first.
+// audited returns what a user did, newest first.
 func (h *house) audited(user string) (told []string) {
 	h.Helper()
 	var audit struct {

@@ -1,6 +1,6 @@
 // Package controller is the composition root. node.go starts what each node of a controller does: the store, REST and
-// the engine link. leader.go starts what one node does for all nodes, among it the loop that turns each change into
-// Plans (loop.go). Decisions live in the packages that they compose.
+// the engine link. leader.go starts what one node does for all nodes, such as the loop that turns each change into
+// Plans (loop.go). The packages that are composed here make the decisions.
 package controller
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 )
 
-// Config is what an operator decides at start.
+// Config is what an operator chooses at start.
 type Config struct {
 	Version           string      // of this build
 	DataDir           string      // objects, keys, admin password
 	Listen            string      // REST, host:port
 	EngineListen      string      // gRPC for agents, host:port
-	AdminPasswordFile string      // for the first start; empty: one is generated
-	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators do
-	Programs          string      // the directory of weir and weir-dataplane, which are copied to hosts
-	Out               io.Writer   // one line each for what an operator needs to know
+	AdminPasswordFile string      // for the first start; empty: the controller generates a password
+	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators start them
+	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
+	Out               io.Writer   // one line for each fact that an operator needs
 	Log               *slog.Logger
 }
 
-// Run serves until ctx ends. An error is one line that says what is wrong and what to do.
+// Run serves until ctx ends. Its error is one line that says what is wrong and what to do.
 func Run(ctx context.Context, config Config) error {
 	api, err := listen(ctx, "--listen", config.Listen)
 	if err != nil {
@@ -50,8 +50,8 @@ func Run(ctx context.Context, config Config) error {
 	return serve(ctx, config, data, api, engines)
 }
 
-// serve runs the parts of this node, and those of the leader, until one fails or ctx ends, and then waits for the
-// others. This controller has one node, which leads.
+// serve runs the parts of this node, and those of the leader, until one part fails or ctx ends. Then it waits for the
+// other parts to end. This controller has one node, which leads.
 func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
@@ -78,7 +78,7 @@ func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint stri
 	fmt.Fprintf(out, "REST API        https://%s\n", reachable(api))
 	fmt.Fprintf(out, "Certificate     SHA-256 fingerprint %s\n", fingerprint)
 	fmt.Fprintf(out, "Engines join    %s\n", reachable(engines))
-	// Not the password itself: what is printed ends up in journals.
+	// The password itself must not be printed: output ends up in journals.
 	if data.passwordFile != "" {
 		fmt.Fprintf(out, "User admin      the first password is in %s\n", data.passwordFile)
 	} else {

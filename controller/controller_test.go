@@ -39,7 +39,7 @@ type house struct {
 	*testing.T
 	dir         string
 	engines     string // address, as announced
-	admin       string // what is announced of its password
+	admin       string // what the controller announces about its password
 	fingerprint string // of the certificate, as announced
 	api         *client.Session
 	stop        func() error
@@ -51,7 +51,7 @@ func start(t *testing.T, dir string) *house {
 	return startWith(t, dir, nil)
 }
 
-// startWith has a cloud start engines.
+// startWith starts a controller with a cloud that starts engines.
 func startWith(t *testing.T, dir string, engines cloud.Cloud) *house {
 	t.Helper()
 	house, url := boot(t, dir, engines)
@@ -124,7 +124,7 @@ func (h *house) create(kind string, object client.Object) client.Object {
 	return made
 }
 
-// createService makes a virtual service with a TLS port, a pool, and a monitor.
+// createService creates a virtual service with a TLS port, a pool, and a monitor.
 func (h *house) createService(name string, port int) client.Object {
 	h.Helper()
 	h.create("pool", client.Object{
@@ -142,7 +142,7 @@ func (h *house) createService(name string, port int) client.Object {
 	})
 }
 
-// runtimeUntil reads the runtime of an object until it says all that is wanted.
+// runtimeUntil reads the runtime of an object until it contains every wanted text.
 func (h *house) runtimeUntil(kind string, object client.Object, wants ...string) string {
 	h.Helper()
 	deadline, poll := time.After(patience), time.NewTicker(10*time.Millisecond)
@@ -167,7 +167,7 @@ func (h *house) runtimeUntil(kind string, object client.Object, wants ...string)
 	}
 }
 
-// engine is a test's own agent.
+// engine is an agent that the test plays.
 type engine struct {
 	*house
 	uuid   string
@@ -193,7 +193,7 @@ func (h *house) joinBy(given, name string) (uuid string, identity tls.Certificat
 	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
 	h.must(err)
 	connection := h.dial(&tls.Config{
-		InsecureSkipVerify: true, // until the chain is held against the token
+		InsecureSkipVerify: true, // until the chain is compared with the token
 		VerifyConnection: func(state tls.ConnectionState) error {
 			last := state.PeerCertificates[len(state.PeerCertificates)-1]
 			if sha256.Sum256(last.Raw) != token.Fingerprint {
@@ -261,7 +261,7 @@ func (e *engine) ack(delta *enginev1.PlanDelta, warnings ...*dataplanev1.Finding
 	}}})
 }
 
-// planWith acknowledges Plans until one holds a resource.
+// planWith acknowledges Plans until one has a given resource.
 func (e *engine) planWith(uuid any) (*enginev1.PlanDelta, *enginev1.Resource) {
 	e.Helper()
 	for {
@@ -460,7 +460,7 @@ func TestSecondStartTouchesNothing(t *testing.T) {
 	dir := t.TempDir()
 	boot(t, dir, nil)
 	key := filepath.Join(dir, secretsKeyName)
-	if err := os.Rename(key, key+".away"); err != nil { // as if the first had not made it yet
+	if err := os.Rename(key, key+".away"); err != nil { // as if the first node had not created it yet
 		t.Fatal(err)
 	}
 	err := Run(t.Context(), Config{

@@ -19,10 +19,10 @@ import (
 	"github.com/weir-lb/weir/durable"
 )
 
-// What lies in the data directory.
+// Names of files and directories in the data directory.
 const (
-	secretsKeyName    = "secrets.key"    // opens the store: each node of a controller has the same
-	adminPasswordName = "admin-password" // on the node that was started first
+	secretsKeyName    = "secrets.key"    // opens the store; all nodes of a controller have the same key
+	adminPasswordName = "admin-password" // on the node that was started first only
 	storeName         = "store"
 )
 
@@ -31,7 +31,7 @@ type data struct {
 	objects      *store.Store
 	gate         *admit.Gate
 	sealer       *pki.Sealer
-	passwordFile string // where the administrator's first one was read or written; empty: that is not known any more
+	passwordFile string // file of the administrator's first password; empty: not known any more
 }
 
 func openData(ctx context.Context, config Config) (*data, error) {
@@ -57,7 +57,8 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	return data, nil
 }
 
-// openSealer makes the key at the first start. What an existing database was sealed with is never made anew.
+// openSealer creates the key at the first start. It never creates another key for a database that exists: only the key
+// that sealed a database opens it.
 func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
 	key := filepath.Join(dir, secretsKeyName)
 	if !exists(key) && exists(filepath.Join(dir, storeName, "member")) {
@@ -70,9 +71,10 @@ func (d *data) openSealer(dir string) (sealer *pki.Sealer, err error) {
 	return d.sealer, nil
 }
 
-// bootstrap makes the built-in objects. The administrator's first password is on disk before the user that has it.
+// bootstrap creates the built-in objects. It writes the first password of the administrator to disk before it creates
+// that user.
 func (d *data) bootstrap(ctx context.Context, config Config) (err error) {
-	password := rand.Text() // taken by nobody when there is an administrator
+	password := rand.Text() // not used if there is an administrator
 	if _, there := d.objects.View().Get("user", schema.BuiltinUUID("user", "admin")); !there {
 		if password, d.passwordFile, err = adminPassword(config); err != nil {
 			return err
@@ -88,7 +90,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// adminPassword reads the first password of the administrator, or makes one.
+// adminPassword reads the first password of the administrator, or generates it.
 func adminPassword(config Config) (password, file string, err error) {
 	file = config.AdminPasswordFile
 	if file == "" {
@@ -109,7 +111,7 @@ func adminPassword(config Config) (password, file string, err error) {
 	return password, file, nil
 }
 
-// unusable says what an operator can do about a directory that does not take files.
+// unusable says what an operator can do if the controller cannot write files in a directory.
 func unusable(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):

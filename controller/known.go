@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views. It goes on from the view before, and reads only what is not the same in both. It is the leader's,
-// and holds nothing that the store does not have.
+// known reads views, and remembers the last one. Of the next view it reads only the records that have changed. It
+// belongs to the leader, and has nothing that is not in the store.
 type known struct {
 	mutex  sync.Mutex
 	view   *store.View // nil: none yet
@@ -21,7 +21,7 @@ type known struct {
 	says   knowledge
 }
 
-// knowledge is what a view says.
+// knowledge is the content of one view.
 type knowledge struct {
 	model    *model.Model
 	findings []model.Finding
@@ -64,7 +64,7 @@ func objectOf(record *store.Record) schema.Object {
 	return record.Object
 }
 
-// decode is nil for what is gone.
+// decode returns nil for a record that is deleted.
 func decode[T any](record *store.Record) (*T, error) {
 	if record == nil {
 		return nil, nil

@@ -26,7 +26,7 @@ func TestWhatIsKnownOfAViewIsWhatTheViewSays(t *testing.T) {
 	for i, step := range steps {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
 			step(tx)
-			if _, err := one.read(tx.View()); err != nil { // as an order does, of what is not written yet
+			if _, err := one.read(tx.View()); err != nil { // like an order, which reads records before they are written
 				t.Error(err)
 			}
 			return nil

@@ -21,8 +21,8 @@ import (
 // services, has clouds start engines, rotates the keys of session tickets, and adds events when something goes up or
 // down.
 //
-// Its memory is lost with it. The next leader rebuilds it from the store and from the reports of engines that connect;
-// ARCHITECTURE.md has the table.
+// The memory of a leader is lost with it. The next leader rebuilds it from the store and from the reports of engines
+// that connect. ARCHITECTURE.md has the table.
 type leader struct {
 	objects *store.Store
 	log     *slog.Logger
@@ -32,7 +32,7 @@ type leader struct {
 	keeper  *cloud.Keeper
 }
 
-// newLeader does nothing before run. controller is host:port that engines dial.
+// newLeader starts nothing; run does. controller is the host:port that engines dial.
 func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
 	told := events.New(config.Log, time.Now)
 	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
@@ -50,7 +50,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 // pages are the runtime pages that REST serves.
 func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
 
-// orders accepts what operators order over REST. Only the leader knows what engines can do now.
+// orders accepts the orders that operators send over REST. Only the leader knows the present state of engines.
 func (l *leader) orders() orders { return orders{l.fleet, l.events, l.known} }
 
 // run leads until ctx ends. link sends the Plans to engines.

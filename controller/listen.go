@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// listen opens a port; flag is what chooses another one.
+// listen opens a port. flag is the command-line flag with which an operator can choose another address; errors name it.
 func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
@@ -26,7 +26,8 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// reachable is an address that another process can dial: this host's name where it listens on all addresses.
+// reachable returns an address that another process can dial. If the listener listens on all addresses, that is the
+// name of this host.
 func reachable(address net.Addr) string {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -39,7 +40,8 @@ func reachable(address net.Addr) string {
 	return net.JoinHostPort(name, fmt.Sprint(tcp.Port))
 }
 
-// dialled is where engines find a listener; the host is empty where it listens on all addresses.
+// dialled returns the address at which engines find a listener. If the listener listens on all addresses, the host is
+// empty.
 func dialled(address net.Addr) string {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

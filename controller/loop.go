@@ -16,10 +16,10 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// retryAfter is when a decision that could not be written is tried again.
+// retryAfter is the time after which the loop tries again to write a decision.
 const retryAfter = time.Second
 
-// loop has reconcile step whenever the objects or the engines moved, and carries out what follows.
+// loop makes a step of reconcile whenever the objects or the engines have changed, and carries out its output.
 type loop struct {
 	objects    *store.Store
 	fleet      *fleet.Fleet
@@ -31,7 +31,7 @@ type loop struct {
 
 	known *known
 
-	view *store.View // that read comes from
+	view *store.View // that read was made from
 	read knowledge
 }
 
@@ -59,12 +59,12 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step steps once. What it writes comes back as a view, which is the next step's.
+// step makes one step. What it writes comes back as a view, and the next step starts from that view.
 func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	if err := l.look(l.objects.View()); err != nil {
 		return again, err
 	}
-	known := l.fleet.Greetings() // before Facts, which know of all of them
+	known := l.fleet.Greetings() // sessions so far; read before Facts, so that Facts knows all of them
 	out := l.reconciler.Step(l.input())
 	for _, event := range out.Engines {
 		l.events.Add(events.Engine{UUID: event.Engine.UUID, Name: event.Engine.Name}.Entry(event.ID, event.Message))
@@ -110,7 +110,7 @@ func (l *loop) welcome(idle map[string]*enginev1.Plan, known uint64) {
 	}
 }
 
-// write tells what happened to the virtual services whose assignments it could write.
+// write writes the decisions of a step. It adds the events of those virtual services whose assignments it could write.
 func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 	written, err := settle(ctx, l.objects, l.view, w.Changed, w.Gone)
 	for _, event := range w.Events {

@@ -14,10 +14,10 @@ import (
 )
 
 // node is what each node of a controller does: it stores the objects (data.go), serves REST, and holds the streams with
-// the engines that are connected to it. Its memory is about its own connections, and is lost with it. What another node
-// needs is in the store.
+// the engines that are connected to it. Its memory is about its own connections, and is lost with it. The store has
+// what other nodes need.
 //
-// It asks the leader for what only the leader knows: what engines reported, and what an order leads to.
+// A node asks the leader for what only the leader knows: the reports of engines, and the effects of orders.
 type node struct {
 	objects *store.Store
 	rest    *rest.API
@@ -45,7 +45,7 @@ func openNode(
 	}, nil
 }
 
-// run serves until ctx ends or the store dies under it.
+// run serves until ctx ends or the store fails.
 func (n *node) run(ctx context.Context, api, engines net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return n.rest.Serve(ctx, api) })
@@ -54,7 +54,7 @@ func (n *node) run(ctx context.Context, api, engines net.Listener) error {
 	return group.Wait()
 }
 
-// watch ends with an error when the store dies under the running controller.
+// watch returns an error when the store fails while the controller runs.
 func watch(ctx context.Context, objects *store.Store) error {
 	select {
 	case err := <-objects.Failed():

@@ -15,15 +15,15 @@ import (
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
 
-// orders writes down what operators ask of one virtual service, or of a group; the next step carries it out.
+// orders writes what operators order for one virtual service or for a group. The next step carries the order out.
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
 	known  *known
 }
 
-// Order accepts an order within a transaction. It returns how many engines shall serve from then on, and what to tell
-// once that is written. Error: *place.Refusal.
+// Order accepts an order within a transaction. It returns how many engines should serve from then on. It also returns a
+// function that adds the events; call it after the transaction is written. Error: *place.Refusal.
 func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int,
 	tell func(), err error) {
 	in, err := o.input(tx)
@@ -48,8 +48,8 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 	}, nil
 }
 
-// Redistribute has virtual services of a group change places with their standbys, within a transaction. It returns how
-// many. Error: *place.Refusal.
+// Redistribute makes virtual services of a group change places with their standbys, within a transaction. It returns
+// the number of these virtual services. Error: *place.Refusal.
 func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
 	in, err := o.input(tx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 	return len(assignments), putAssignments(tx, assignments)
 }
 
-// input is what placement goes by as of a transaction.
+// input returns what placement depends on, as of a transaction.
 func (o orders) input(tx *store.Tx) (place.Input, error) {
 	read, err := o.known.read(tx.View())
 	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
@@ -92,8 +92,8 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 	return nil
 }
 
-// RotateKeys turns the ring of session tickets that a virtual service shares with all of its SSL profile, before its
-// time. It returns the uuid of the profile. Error: *place.Refusal.
+// RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
+// ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
 	read, err := o.known.read(tx.View())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// reportsOf lists the runtime pages, by kind.
+// reportsOf lists the runtime pages of each kind of object.
 func reportsOf(pages *runtime.Pages) rest.Reports {
 	service, pool, servers := told(pages.VirtualService), told(pages.Pool), told(pages.PoolServers)
 	return rest.Reports{

@@ -8,11 +8,12 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// ringKind is the kind under which the store keeps the secrets of session tickets, beside the objects for the reason
-// that assignments are: a Plan follows from one view. Operators see no such kind, and what is on disk is sealed.
+// ringKind is the kind of the records in which the store keeps the secrets of session tickets. They are next to the
+// objects for the same reason as assignments: a Plan follows from one view. The API does not show this kind. The store
+// seals these records on disk.
 const ringKind = "ticketring"
 
-// keepRings writes what was decided about rings.
+// keepRings writes the rings that a decision changed, and deletes those that are gone.
 func keepRings(ctx context.Context, objects *store.Store, d tickets.Decision) error {
 	if len(d.Changed)+len(d.Gone) == 0 {
 		return nil
