@@ -31,7 +31,7 @@ type house struct {
 	held       map[string]*enginev1.Plan
 }
 
-// objectsOf a number of virtual services, each with a pool of four servers, on the engines of one group.
+// objectsOf returns a number of virtual services, each with a pool of four servers, on the engines of one group.
 func objectsOf(b *testing.B, services int) []model.Change {
 	var changes []model.Change
 	add := func(kind, uuid, body string) {
@@ -83,7 +83,7 @@ func serviceNamed(i, version int) string {
 		i, version, i, i>>8, i&0xff)
 }
 
-// rename is what comes of another name of a virtual service.
+// rename returns the change that gives a virtual service another name.
 func rename(objects []model.Change, i, version int) model.Change {
 	at := len(objects) - 1 - 2*i
 	object := schema.Clone(objects[at].Object)
@@ -112,7 +112,8 @@ func (h *house) change(changes ...model.Change) {
 	h.model, h.findings = h.keeper.Keep(h.revision, changes)
 }
 
-// step is what the loop does: decide, write and send until nothing is new, and hear of engines that they have it.
+// step does what the loop does: it decides, writes and sends until nothing is new, and tells the fleet that engines
+// have their Plans.
 func (h *house) step() (changed int) {
 	for {
 		out := h.reconciler.Step(reconcile.Input{
@@ -140,7 +141,7 @@ func (h *house) step() (changed int) {
 	}
 }
 
-// A change is decided, sent, acknowledged, and decided upon once more.
+// The benchmark decides a change, sends it, acknowledges it, and decides again.
 func BenchmarkChange(b *testing.B) {
 	for _, services := range []int{1, 100, 5000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {

@@ -8,15 +8,15 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// EngineEvent is something that operators may want to know of an engine.
+// EngineEvent is an event about an engine, for operators.
 type EngineEvent struct {
 	ID      string // Avi's name: CREATED_SE
 	Engine  *model.Engine
 	Message string
 }
 
-// engineEvents say which engines came, were deleted, or were enabled or disabled by an operator, from one revision to
-// another. There is nothing to compare the first one with.
+// engineEvents compares two models. It returns which engines were added or deleted, and which engines an operator
+// enabled or disabled. Before the first model there is nothing to compare with, so that it returns nothing.
 func engineEvents(former, now *model.Model) (happened []EngineEvent) {
 	if former == nil || sorted.IsOne(former.Engines, now.Engines) {
 		return nil

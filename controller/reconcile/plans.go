@@ -13,8 +13,9 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// compile makes the Plan of an engine. One that says nothing new is the one before, with its revision, and the engine
-// hears nothing; unless it refused that one: then any change is a reason to try again.
+// compile makes the Plan of an engine. If its content is the same as before, compile returns the Plan before, with the
+// revision of that Plan, and the engine is sent nothing. If the engine refused the Plan before, compile returns a new
+// one: after any change of the objects the engine should try again.
 func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []model.Finding) {
 	before, refuses := r.state.Plans[engineUUID], in.Engines[engineUUID].Plan == place.Refused
 	next, found := r.compiler.Compile(engineUUID, before)
@@ -24,7 +25,7 @@ func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []mod
 	return next, found
 }
 
-// wanted is what the objects and the assignments ask for.
+// wanted returns the state that the objects and the assignments ask for.
 func (r *Reconciler) wanted(in Input) State {
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
 	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
@@ -41,7 +42,7 @@ func (r *Reconciler) wanted(in Input) State {
 	return state
 }
 
-// idlePlans are those of the engines that have no seat.
+// idlePlans returns the Plans of the engines without a seat.
 func (r *Reconciler) idlePlans(in Input, seated map[string]bool) map[string]*enginev1.Plan {
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
 	idle := map[string]*enginev1.Plan{}
@@ -53,7 +54,7 @@ func (r *Reconciler) idlePlans(in Input, seated map[string]bool) map[string]*eng
 	return idle
 }
 
-// with are Plans of which some are replaced.
+// with returns Plans of which some are replaced.
 func with(plans, some map[string]*enginev1.Plan) map[string]*enginev1.Plan {
 	all := make(map[string]*enginev1.Plan, len(plans))
 	maps.Copy(all, plans)
@@ -61,7 +62,7 @@ func with(plans, some map[string]*enginev1.Plan) map[string]*enginev1.Plan {
 	return all
 }
 
-// ready are the Plans that may be sent.
+// ready returns the Plans that may be sent. Engines that wait get none.
 func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]*enginev1.Plan {
 	if len(waiting) == 0 {
 		return plans
@@ -71,15 +72,16 @@ func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]
 	return some
 }
 
-// found are the findings of the model, then those of each engine's Plan. A list is another one where what it says is
-// new.
+// found has the findings of the model, then the findings of the Plan of each engine. Whenever the content of a list
+// changes, the list is a new slice.
 type found [][]model.Finding
 
 func (f found) isOne(other found) bool {
 	return slices.EqualFunc(f, other, sorted.IsOne[model.Finding])
 }
 
-// distinct: engines that serve the same virtual services have the same findings.
+// distinct sorts the findings and removes duplicates: engines that serve the same virtual services have the same
+// findings.
 func (f found) distinct() []model.Finding {
 	set := map[model.Finding]bool{}
 	for _, finding := range slices.Concat(f...) {

@@ -7,15 +7,15 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 )
 
-// look is what was used up when a group was looked at last.
+// look is the usage of engines at the time when the loads of a group were last examined.
 type look struct {
 	at    time.Time
-	usage map[string]place.Usage // of engines, by uuid
+	usage map[string]place.Usage // by engine uuid
 }
 
-// rebalance looks at the loads of groups with auto_rebalance, each at its own interval; a controller that restarts
-// begins an interval anew. It returns what follows for the groups whose interval is over, and when the next one's is;
-// zero: no group is looked at.
+// rebalance examines the loads of groups with auto_rebalance, each group at its own interval. A controller that
+// restarts begins all intervals again. rebalance returns the changes for the groups whose interval has ended, and the
+// time when the next interval ends; zero: no group has auto_rebalance.
 func (r *Reconciler) rebalance(in Input) (changed []place.Assignment, happened []place.Event, again time.Time) {
 	watched := map[string]look{}
 	for _, group := range in.Model.Groups {

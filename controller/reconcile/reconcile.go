@@ -1,9 +1,9 @@
-// Package reconcile is the one step from what is written and known to what engines get: it has place, tickets and plan
-// decide one after the other. Its input is the objects as a model, what was decided before, and what engines have told;
-// its output is what to write, what to send, and when to step again. The loop of package controller carries that out,
-// and so does the simulation (sim_test.go): nothing here does I/O, reads a clock or writes a log.
+// Package reconcile is the one step from objects and reports to what engines are sent. It calls place, tickets and plan
+// one after the other. Its input is the objects as a model, the decisions so far, and what engines reported. Its output
+// is what to write, what to send, and when to step again. The loop of package controller carries out the output, and so
+// does the simulation (sim_test.go): nothing here does I/O, reads a clock or writes a log.
 //
-// plans.go makes the Plans, rebalance.go looks at loads, engines.go what is told of engines.
+// plans.go makes the Plans, rebalance.go examines loads, engines.go makes the events about engines.
 package reconcile
 
 import (
@@ -17,35 +17,36 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Input is all that a step goes by. Model, Findings, Before and Rings are those of one revision, which is the model's.
+// Input is all that a step depends on. Model, Findings, Before and Rings belong to the same revision, that of the
+// model.
 type Input struct {
 	place.Input
 	Findings []model.Finding // of the model
 	Rings    tickets.Rings
-	Usage    func() map[string]place.Usage // of engines, by uuid; asked for when loads are looked at
-	Secret   func() []byte                 // random, never the same; asked for when a ring is made or turned
+	Usage    func() map[string]place.Usage // of engines, by uuid; called when loads are examined
+	Secret   func() []byte                 // random, and different each time; called when a ring is made or turned
 }
 
-// Output is what follows. A decision is in the store before any Plan says it: either there is something to write, and
-// the revision that comes of it is the next step's, or Plans may be sent.
+// Output is the result of a step. The store has each decision before any Plan follows from it. So either there is
+// something to write, and the next step starts from the revision that this write makes; or Plans may be sent.
 type Output struct {
-	Engines     []EngineEvent // tell them at once
+	Engines     []EngineEvent // add these events at once
 	Observation Observation
 
-	Write *Write                    // nil: all that is decided is written
-	Idle  map[string]*enginev1.Plan // with Write: the Plans of engines without a seat, to be sent first; by engine uuid
+	Write *Write                    // nil: the store has all decisions
+	Idle  map[string]*enginev1.Plan // with Write: Plans of idle engines, by engine uuid; send them first
 
-	State *State                    // without Write: what to show, before Plans are sent; nil: it is as before
-	Plans map[string]*enginev1.Plan // without Write: those that may be sent, by engine uuid
+	State *State                    // without Write: show it before Plans are sent; nil: it is as before
+	Plans map[string]*enginev1.Plan // without Write: the Plans that may be sent, by engine uuid
 
-	Again time.Time // step again then, though nothing happens; zero: no need
+	Again time.Time // step again at this time, even if nothing happens; zero: no need
 }
 
-// Write is what is decided and not yet in the store.
+// Write is what a step decided and the store does not have yet.
 type Write struct {
-	Changed []place.Assignment // unless an operator has ordered something of the virtual service since
-	Gone    []string           // virtual services that have no assignment any more
-	Events  []place.Event      // tell each once the assignment of its virtual service is written
+	Changed []place.Assignment // leave out a virtual service that has got an order since
+	Gone    []string           // uuids of virtual services that no longer have an assignment
+	Events  []place.Event      // add each one after the assignment of its virtual service is written
 	Rings   tickets.Decision
 }
 
@@ -58,28 +59,29 @@ type State struct {
 	Unplaced    []place.Unplaced
 }
 
-// Observation is what clouds act upon.
+// Observation is what clouds act on.
 type Observation struct {
 	Model  *model.Model
 	Needs  []place.Need
-	Up     map[string]bool // engines by uuid
+	Up     map[string]bool // by engine uuid; Seated likewise
 	Seated map[string]bool
 }
 
-// Reconciler is what a step remembers for the next one, so that a step costs what is new in its input. What it decides
-// is the same as if it remembered only what it has told and sent. The zero value is that of a controller that begins.
+// Reconciler keeps the results of a step for the next one, so that a step costs only what is new in its input. The
+// decisions are the same as if it kept only the events and Plans that it returned. The zero value is that of a
+// controller that has just started.
 type Reconciler struct {
-	seen   *model.Model    // by the last step
-	state  State           // of the last revision that was planned, and the Plans of idle engines since
-	looked map[string]look // at loads, by group uuid
-	found  found           // in state.Findings
+	seen   *model.Model    // the model of the last step
+	state  State           // of the last revision that was planned, with the Plans that idle engines got since
+	looked map[string]look // the last look at each group, by group uuid
+	found  found           // the lists that state.Findings was made from
 
 	placer   place.Placer
 	rings    tickets.Keeper
 	compiler plan.Compiler
 }
 
-// Step decides once.
+// Step makes one step.
 func (r *Reconciler) Step(in Input) Output {
 	decision := r.placer.Decide(in.Input)
 	turned := r.rings.Decide(in.Model, in.Rings, in.Now, in.Secret)
@@ -107,16 +109,16 @@ func (w Write) isNothing() bool {
 	return len(w.Changed)+len(w.Gone)+len(w.Rings.Changed)+len(w.Rings.Gone) == 0
 }
 
-// welcome gives engines that serve nothing yet their Plan before more is decided for them: it says which routers to
-// speak to, and sessions take longer to begin than anything else. When many engines come at once, each is a decision to
-// write.
+// welcome makes the Plans of idle engines, which are sent before the decision is written. A Plan says which routers to
+// speak to, so that BGP sessions can start early: they take longer to start than anything else. When many engines join
+// at once, each of them causes a decision that has to be written.
 func (r *Reconciler) welcome(in Input, seated map[string]bool) map[string]*enginev1.Plan {
 	idle := r.idlePlans(in, seated)
 	r.state.Plans = with(r.state.Plans, idle)
 	return idle
 }
 
-// plan makes the Plans of a revision, once. Nil: what is shown is as before.
+// plan makes the Plans of a revision, once. It returns nil if the state is as before.
 func (r *Reconciler) plan(in Input, unplaced []place.Unplaced) *State {
 	planned := r.state.Model != nil && r.state.Model.Revision == in.Model.Revision
 	if planned && slices.Equal(r.state.Unplaced, unplaced) {
@@ -138,7 +140,7 @@ func observation(in Input, decision place.Decision) Observation {
 	return seen
 }
 
-// earlier of two times; zero is never.
+// earlier returns the earlier of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -18,14 +18,14 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// stage is a controller whose store and engines are the input of its next step.
+// stage is a controller. The input of its next step stands for its store and its engines.
 type stage struct {
 	*testing.T
 	reconcile.Reconciler
 	in reconcile.Input
 }
 
-// newStage has one group, and engines in it that are up and hold nothing.
+// newStage returns a stage with one group. The engines of the group are up and hold nothing.
 func newStage(t *testing.T, engines ...string) *stage {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
@@ -42,7 +42,7 @@ func newStage(t *testing.T, engines ...string) *stage {
 	return s
 }
 
-// change has the objects be others, at the next revision. Models that steps have seen stay as they are.
+// change changes the objects, at the next revision. Models that earlier steps got do not change.
 func (s *stage) change(edit func(*model.Model)) {
 	next := *s.in.Model
 	next.Revision++
@@ -69,19 +69,19 @@ func (s *stage) setEngines(uuids ...string) {
 	})
 }
 
-// hear has something be known of an engine.
+// hear changes what the controller knows about an engine.
 func (s *stage) hear(uuid string, facts place.Engine) {
 	s.in.Engines = maps.Clone(s.in.Engines)
 	s.in.Engines[uuid] = facts
 }
 
-// scale has virtual services be on so many engines.
+// scale places virtual services on a number of engines.
 func (s *stage) scale(engines uint32) {
 	s.in.Model.Groups[0].MinScaleoutPerVS = engines
-	s.setEngines(slices.Sorted(maps.Keys(s.in.Engines))...) // in a group that is a new one
+	s.setEngines(slices.Sorted(maps.Keys(s.in.Engines))...) // makes the group a new struct
 }
 
-// offer has one virtual service in the group, on a port.
+// offer puts one virtual service into the group, on a port.
 func (s *stage) offer(port uint32) *model.VirtualService {
 	vs := &model.VirtualService{
 		Group: s.in.Model.Groups[0], Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
@@ -96,7 +96,7 @@ func (s *stage) offer(port uint32) *model.VirtualService {
 	return vs
 }
 
-// put writes what a step asks for.
+// put writes what a step returns to be written.
 func (s *stage) put(write *reconcile.Write) {
 	s.Helper()
 	if write == nil {
@@ -113,7 +113,7 @@ func (s *stage) put(write *reconcile.Write) {
 	s.change(func(*model.Model) {})
 }
 
-// settle steps until nothing is to be written any more.
+// settle steps until there is nothing left to write.
 func (s *stage) settle() reconcile.Output {
 	s.Helper()
 	for range 10 {

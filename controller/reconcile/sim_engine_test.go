@@ -11,41 +11,41 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// simEngine is an engine and its link, which delays, breaks and loses answers.
+// simEngine is an engine with its link, which delays, breaks and loses answers.
 type simEngine struct {
 	*sim
 	UUID      string
 	object    *model.Engine
 	alive     bool
-	died      time.Time // of not alive
-	cut       bool      // off from the controller
-	unled     bool      // off from the router
-	refuses   string    // the uuid of the virtual service that it does not take
-	let       time.Time // when it let go of something by force
-	forced    time.Time // when it was last to let go by force
-	connected bool      // as the controller sees it
-	heard     bool      // since the controller began
+	died      time.Time // when it last died
+	cut       bool      // no connection to the controller
+	unled     bool      // has no session with the router
+	refuses   string    // uuid of the virtual service that it refuses to serve
+	let       time.Time // when it last stopped serving something by force
+	forced    time.Time // when it last was in SE_STATE_DISABLED_FORCE
+	connected bool      // from the view of the controller
+	heard     bool      // it has connected since the controller started
 	silent    time.Time
 	redial    time.Time
 	held      *enginev1.Plan // on its disk
-	known     *enginev1.Plan // of held, to the controller
-	target    *enginev1.Plan // as decided since it connected
+	known     *enginev1.Plan // what the controller knows of held
+	target    *enginev1.Plan // the newest Plan that was sent since it connected
 	refused   *enginev1.Plan
-	retry     time.Time // of refused
+	retry     time.Time // when to send refused again
 	flight    *simFlight
 	open      map[string]int    // connections, by virtual service
-	counted   map[string]uint64 // of all so far
-	process   uint32            // that counts them
+	counted   map[string]uint64 // all connections so far, by virtual service
+	process   uint32            // of the data plane that counts
 	said      simRoutes
 }
 
-// simRoutes is what routes follow from.
+// simRoutes has what the routes of an engine depend on.
 type simRoutes struct {
 	held  *enginev1.Plan
 	unled bool
 }
 
-// simFlight is a Plan on its way, then its answer.
+// simFlight is a Plan on its way, and then the answer to it.
 type simFlight struct {
 	plan    *enginev1.Plan
 	arrives time.Time
@@ -53,7 +53,7 @@ type simFlight struct {
 	refused bool
 }
 
-// join brings a new engine.
+// join adds a new engine.
 func (s *sim) join() {
 	group := s.model.Groups[0]
 	engine := &model.Engine{Group: group}
@@ -78,7 +78,7 @@ func (e *simEngine) hangUp() {
 	e.redial = e.now.Add(time.Duration(e.IntN(5000)) * time.Millisecond)
 }
 
-// live is half a second of an engine and its link.
+// live lets half a second pass for an engine and its link.
 func (e *simEngine) live() {
 	heard := e.isHeard()
 	switch {
@@ -102,7 +102,7 @@ func (e *simEngine) live() {
 	e.serveClients()
 }
 
-// isHeard tells whether what the engine says gets to the controller.
+// isHeard tells whether the reports of the engine reach the controller.
 func (e *simEngine) isHeard() bool { return e.alive && !e.cut && !e.isolated.After(e.now) }
 
 func (e *simEngine) dial() {
@@ -118,7 +118,7 @@ func (e *simEngine) dial() {
 	})
 }
 
-// routing is one session with the router, and the routes that it is told.
+// routing returns one session with the router, and the routes that the router is told.
 func (e *simEngine) routing() *enginev1.Routing {
 	peer := &enginev1.PeerState{Address: simRouterAddress, State: enginev1.BgpState_BGP_STATE_ESTABLISHED}
 	hearing := []string{simRouterAddress}
@@ -135,7 +135,7 @@ func (e *simEngine) routing() *enginev1.Routing {
 	return routing
 }
 
-// converse sends the Plan that is wanted, one at a time, and takes its answer.
+// converse sends the newest Plan, one Plan at a time, and receives the answer.
 func (e *simEngine) converse() {
 	waits := e.target == e.refused && e.retry.After(e.now)
 	if e.flight == nil && e.target != nil && e.target != e.known && !waits {
@@ -168,7 +168,8 @@ func (e *simEngine) converse() {
 
 func (e *simEngine) delay() time.Duration { return time.Duration(e.IntN(2000)) * time.Millisecond }
 
-// apply takes a Plan, unless that leaves a virtual service without any engine that has it to serve.
+// apply makes the engine hold a Plan. The test fails if a virtual service is left without any engine that has it to
+// serve.
 func (e *simEngine) apply(plan *enginev1.Plan) {
 	held, before := e.held, serves(e.held)
 	e.held = plan
@@ -176,7 +177,7 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 	for service := range before {
 		since, offered := e.offered[service]
 		switch {
-		case after[service], !offered, int64(held.GetRevision()) < since: // it is another one now
+		case after[service], !offered, int64(held.GetRevision()) < since: // replaced since
 		case e.isUnnoticed(e.forced):
 			e.let = e.now
 		case !slices.ContainsFunc(slices.Concat(e.engines, e.deleted), func(other *simEngine) bool {
@@ -188,7 +189,8 @@ func (e *simEngine) apply(plan *enginev1.Plan) {
 	}
 }
 
-// maySeemToServe counts one that died or let go only just: the controller could not know yet.
+// maySeemToServe is true even if the engine died or stopped serving a short time ago: the controller could not know
+// that yet.
 func (e *simEngine) maySeemToServe(service string) bool {
 	return (e.alive || e.isUnnoticed(e.died)) && (serves(e.held)[service] || e.isUnnoticed(e.let))
 }
@@ -205,7 +207,8 @@ func serves(plan *enginev1.Plan) map[string]bool {
 	return set
 }
 
-// serveClients has clients come where it is served, and go elsewhere after a while.
+// serveClients connects clients where the virtual service is served. Where it is no longer served, clients leave after
+// a while.
 func (e *simEngine) serveClients() {
 	serving, sample := serves(e.held), &dataplanev1.Sample{UnixMs: uint64(e.now.UnixMilli()), Pid: e.process}
 	counted := map[string]uint64{}
@@ -226,7 +229,7 @@ func (e *simEngine) serveClients() {
 			ConnectionsTotal: counted[service.GetUuid()],
 		})
 	}
-	e.counted = counted // what is taken away and comes again is counted from zero
+	e.counted = counted // a virtual service that is removed and added again counts from zero
 	if !e.connected || !e.isHeard() || e.now.Nanosecond() > 0 {
 		return
 	}

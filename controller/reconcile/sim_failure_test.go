@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// simFailure is one thing that goes wrong while all is well, and how soon every virtual service is served again by an
-// engine that it does not concern, counted from when the controller can hear of it: it notices, gives those that are
-// away their time, and a Plan comes.
+// simFailure is a single failure of a healthy system. within is the time in which unaffected engines must serve every
+// virtual service again. This time begins when the controller can notice the failure. It covers the detection, the time
+// in which engines that are away may come back, and the new Plan.
 type simFailure struct {
 	name   string
 	strike func(victim *simEngine)
@@ -18,10 +18,10 @@ type simFailure struct {
 }
 
 const (
-	simPlanned = 5 * time.Second // a decision, and its Plan on the way
+	simPlanned = 5 * time.Second // a decision, and the delivery of its Plan
 	simSilence = 10 * time.Second
 	simLost    = 9 * time.Second
-	simAwaited = 35 * time.Second // after all were away: the first dials, and the others have their time
+	simAwaited = 35 * time.Second // after all engines were away: one dials, and others may still come
 )
 
 var simFailures = []simFailure{
@@ -64,10 +64,10 @@ func TestEverySeedIsServedAgainInTimeWhenAnEngineFails(t *testing.T) {
 	}
 }
 
-// freeze is a death that closes no connection.
+// freeze makes an engine die without closing its connection.
 func (e *simEngine) freeze() { e.alive, e.died = false, e.now }
 
-// newCalmSim is one where all is as it shall be, and nothing goes wrong by itself.
+// newCalmSim returns a settled simulation without random trouble.
 func newCalmSim(t *testing.T, seed uint64) *sim {
 	s := newSim(t, seed)
 	s.troubled = false
@@ -79,7 +79,7 @@ func (s *sim) primaryOf(service int) string {
 	return s.stored.Of(s.services()[service].UUID).Seats[0].Engine
 }
 
-// unserved is the name of a virtual service that no engine answers to which clients find; empty: there is none.
+// unserved returns the name of a virtual service that clients cannot reach on any engine; empty: there is none.
 func (s *sim) unserved() string {
 	for _, vs := range s.services() {
 		answers := func(e *simEngine) bool { return e.alive && (!e.unled || !vs.EnableRHI) && serves(e.held)[vs.UUID] }
@@ -115,7 +115,7 @@ func TestEverySeedMovesNothingWhenTheControllerIsAway(t *testing.T) {
 	}
 }
 
-// seats are the engines of each virtual service, in their order and with their state.
+// seats returns the engines of each virtual service, in their order and with their state.
 func (s *sim) seats() map[string][]string {
 	seats := map[string][]string{}
 	for _, assignment := range s.stored {
@@ -127,7 +127,7 @@ func (s *sim) seats() map[string][]string {
 	return seats
 }
 
-// served is what each engine serves.
+// served returns what each engine serves.
 func (s *sim) served() map[string]map[string]bool {
 	served := map[string]map[string]bool{}
 	for _, engine := range s.engines {

@@ -12,14 +12,14 @@ import (
 	"github.com/weir-lb/weir/controller/reconcile"
 )
 
-// frozen is what the controller has read of what operators wrote: nothing of it changes in place, and what they have
-// not changed is the same in the next model, by its pointer.
+// frozen is what the controller has read of the objects. It never changes in place. Objects that operators have not
+// changed are the same in the next model, by pointer.
 type frozen struct {
 	group    *model.Group
-	services map[*model.VirtualService]*model.VirtualService // by what operators have
+	services map[*model.VirtualService]*model.VirtualService // by the pointer in sim.model
 }
 
-// view is the model at the revision of now.
+// view returns the model at the present revision.
 func (s *sim) view() *model.Model {
 	s.freezeGroup()
 	now := &model.Model{Revision: s.revision, Groups: []*model.Group{s.frozen.group}, Engines: s.frozen.group.Engines}
@@ -50,7 +50,7 @@ func (s *sim) freezeGroup() {
 	s.frozen.group = group
 }
 
-// agree: who remembers what rests decides what would be decided as a whole.
+// agree checks that a Placer that skips sets at rest decides the same as one that decides everything.
 func (s *sim) agree(in reconcile.Input) {
 	s.Helper()
 	if kept, whole := s.placer.Decide(in.Input), place.Decide(in.Input); !reflect.DeepEqual(kept, whole) {
@@ -58,7 +58,7 @@ func (s *sim) agree(in reconcile.Input) {
 	}
 }
 
-// agreeOnPlans: what is changed in Plans leads to what would be compiled as a whole.
+// agreeOnPlans checks that updated Plans are the same as Plans that are compiled as a whole.
 func (s *sim) agreeOnPlans(in reconcile.Input, state reconcile.State) {
 	s.Helper()
 	compiler := plan.NewCompiler(in.Model, in.Rings, in.Before)

@@ -21,22 +21,22 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// The simulation has one controller, which is the real step and the real fleet on a store made of values, and engines
-// made of values (sim_engine_test.go), in all kinds of trouble (sim_trouble_test.go), and in one at a time
-// (sim_failure_test.go): all of it follows from a seed. What must hold:
+// The simulation has one controller: the real step and the real fleet, on a store made of values. Its engines are made
+// of values, too (sim_engine_test.go). Many things fail at the same time (sim_trouble_test.go), or only one
+// (sim_failure_test.go). All of it follows from a seed. What must hold:
 //
-//   - no Plan ever takes a virtual service from the last engine that has it to serve, unless an operator forces it;
-//   - no seat is on a deleted engine, nothing is placed beyond the limits of the group;
-//   - after a restart of the controller nobody who drains is called back before those that serve could tell;
-//   - what clients did in total never becomes less while the controller runs;
-//   - when the trouble is over every virtual service is where it shall be.
+//   - no Plan takes a virtual service from the last engine that has it to serve, unless an operator forces that;
+//   - no seat is on a deleted engine, and placement keeps within the limits of the group;
+//   - after a restart of the controller, no draining engine is called back before serving engines had time to report;
+//   - the totals of clients never shrink while the controller runs;
+//   - after the trouble has ended, every virtual service comes to be on the engines that it should be on.
 const (
 	simTick    = 500 * time.Millisecond
 	simTrouble = 10 * time.Minute
-	simCalm    = 40 * time.Minute // a failed start is tried again after five, given up after ten
-	simRest    = 4 * time.Minute  // settled for so long it is over
+	simCalm    = 40 * time.Minute // after a failed start, an engine is avoided for 5 min; a start fails after 10 min
+	simRest    = 4 * time.Minute  // the test ends after it has been settled for so long
 
-	simUnnoticed = 15 * time.Second // of an engine that goes
+	simUnnoticed = 15 * time.Second // time in which the controller may not notice that an engine has gone
 )
 
 var simSeeds = flag.Uint64("sim.seeds", 750, "how many seeds the simulation takes")
@@ -63,26 +63,26 @@ type sim struct {
 	story      []string
 	engines    []*simEngine
 	deleted    []*simEngine
-	joined     int       // engines so far
-	isolated   time.Time // until when the controller hears nobody
+	joined     int       // number of engines that have joined
+	isolated   time.Time // until then no report reaches the controller
 	troubled   bool
-	compared   bool // what is kept, with what would be decided and compiled as a whole
+	compared   bool // compares decisions and Plans with those made without a memory
 
-	model    *model.Model // what operators write: they change it in place
+	model    *model.Model // what operators wrote; they change it in place
 	router   *kinds.VrfContext
-	frozen   frozen // and what the controller has read of it
+	frozen   frozen // what the controller has read of model
 	stored   place.Assignments
 	revision int64
-	offered  map[string]int64 // since which revision each virtual service takes traffic without a break
+	offered  map[string]int64 // revision since which a virtual service has taken traffic without a break, by uuid
 
-	// Of the controller's process.
+	// Memory of the controller's process.
 	fleet      *fleet.Fleet
 	reconciler reconcile.Reconciler
-	placer     place.Placer // as the reconciler has one
+	placer     place.Placer // like the one of the reconciler
 	started    time.Time
 	alarm      time.Time
 	dirty      bool             // an operator wrote something
-	totals     map[string]int64 // connections, by virtual service, as the runtime says
+	totals     map[string]int64 // connections in the runtime, by virtual service
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -181,7 +181,7 @@ func (s *sim) tick() {
 	s.decide()
 }
 
-// count looks at the totals now and then.
+// count checks the totals every 10 s.
 func (s *sim) count() {
 	if s.now.Sub(s.began)%(10*time.Second) != 0 {
 		return
@@ -197,10 +197,10 @@ func (s *sim) count() {
 	}
 }
 
-// wrote has the next tick decide.
+// wrote makes the controller decide in the next tick.
 func (s *sim) wrote() { s.revision, s.dirty = s.revision+1, true }
 
-// restart is a new process that finds what the last one stored.
+// restart starts a new process of the controller, which finds what the last one stored.
 func (s *sim) restart() {
 	for _, engine := range s.engines {
 		engine.hangUp()
@@ -208,7 +208,7 @@ func (s *sim) restart() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
-	noneElse := func(string) bool { return false } // engines that no Plan is made for do not exist
+	noneElse := func(string) bool { return false } // engines without a Plan do not exist
 	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
 	s.reconciler, s.placer = reconcile.Reconciler{}, place.Placer{}
 	s.started, s.alarm, s.totals = s.now, s.now, map[string]int64{}
@@ -222,8 +222,8 @@ func (s *sim) input() reconcile.Input {
 	}
 }
 
-// decide is the loop of the controller: it steps until nothing is to be written any more. Operators and the end of the
-// process come between.
+// decide is the loop of the controller: it steps until there is nothing left to write. In between, operators may order
+// something, and the process may end.
 func (s *sim) decide() {
 	s.dirty = false
 	for range 100 {
@@ -264,7 +264,7 @@ func (s *sim) decide() {
 	s.wrong("it does not come to a decision: %v", s.stored)
 }
 
-// write keeps what an operator ordered meanwhile.
+// write skips virtual services that an operator has ordered something for meanwhile.
 func (s *sim) write(base place.Assignments, write reconcile.Write) {
 	for _, event := range write.Events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
@@ -296,7 +296,7 @@ func (s *sim) engine(uuid string) *simEngine {
 	return nil
 }
 
-// check looks at a decision about one virtual service.
+// check checks a decision about one virtual service.
 func (s *sim) check(before, after place.Assignment) {
 	s.Helper()
 	had := map[string]place.Seat{}
@@ -327,8 +327,8 @@ func isThere(fact place.Engine) bool {
 	return fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up
 }
 
-// mayUse: engines that have nothing come into use only while those that have something, and are not away, leave room
-// for them.
+// mayUse checks that a decision puts unused engines into use only while max_se has room. Engines that are away do not
+// count.
 func (s *sim) mayUse(before place.Assignments, write reconcile.Write) {
 	after := before.With(write.Changed, write.Gone...)
 	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
@@ -356,7 +356,8 @@ func hasSeat(assignments place.Assignments, engine string) bool {
 	return false
 }
 
-// mayCallBack: one that serves and has not come yet since the controller began is waited for.
+// mayCallBack checks that no engine is called back while a serving engine may still connect after a restart of the
+// controller.
 func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
 	for _, seat := range a.Seats {
 		other := s.engine(seat.Engine)
@@ -367,7 +368,7 @@ func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
 	}
 }
 
-// mustSettle: it does so, and stays so for a while.
+// mustSettle checks that the simulation settles, and stays settled for a while.
 func (s *sim) mustSettle() {
 	why, since := "", s.now
 	for end := s.now.Add(simCalm); s.now.Before(end) && s.now.Sub(since) < simRest; {
@@ -381,8 +382,8 @@ func (s *sim) mustSettle() {
 	}
 }
 
-// unsettled is what is not yet as it shall be: each virtual service has as many engines as it shall, they serve it, and
-// nobody else does.
+// unsettled says what is not settled yet; empty: each virtual service has as many engines as it should have, they serve
+// it, and no other engine does.
 func (s *sim) unsettled() string {
 	for _, vs := range s.model.VirtualServices {
 		assignment := s.stored.Of(vs.UUID)
@@ -409,7 +410,7 @@ func (s *sim) unsettled() string {
 	return s.beyondLimits()
 }
 
-// beyondLimits is which limit of the group does not hold.
+// beyondLimits says which limit of the group is exceeded.
 func (s *sim) beyondLimits() string {
 	group, load := s.model.Groups[0], map[string]map[netip.Addr]bool{}
 	for _, vs := range s.model.VirtualServices {

@@ -11,7 +11,7 @@ import (
 
 const simEnginesMin = 5
 
-// trouble is now and then something that goes wrong, or that an operator does; sometimes it is much at once.
+// trouble makes something fail now and then, or an operator act. Sometimes several of these happen at once.
 func (s *sim) trouble() {
 	if s.IntN(20) > 0 {
 		return
@@ -76,10 +76,10 @@ func (e *simEngine) die() {
 	}
 	e.alive, e.counted = false, map[string]uint64{}
 	e.process++
-	e.hangUp() // its end closes the connection
+	e.hangUp() // when the process ends, the connection closes
 }
 
-// start is with the disk that it had, or without one.
+// start starts an engine, with the disk that it had or an empty one.
 func (e *simEngine) start() {
 	if !e.alive && !e.isUnnoticed(e.died) && e.IntN(4) == 0 {
 		e.tell("%s loses its disk", e.UUID)
@@ -89,7 +89,7 @@ func (e *simEngine) start() {
 	e.alive = true
 }
 
-// refuse has an engine take no Plan with a virtual service to serve, until it forgets that.
+// refuse makes an engine refuse every Plan with a virtual service to serve. The next call ends that.
 func (e *simEngine) refuse(service string) {
 	if e.refuses != "" {
 		service = ""
@@ -98,7 +98,7 @@ func (e *simEngine) refuse(service string) {
 	e.tell("%s refuses %q", e.UUID, service)
 }
 
-// replaceEngine deletes one, and has another join.
+// replaceEngine deletes an engine, adds one, or does both.
 func (s *sim) replaceEngine(gone *simEngine) {
 	if s.IntN(2) == 0 || len(s.engines) <= simEnginesMin {
 		s.join()
@@ -115,7 +115,8 @@ func (s *sim) replaceEngine(gone *simEngine) {
 	}
 }
 
-// changeService disables or enables one, or deletes it and creates it again, perhaps as the same.
+// changeService disables or enables a virtual service, or deletes it and creates it again, with the same or another
+// uuid.
 func (s *sim) changeService(vs *model.VirtualService) {
 	if s.IntN(2) == 0 {
 		vs.Enabled = !vs.Enabled
@@ -138,7 +139,7 @@ func (s *sim) changeService(vs *model.VirtualService) {
 	s.offer(uuid, int(vs.Services[0].Port-80))
 }
 
-// rebalance follows loads that engines may have had.
+// rebalance rebalances the group with random loads.
 func (s *sim) rebalance() {
 	loads := map[string]place.Load{}
 	for _, engine := range s.engines {
