@@ -14,14 +14,14 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// AdvertisementUUID is the uuid of the resource that advertises a virtual service.
+// AdvertisementUUID returns the uuid of the resource that advertises a virtual service.
 func AdvertisementUUID(virtualServiceUUID string) string { return virtualServiceUUID + "/routes" }
 
-// advertisement is what leads clients to a virtual service; nil: its enable_rhi is false, or there is no router to
-// tell.
+// advertisement makes the resource that advertises the addresses of a virtual service; nil: enable_rhi is false, or
+// there is no router to tell.
 func advertisement(subject subject, vs *model.VirtualService, report *report) *enginev1.Resource {
 	switch {
-	case !vs.EnableRHI, vs.VrfContext == nil: // model has said why there is none
+	case !vs.EnableRHI, vs.VrfContext == nil: // model has a finding about a missing VrfContext
 		return nil
 	case vs.VrfContext.BGP == nil:
 		report.warn(subject, "enable_rhi", "vrfcontext %s has no bgp_profile: its addresses are not advertised",
@@ -48,8 +48,9 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 	return &enginev1.Resource{Uuid: compiled.GetUuid(), Body: &enginev1.Resource_Advertisement{Advertisement: compiled}}
 }
 
-// located says where the engines of a virtual service are reached, in its advertisement by one of them. That one alone
-// is named where the group has engines pass nothing on to each other.
+// located returns the advertisement of a virtual service for one engine. Its next hops are those of all engines with a
+// seat. If the group has disable_flow_probes, engines pass no packets on to each other, and the only next hop is that
+// of this engine.
 func located(draft *draft, assignment place.Assignment, engineUUID string) *enginev1.Resource {
 	made := proto.CloneOf(draft.advertisement)
 	into := made.GetAdvertisement()
@@ -62,7 +63,7 @@ func located(draft *draft, assignment place.Assignment, engineUUID string) *engi
 	return made
 }
 
-// advertised are settings that a virtual service and its VsVip both have; the VsVip's count where it says something.
+// advertised has the settings that a virtual service and its VsVip both have. A value of the VsVip takes precedence.
 type advertised struct {
 	localPreference, asPathPrepend uint32
 }
@@ -78,7 +79,8 @@ func vipSettings(vs *model.VirtualService) advertised {
 	return own
 }
 
-// communitiesOf are those of the first range that has the address, else those of all.
+// communitiesOf returns the communities of the first range that contains the address. If no range does, it returns
+// those of the profile.
 func communitiesOf(profile *kinds.BGPProfile, address netip.Addr) []uint32 {
 	if !profile.SendCommunity {
 		return nil
@@ -90,7 +92,7 @@ func communitiesOf(profile *kinds.BGPProfile, address netip.Addr) []uint32 {
 	}
 	var communities []uint32
 	for _, text := range texts {
-		if community, err := kinds.Community(text); err == nil { // admit has checked it
+		if community, err := kinds.Community(text); err == nil { // admit has checked the text
 			communities = append(communities, community)
 		}
 	}

@@ -17,31 +17,31 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// assembly is the Plan of one engine, and what it consists of.
+// assembly is the Plan of one engine, with the parts that it was made from.
 type assembly struct {
-	resources []*enginev1.Resource // sorted; another list when one of them is another
-	findings  []model.Finding      // the same
+	resources []*enginev1.Resource // sorted; a new list whenever a resource changes
+	findings  []model.Finding      // sorted; a new list whenever a finding may have changed
 
 	shares   map[string]*share // by virtual service uuid
-	bringers map[string]int    // how many shares bring a resource, by its uuid
+	bringers map[string]int    // number of shares that bring a resource, by uuid of the resource
 	taken    map[netip.AddrPort]*draft
-	contexts map[*kinds.VrfContext]int // how many shares are advertised in each
+	contexts map[*kinds.VrfContext]int // number of shares that are advertised in each
 
-	contested bool              // two shares want the same port
-	spoken    *kinds.VrfContext // that the engine speaks BGP in; nil: it does not
-	group     *model.Group      // whose settings it obeys; nil: none
-	own       []model.Finding   // of neither share
+	contested bool              // two shares want the same address and port
+	spoken    *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
+	group     *model.Group      // whose settings apply to the engine; nil: none
+	own       []model.Finding   // findings that belong to no share
 
-	stale map[string]bool // uuids of virtual services whose shares are not what they were
+	stale map[string]bool // uuids of virtual services whose shares have changed
 }
 
-// share is what a virtual service brings to the Plan of an engine.
+// share is what a virtual service adds to the Plan of an engine.
 type share struct {
 	draft      *draft
 	seat       place.Seat
 	assignment place.Assignment
 
-	report report // that of the draft, and what is in the way on this engine
+	report report // the report of the draft, and what prevents service on this engine
 	brings []*enginev1.Resource
 }
 
@@ -55,7 +55,8 @@ func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share
 	return &share{draft: draft, seat: seat, assignment: assignment, report: report}
 }
 
-// update does anew what is stale. False: what changed concerns other shares too, and all is to be assembled again.
+// update makes the stale shares again. It returns false if the change concerns other shares too. Then the whole Plan
+// has to be assembled.
 func (c *Compiler) update(a *assembly, engineUUID string) bool {
 	if a.group != c.groupOf(engineUUID) || a.contested && len(a.stale) > 0 {
 		return false
@@ -86,7 +87,7 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 	return true
 }
 
-// assemble puts all together. Who is in the Plan before comes first, and keeps the ports that it has there.
+// assemble makes the whole Plan. Virtual services that are in the Plan before come first, and keep their ports.
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},
@@ -114,7 +115,7 @@ func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *ass
 	return a
 }
 
-// incumbentsFirst are virtual services in the order in which they get their ports.
+// incumbentsFirst returns virtual services in the order in which they get their ports.
 func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []string {
 	rank := func(uuid string) int {
 		if sorted.Find(before, uuid, (*enginev1.Resource).GetUuid) != nil {
@@ -127,7 +128,7 @@ func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []stri
 	})
 }
 
-// claim gives a share its ports, unless it is blocked.
+// claim gives a share its ports, unless something blocks the share.
 func (a *assembly) claim(share *share) {
 	a.shares[share.draft.vs.UUID] = share
 	draft := share.draft
@@ -150,7 +151,7 @@ func (a *assembly) claim(share *share) {
 	}
 }
 
-// bring adds the resources of a share that has its ports.
+// bring adds the resources of a share, unless something blocks the share.
 func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	if share.report.blocked {
 		return
@@ -171,8 +172,8 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 	}
 }
 
-// drop takes a share away, with the resources that no other one brings. What several bring says the same in all of
-// them.
+// drop removes a share, and the resources that no other share brings. A resource is the same in all shares that bring
+// it.
 func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	delete(a.shares, share.draft.vs.UUID)
 	if share.report.blocked {
@@ -195,7 +196,7 @@ func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	}
 }
 
-// edit leaves the resources that say the same as before.
+// edit applies edits to a list of resources. Resources whose content is as before keep their pointers.
 func edit(before []*enginev1.Resource, edits map[string]*enginev1.Resource) []*enginev1.Resource {
 	maps.DeleteFunc(edits, func(uuid string, resource *enginev1.Resource) bool {
 		was := sorted.Find(before, uuid, (*enginev1.Resource).GetUuid)
@@ -204,7 +205,7 @@ func edit(before []*enginev1.Resource, edits map[string]*enginev1.Resource) []*e
 	return sorted.Edit(before, edits, (*enginev1.Resource).GetUuid)
 }
 
-// tell puts together what was found.
+// tell collects the findings of the engine and of all shares.
 func (a *assembly) tell() {
 	findings := slices.Clone(a.own)
 	for _, share := range a.shares {
@@ -220,7 +221,8 @@ func (s *share) findings() []model.Finding {
 	return s.report.findings
 }
 
-// elsewhere says what to do where the same address is another one on the network, and not on an engine.
+// elsewhere says what to do if two virtual services have the same address in different routing contexts. The network
+// can tell these addresses apart, an engine cannot.
 func elsewhere(vs, owner *model.VirtualService) string {
 	if vs.VrfContext == owner.VrfContext {
 		return ""
@@ -229,11 +231,12 @@ func elsewhere(vs, owner *model.VirtualService) string {
 }
 
 func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
-	address, _ := netip.ParseAddr(listener.GetAddress()) // it was one before
+	address, _ := netip.ParseAddr(listener.GetAddress()) // addresses in the model are valid
 	return netip.AddrPortFrom(address, uint16(listener.GetPort()))
 }
 
-// sortFindings orders them by object and drops what several virtual services found in the same one.
+// sortFindings sorts findings by object. It removes duplicates: several virtual services may find the same about one
+// object.
 func sortFindings(findings []model.Finding) []model.Finding {
 	slices.SortStableFunc(findings, func(a, b model.Finding) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unsaidBFD is for a virtual routing context without a bfd_profile: a router or an engine that dies is noticed in 0.9
-// s.
+// unsaidBFD applies in a virtual routing context without a bfd_profile. With it, the death of a router or an engine is
+// noticed in 0.9 s.
 var unsaidBFD = kinds.BFDProfile{MinTxMs: 300, MinRxMs: 300, Multiplier: 3}
 
 var unheededOfVrfContext = []unheeded[kinds.VrfContext]{
@@ -43,7 +43,7 @@ var unheededOfBGPPeer = []unheeded[kinds.BGPPeer]{
 		"engines speak single-hop BFD, and this peer is at ebgp_multihop hops: it is spoken to without BFD"},
 }
 
-// bgpRouter is how engines speak BGP in a virtual routing context that has a profile for it.
+// bgpRouter says how engines speak BGP in a virtual routing context with a bgp_profile.
 func bgpRouter(vrf *kinds.VrfContext, report *report) *enginev1.Resource {
 	subject := about("vrfcontext", vrf.Identity, vrf.Named)
 	warnUnheeded(subject, "", unheededOfVrfContext, vrf, report)
@@ -106,9 +106,9 @@ func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 	return &enginev1.BfdTimers{MinTxMs: timers.MinTxMs, MinRxMs: timers.MinRxMs, Multiplier: timers.Multiplier}
 }
 
-// contextOf is the virtual routing context that an engine speaks BGP in. It has one routing table, and so one of them.
-// While none of its services is advertised it speaks to the routers of the one that engines are in by default, so that
-// the first can be announced at once. Nil: it speaks to none.
+// contextOf returns the virtual routing context in which an engine speaks BGP; nil: none. An engine has one routing
+// table, so it speaks BGP in one context only. While none of its services is advertised, that is the default context of
+// its cloud: so the first service can be announced at once.
 func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	if len(a.contexts) == 0 {
 		return homeOf(c.model, c.objects[engineUUID])
@@ -118,7 +118,7 @@ func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	})
 }
 
-// speakBGP adds the router of the engine.
+// speakBGP adds the BGP settings and peers of the engine.
 func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) {
 	if a.spoken != nil {
 		var report report
@@ -127,7 +127,7 @@ func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) {
 	}
 }
 
-// advertise gives the advertisement of a share, where the engine can make it.
+// advertise returns the advertisement of a share; none if the engine speaks BGP in another context.
 func (a *assembly) advertise(share *share) []*enginev1.Resource {
 	draft := share.draft
 	if draft.vs.VrfContext != a.spoken {
@@ -139,8 +139,8 @@ func (a *assembly) advertise(share *share) []*enginev1.Resource {
 	return []*enginev1.Resource{located(draft, share.assignment, share.seat.Engine)}
 }
 
-// homeOf is the virtual routing context "global" of an engine's cloud, that of the default cloud by whatever name; nil:
-// there is none that speaks BGP.
+// homeOf returns the virtual routing context "global" in the cloud of an engine; nil: there is none with a bgp_profile.
+// The built-in context of the default cloud may have another name.
 func homeOf(m *model.Model, engine *model.Engine) *kinds.VrfContext {
 	builtIn := schema.BuiltinUUID("vrfcontext", "global")
 	for _, vrf := range m.VrfContexts {

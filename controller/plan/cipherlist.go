@@ -10,9 +10,9 @@ import (
 // cipherRulesMax bounds a cipher string; there are fewer suites than this.
 const cipherRulesMax = 256
 
-// cipherList reads an OpenSSL cipher string (ciphers(1)): names of OpenSSL or IANA, keywords, + ! - and @STRENGTH.
-// It returns IANA names in order of preference and what it did not understand; like OpenSSL it goes on without those.
-// TLS 1.3 suites are never matched by a keyword, only by name.
+// cipherList reads an OpenSSL cipher string (ciphers(1)): names of OpenSSL or IANA, keywords, + ! - and @STRENGTH. It
+// returns IANA names in order of preference, and the rules that it did not understand. Like OpenSSL, it skips these
+// rules. Keywords never match TLS 1.3 suites, only names do.
 func cipherList(text string) (iana []string, unknown []string) {
 	list := &selection{}
 	for i := range suites {
@@ -35,7 +35,8 @@ func cipherList(text string) (iana []string, unknown []string) {
 	return iana, unknown
 }
 
-// selection is OpenSSL's linked list: every rule moves what it matches to the end.
+// selection works like OpenSSL's linked list: each rule moves the suites that it matches to the end, and a rule with -
+// moves them to the front.
 type selection struct {
 	order []*choice
 }
@@ -82,13 +83,13 @@ func (l *selection) move(operator byte, matches func(*suite) bool) {
 		choice.killed = operator == '!'
 	}
 	if operator == '-' {
-		l.order = append(moved, kept...) // as OpenSSL does: when added again, they keep their order among themselves
+		l.order = append(moved, kept...) // as in OpenSSL: suites that are added again keep their order
 		return
 	}
 	l.order = append(kept, moved...)
 }
 
-// affected: plain rules add what is not active yet, the others act on what is.
+// affected: a plain rule adds inactive suites, - and + change active ones, ! removes both for good.
 func (c *choice) affected(operator byte) bool {
 	switch operator {
 	case '!':

@@ -1,14 +1,14 @@
 package plan
 
-// The suites that a cipher list can name, in the order in which OpenSSL lists them before any string moves them:
-// forward secrecy and AEAD first, then by strength. Weak ones stand here so that their names are known; what an engine
-// does not implement comes back from it as a warning.
+// Suites that a cipher string can name, in the order in which OpenSSL lists them by default: forward secrecy and AEAD
+// first, then by strength. Weak suites are in the table so that their names are known. An engine that does not
+// implement a suite reports a warning.
 const tls13 = "TLSv1.3"
 
 type suite struct {
 	openssl string
 	iana    string
-	words   []string // keywords of an OpenSSL cipher string that match it, beside ALL and its strength
+	words   []string // keywords of a cipher string that match the suite, besides ALL and its strength
 	version string
 	bits    int
 }
@@ -68,7 +68,7 @@ var suites = []suite{
 	{"RC4-MD5", "TLS_RSA_WITH_RC4_128_MD5", words(kRSA, aRSA, rc4, md5), "SSLv3", 80},
 }
 
-// What each property of a suite is called in a cipher string.
+// Keywords of a cipher string for each property of a suite.
 var (
 	ecdhe     = []string{"ECDHE", "EECDH", "kECDHE", "kEECDH", "ECDH"}
 	dhe       = []string{"DHE", "EDH", "kDHE", "kEDH", "DH"}
@@ -88,7 +88,8 @@ var (
 	md5       = []string{"MD5"}
 )
 
-// Keywords that stand for suites that nobody should offer or that this table leaves out: known, and matching nothing.
+// barren has keywords for suites that nobody should offer, or that this table leaves out. They are known, and match
+// nothing.
 var barren = words([]string{
 	"NULL", "eNULL", "aNULL", "ADH", "AECDH", "EXP", "EXPORT", "EXPORT40", "EXPORT56", "LOW", "DES",
 	"RC2", "IDEA", "SEED",

@@ -1,11 +1,12 @@
-// Package plan compiles what one engine shall do: a pure function of the model and the placement, the stage between
-// place and link. Units and names of the API end here; what an engine cannot do yet is a finding, not a surprise.
+// Package plan compiles the Plan of each engine. It is a pure function of the model and the placement, and the stage
+// between place and link. Units and names of the API end here. A setting that engines cannot apply yet becomes a
+// finding.
 //
-// compile.go has the Plans of all engines follow what changes, assembly.go puts the Plan of one together; service.go is
-// one virtual service; http, l4, tcp, tls, servertls, pool and monitor convert one object each; advertisement and bgp
-// are the routes to a virtual service and who is told of them; settings is what a group says of its engines' processes;
-// unheeded and unheeded_group name the settings without effect; cipherlist reads cipher strings; delta is the
-// difference of two Plans.
+// compile.go keeps the Plans of all engines up to date, assembly.go makes the Plan of one engine, service.go compiles
+// one virtual service. http, l4, tcp, tls, servertls, pool, persistence and monitor convert one object each.
+// advertisement makes the routes to a virtual service, bgp the routers that are told of them. settings has what a group
+// says about the processes of its engines. unheeded and unheeded_group name the settings without effect. cipherlist
+// reads cipher strings. delta is the difference between two Plans.
 package plan
 
 import (
@@ -19,9 +20,10 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Compiler makes the Plans of one revision after the other. It keeps what each engine's Plan consists of, and does anew
-// the parts of the virtual services that changed, or that were decided upon anew. Resources that say the same as before
-// are the same, by their pointers. The zero value has compiled nothing. It is for one goroutine.
+// Compiler makes the Plans of one revision after another. It keeps the parts of the Plan of each engine. In the next
+// revision it makes only the parts of those virtual services again that changed, or have a new assignment. Resources
+// with the same content as before keep their pointers. The zero value has compiled nothing. A Compiler is not safe for
+// concurrent use.
 type Compiler struct {
 	model       *model.Model // nil: none yet
 	rings       tickets.Rings
@@ -33,14 +35,14 @@ type Compiler struct {
 	engines map[string]*assembly       // by uuid
 }
 
-// NewCompiler starts with nothing compiled.
+// NewCompiler returns a Compiler for a first revision.
 func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignments) *Compiler {
 	c := &Compiler{}
 	c.Turn(m, rings, assignments)
 	return c
 }
 
-// Turn goes on with another revision.
+// Turn changes to another revision.
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {
 		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{},
@@ -69,7 +71,8 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 	c.model, c.rings, c.assignments = m, rings, assignments
 }
 
-// redraw forgets the drafts of virtual services that are not as they were, and returns their uuids.
+// redraw deletes the drafts of virtual services that changed, or whose ticket keys did. It returns the uuids of these
+// virtual services.
 func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 	stale := map[string]bool{}
 	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, uuidOf) {
@@ -93,7 +96,7 @@ func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 
 func uuidOf(vs *model.VirtualService) string { return vs.UUID }
 
-// reseat takes over an assignment, and returns the uuid of its virtual service.
+// reseat applies a changed assignment. It returns the uuid of the virtual service.
 func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string) {
 	if was != nil {
 		virtualServiceUUID = was.VirtualService
@@ -113,8 +116,9 @@ func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string)
 	return virtualServiceUUID
 }
 
-// Compile makes the Plan of one engine, its resources sorted by uuid. A virtual service that cannot be served is left
-// out and a finding says why; the others go on. Of two that want the same port, the one in the Plan before keeps it.
+// Compile makes the Plan of one engine, with its resources sorted by uuid. If a virtual service cannot be served, the
+// Plan lacks it and a finding says why; the Plan has the others. If two virtual services want the same port, the one in
+// the Plan before keeps it.
 func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
 	a := c.engines[engineUUID]
 	if a == nil || !c.update(a, engineUUID) {
@@ -124,7 +128,7 @@ func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.
 	return &enginev1.Plan{Revision: uint64(c.model.Revision), Resources: a.resources}, a.findings
 }
 
-// shareOf is what an engine owes to a virtual service; nil: nothing.
+// shareOf returns what a virtual service adds to the Plan of an engine; nil: nothing.
 func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
 	assignment := c.assignments.Of(virtualServiceUUID)
 	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })

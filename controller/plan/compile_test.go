@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the Plans in testdata with what
 
 const engineUUID = "se-edge"
 
-// Each file holds objects as an operator sends them, beside the built-in ones, then the Plan and the findings.
+// Each file has objects as an operator sends them, besides the built-in ones. The Plan and the findings follow.
 func TestGoldenPlans(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -93,7 +93,7 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 	}
 }
 
-// placed puts everything on the engines of its group, all of them up.
+// placed puts every virtual service on the engines of its group. All engines are up.
 func placed(m *model.Model) place.Assignments {
 	up := map[string]place.Engine{}
 	for _, engine := range m.Engines {
@@ -104,7 +104,7 @@ func placed(m *model.Model) place.Assignments {
 
 var header = regexp.MustCompile(`(?m)^(\w+) \{`)
 
-// objectsIn reads "kind {json}" paragraphs on top of the built-in objects and one engine.
+// objectsIn reads paragraphs of the form "kind {json}", and adds the built-in objects and one engine.
 func objectsIn(t *testing.T, text string) map[string][]schema.Object {
 	t.Helper()
 	objects, uuids := builtins(t)
@@ -142,7 +142,7 @@ func objectsIn(t *testing.T, text string) map[string][]schema.Object {
 	return objects
 }
 
-// replaceNamed lets a test change a built-in object.
+// replaceNamed lets a test replace a built-in object.
 func replaceNamed(list []schema.Object, object schema.Object) []schema.Object {
 	for i := range list {
 		if list[i]["name"] == object["name"] {
@@ -154,7 +154,7 @@ func replaceNamed(list []schema.Object, object schema.Object) []schema.Object {
 	return append(list, object)
 }
 
-// builtins have the certificates in the testdata of schema.
+// builtins returns the built-in objects. Their certificates are from the testdata of schema.
 func builtins(t *testing.T) (objects map[string][]schema.Object, uuids map[string]string) {
 	t.Helper()
 	objects, uuids = map[string][]schema.Object{}, map[string]string{}

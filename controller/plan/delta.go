@@ -7,8 +7,8 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Delta is what turns old into new; a nil old asks for everything. Both are sorted by uuid, and so is the answer. It
-// looks at those resources only that are not the same by their pointers.
+// Delta returns the changes that turn old into new; if old is nil, all of new. The resources of both Plans are sorted
+// by uuid, and so is the result. Delta compares only resources with different pointers.
 func Delta(old, new *enginev1.Plan) *enginev1.PlanDelta {
 	delta := &enginev1.PlanDelta{BaseRevision: old.GetRevision(), Revision: new.GetRevision()}
 	for was, is := range sorted.Differences(old.GetResources(), new.GetResources(), (*enginev1.Resource).GetUuid) {
@@ -22,7 +22,7 @@ func Delta(old, new *enginev1.Plan) *enginev1.PlanDelta {
 	return delta
 }
 
-// Same says that two Plans differ in nothing but their revision.
+// Same tells whether two Plans differ in nothing but their revisions.
 func Same(old, new *enginev1.Plan) bool {
 	delta := Delta(old, new)
 	return len(delta.GetChanged()) == 0 && len(delta.GetRemoved()) == 0

@@ -13,7 +13,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// apply is what an agent does with a delta.
+// apply does what an agent does with a delta.
 func apply(base *enginev1.Plan, delta *enginev1.PlanDelta) *enginev1.Plan {
 	resources := map[string]*enginev1.Resource{}
 	for _, resource := range base.GetResources() {

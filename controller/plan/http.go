@@ -23,7 +23,7 @@ var underscores = map[string]dataplanev1.Underscores{
 	"WEIR_UNDERSCORES_REFUSE": dataplanev1.Underscores_UNDERSCORES_REFUSE,
 }
 
-// httpProfile converts the treatment of HTTP. Redirects go to httpsPort; without one, 0, there are none.
+// httpProfile converts the HTTP settings. Redirects go to httpsPort; 0: there are no redirects.
 func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *dataplanev1.HttpProfile {
 	http := vs.HTTP
 	noteUnsupported(vs.ApplicationProfile, http, report)
@@ -65,7 +65,8 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 	}
 }
 
-// noteUnsupported blocks what would let in clients that the operator keeps out, and warns of what is merely absent.
+// noteUnsupported blocks the virtual service if it would let in clients that the operator wants to keep out. It warns
+// of other settings without effect.
 func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile, report *report) {
 	subject := about("applicationprofile", profile.Identity, profile.Named)
 	if http.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUIRE" {

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// revisions are made one of the other; nothing changes in place.
+// revisions makes each revision from the one before. Nothing changes in place.
 type revisions struct {
 	*rand.Rand
 	model       *model.Model
@@ -55,7 +55,7 @@ func newRevisions(random *rand.Rand) *revisions {
 	return r
 }
 
-// regroup has engines be in a group that is a new one.
+// regroup moves engines into a group that is a new struct.
 func (r *revisions) regroup() {
 	group := &model.Group{ServiceEngineGroup: *schema.Defaults[kinds.ServiceEngineGroup]()}
 	group.UUID, group.WorkerPinning = "group", []string{"AUTO", "ALWAYS", "NEVER"}[r.IntN(3)]
@@ -72,7 +72,7 @@ func (r *revisions) regroup() {
 	r.model.VirtualServices = services
 }
 
-// offer makes a virtual service, or another one in the stead of one that is there.
+// offer adds, replaces or removes a virtual service.
 func (r *revisions) offer() {
 	vs := &model.VirtualService{
 		Group: r.model.Groups[0], Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(r.IntN(4))})},

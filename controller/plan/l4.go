@@ -10,7 +10,8 @@ var proxyProtocols = map[string]dataplanev1.ProxyProtocol{
 	"PROXY_PROTOCOL_VERSION_2": dataplanev1.ProxyProtocol_PROXY_PROTOCOL_V2,
 }
 
-// l4Profile converts the treatment of what is not HTTP. Nothing is read out of it.
+// l4Profile converts the settings of virtual services other than HTTP. Engines do not parse the traffic of these
+// services.
 func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile {
 	subject := about("applicationprofile", vs.ApplicationProfile.Identity, vs.ApplicationProfile.Named)
 	warnUnheeded(subject, "", unheededOfApplicationProfile, vs.ApplicationProfile, report)

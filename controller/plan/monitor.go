@@ -16,7 +16,7 @@ var monitorTypes = map[string]enginev1.MonitorType{
 
 const millisecondsPerSecond = 1000
 
-// healthMonitor converts a monitor, or says that no engine can run it: nil.
+// healthMonitor converts a monitor; nil: engines cannot run it, and a finding says so.
 func healthMonitor(from *model.HealthMonitor, report *report) *enginev1.HealthMonitor {
 	kind, known := monitorTypes[from.Type]
 	if !known {
@@ -62,7 +62,7 @@ func httpCheck(from *model.HealthMonitor) *enginev1.HttpCheck {
 	return compiled
 }
 
-// responseClasses turns HTTP_2XX into 2; HTTP_ANY among them allows all, which is an empty list.
+// responseClasses turns HTTP_2XX into 2. If HTTP_ANY is among the codes, the list is empty, which allows all classes.
 func responseClasses(codes []string) []uint32 {
 	var classes []uint32
 	for _, code := range codes {

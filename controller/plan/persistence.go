@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// tokenBytes of a server's name in a cookie: with 16,384 servers two are the same once in 10^30 pools.
+	// tokenBytes is the length of a server's name in a cookie. With 16,384 servers, two names are equal in one of 10^30
+	// pools.
 	tokenBytes      = 16
 	cookieNameBytes = 4 // of the default name, in hex
 	cookiePrefix    = "weir-"
-	// defaultIPTimeoutMin is Avi's, of a table that engines do not need.
+	// defaultIPTimeoutMin is Avi's default for a table that engines do not need.
 	defaultIPTimeoutMin = 5
 )
 
-// keptByAddress tells whether clients of a pool come back to their server by their address.
+// keptByAddress tells whether the address of a client decides which server of a pool it returns to.
 func keptByAddress(pool *model.Pool) bool {
 	profile := pool.Persistence
 	return profile != nil && (profile.Type == "PERSISTENCE_TYPE_CLIENT_IP_ADDRESS" ||
 		profile.Type == "PERSISTENCE_TYPE_CLIENT_IPV6_ADDRESS")
 }
 
-// persist has clients come back to the server that served them, on whichever engine: nothing is kept or exchanged for
-// it.
+// persist makes clients return to the server that served them before, on every engine. Engines store and exchange
+// nothing for that.
 func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	profile := from.Persistence
 	if profile == nil {
@@ -49,8 +50,8 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 	}
 }
 
-// persistByCookie names servers in cookies. The names follow from a key and the server alone: all engines agree on
-// them, and clients learn no addresses.
+// persistByCookie names servers in cookies. A name depends only on a key and the server: all engines agree on it, and
+// clients learn no addresses.
 func persistByCookie(from *model.Pool, into *dataplanev1.Pool) {
 	cookie := from.Persistence.HTTPCookie
 	key := persistenceKey(from, cookie)
@@ -80,8 +81,8 @@ var unheededOfPersistence = []unheeded[kinds.ApplicationPersistenceProfile]{
 	}, "clients keep their server however long they are away: has no effect"},
 }
 
-// persistenceKey is the operator's, whose cookies are good in every pool with the same servers and key; else one of
-// this pool's, whose uuid clients do not know.
+// persistenceKey returns the operator's key. With it, a cookie is valid in every pool that has the same servers and
+// key. Without one, the key is the uuid of the pool, which clients do not know.
 func persistenceKey(from *model.Pool, cookie *kinds.HTTPCookiePersistence) []byte {
 	for _, key := range cookie.Keys {
 		if key.AES != "" {

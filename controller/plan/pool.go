@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// connectTimeoutMs: a server that does not take a connection within five seconds is passed over. Avi's one hour is
-	// the kernel's patience, not a choice.
+	// connectTimeoutMs: if a server does not accept a connection within five seconds, the engine tries another server.
+	// Avi's default of one hour is a limit of the kernel, and nobody's choice.
 	connectTimeoutMs = 5_000
 	// defaultServerTimeoutMs is what server_timeout 0 means.
 	defaultServerTimeoutMs = 60 * 60 * 1000
@@ -27,7 +27,7 @@ var hashInputs = map[string]dataplanev1.HashInput{
 	"LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER":              dataplanev1.HashInput_HASH_INPUT_HEADER,
 }
 
-// pool converts a pool, those of its monitors that engines can run, and what its TLS needs.
+// pool converts a pool, the monitors of it that engines can run, and what TLS to its servers needs.
 func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	var parts []*enginev1.Resource
 	var monitors []string

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// subject is an object that something can be found wrong with.
+// subject is the object that a finding is about.
 type subject struct {
 	kind, uuid, name string
 }
@@ -16,8 +16,8 @@ func about(kind string, identity kinds.Identity, named kinds.Named) subject {
 	return subject{kind: kind, uuid: identity.UUID, name: named.Name}
 }
 
-// report collects what is found while one virtual service is compiled. What blocks keeps it out of the Plan; the rest
-// only does not take effect.
+// report collects the findings about one virtual service while it is compiled. A finding that blocks keeps the virtual
+// service out of the Plan. Other findings name settings without effect.
 type report struct {
 	findings []model.Finding
 	blocked  bool

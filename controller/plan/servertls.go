@@ -6,14 +6,15 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// serverTLS is how engines encrypt to the servers of a pool, nil if they do not; the parts are what they need for it.
-// What was asked for and cannot be had blocks: without it servers would get less protection than the operator believes.
+// serverTLS says how engines encrypt connections to the servers of a pool; nil: they do not. It also returns the
+// resources that this needs. If an object that the pool refers to is missing, the virtual service is blocked: otherwise
+// servers would get less protection than the operator believes.
 func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*enginev1.Resource) {
 	missing := from.SSLProfileRef != "" && from.SSLProfile == nil ||
 		from.PKIProfileRef != "" && from.PKIProfile == nil ||
 		from.CertificateRef != "" && from.Certificate == nil
 	if missing {
-		report.blocked = true // model has said why
+		report.blocked = true // model has a finding about that
 		return nil, nil
 	}
 	warnUnencrypted(from, report)
@@ -41,7 +42,7 @@ func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*eng
 	return compiled, parts
 }
 
-// warnUnencrypted names what has no effect for want of something else.
+// warnUnencrypted warns of settings that have no effect because another setting is missing.
 func warnUnencrypted(from *model.Pool, report *report) {
 	subject := about("pool", from.Identity, from.Named)
 	without := func(field, what string, set bool) {

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// listenersMax bounds one virtual service: its addresses times its ports.
+// listenersMax bounds the listeners of one virtual service: its addresses times its ports.
 const listenersMax = 256
 
-// draft is a virtual service as engines shall serve it, if nothing blocks it: compiled, with the parts that it needs.
-// Several drafts may bring the same part.
+// draft is a compiled virtual service, with the resources that it needs. It does not depend on an engine. Several
+// drafts may contain the same resource.
 type draft struct {
 	vs      *model.VirtualService
 	subject subject
@@ -68,17 +68,17 @@ func resourceOf(service *dataplanev1.VirtualService) *enginev1.Resource {
 	return &enginev1.Resource{Uuid: service.GetUuid(), Body: &enginev1.Resource_VirtualService{VirtualService: service}}
 }
 
-// refuseUnserved blocks what engines cannot serve at all.
+// refuseUnserved blocks virtual services that engines cannot serve at all.
 func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 	if vs.Closed {
-		report.blocked = true // model has said why
+		report.blocked = true // model has a finding about that
 	}
 	if vs.Type != "VS_TYPE_NORMAL" {
 		report.block(subject, "type", "engines cannot serve %s yet: use VS_TYPE_NORMAL", vs.Type)
 	}
 	switch profile := vs.ApplicationProfile; {
 	case profile == nil:
-		report.blocked = true // model has said why
+		report.blocked = true // model has a finding about that
 	case vs.HTTP == nil && vs.L4 == nil:
 		report.block(subject, "application_profile_ref",
 			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4 and _SSL yet",
@@ -117,7 +117,7 @@ func refuseOverrides(subject subject, vs *model.VirtualService, field string, se
 	}
 }
 
-// portField is where an operator wrote a port.
+// portField returns the field in which the operator wrote a port.
 func portField(vs *model.VirtualService, port uint32) string {
 	for i, service := range vs.Services {
 		if service.Port <= port && port <= service.PortRangeEnd {
@@ -127,7 +127,7 @@ func portField(vs *model.VirtualService, port uint32) string {
 	return "services"
 }
 
-// httpsPort is the first port with TLS; 0: none.
+// httpsPort returns the first port with TLS; 0: there is none.
 func httpsPort(vs *model.VirtualService) uint32 {
 	for _, service := range vs.Services {
 		if service.EnableSSL {
@@ -137,7 +137,7 @@ func httpsPort(vs *model.VirtualService) uint32 {
 	return 0
 }
 
-// listeners are all addresses with all ports, in the order of the object.
+// listeners combines all addresses with all ports, in the order of the object.
 func listeners(subject subject, vs *model.VirtualService, report *report) []*dataplanev1.Listener {
 	if len(vs.Addresses) == 0 {
 		report.block(subject, "vsvip_ref", "has no address that is enabled: give the VsVip an ip_address")
@@ -162,7 +162,7 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 	return listeners
 }
 
-// secure gives a virtual service its TLS; the parts are its certificates.
+// secure sets the TLS of a virtual service. It returns the certificates as resources.
 func secure(
 	subject subject, vs *model.VirtualService, rings tickets.Rings, into *dataplanev1.VirtualService, report *report,
 ) []*enginev1.Resource {

@@ -12,7 +12,7 @@ var workerPinnings = map[string]dataplanev1.WorkerPinning{
 	"NEVER":  dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 }
 
-// groupOf an engine; nil: it has none.
+// groupOf returns the group of an engine; nil: it has none.
 func (c *Compiler) groupOf(engineUUID string) *model.Group {
 	if engine := c.objects[engineUUID]; engine != nil {
 		return engine.Group
@@ -20,7 +20,7 @@ func (c *Compiler) groupOf(engineUUID string) *model.Group {
 	return nil
 }
 
-// obeyGroup adds what the engine's group says of its process, where that is something.
+// obeyGroup adds the group's settings for the process of the engine, unless they are the defaults.
 func (a *assembly) obeyGroup(edits map[string]*enginev1.Resource) {
 	if a.group == nil {
 		return

@@ -7,7 +7,7 @@ import (
 
 const tcpPath = "profile.tcp_proxy_profile."
 
-// tcpProfile converts what the engine's kernel lets it choose; the rest of a network profile is the kernel's business.
+// tcpProfile converts the settings that an engine can choose. The kernel decides about the rest of a network profile.
 func tcpProfile(vs *model.VirtualService, report *report) *dataplanev1.TcpProfile {
 	subject, tcp := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named), vs.TCP
 	warnUnheeded(subject, tcpPath, unheededOfTCP, tcp, report)

@@ -63,8 +63,8 @@ func versionsOf(subject subject, profile *kinds.SSLProfile, report *report) []da
 	return versions
 }
 
-// suitesOf puts together what Avi keeps in three fields: cipher_enums, or else accepted_ciphers, for TLS 1.2 and
-// before, and ciphersuites for TLS 1.3. Suites of versions that are not accepted are left out.
+// suitesOf combines three fields of Avi. For TLS 1.2 and before, it reads cipher_enums, or accepted_ciphers if that is
+// empty. For TLS 1.3, it reads ciphersuites. It leaves out the suites of versions that are not accepted.
 func suitesOf(subject subject, profile *kinds.SSLProfile, versions []dataplanev1.TlsVersion, report *report) []string {
 	field, text := "accepted_ciphers", profile.AcceptedCiphers
 	if len(profile.CipherEnums) > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unheeded is a setting that engines do not heed yet. Whoever sets it to something else than its default gets a
-// warning; a setting that nobody reads and that stands in no table here would be a surprise.
+// unheeded is a setting on which engines do not act yet. An operator gets a warning if its value is not the default. A
+// setting that has no effect and is in no table here would surprise operators.
 type unheeded[T any] struct {
 	field string
 	set   func(*T) bool
@@ -99,7 +99,7 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 	},
 		"engines do not ask for client certificates yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
-		"engines take the address that connects for the client's: has no effect"},
+		"engines use the source address of a connection as the address of the client: has no effect"},
 }
 
 var unheededOfTCP = []unheeded[kinds.TCPProxy]{
@@ -111,13 +111,14 @@ var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 	{"ip_dscp", func(t *kinds.TCPProxy) bool { return t.DSCP != 0 }, kernels},
 }
 
-// unheededOfTCPUnderHTTP has effect at layer 4, where the idle timeout closes tunnels.
+// unheededOfTCPUnderHTTP has settings without effect under HTTP. At layer 4 they have one: the idle timeout closes
+// tunnels.
 var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
 	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
 		"idle connections are not probed, and closed by the timeouts of the application profile only"},
 }
 
-// warnUnheeded reports the settings of one table. The path leads to them from the object: "http_profile.".
+// warnUnheeded warns of the settings in one table. path leads from the object to these settings: "http_profile.".
 func warnUnheeded[T any](about subject, path string, table []unheeded[T], settings *T, report *report) {
 	for _, setting := range table {
 		if setting.set(settings) {

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// unheededOfGroup are the settings of an engine group that nothing goes by: neither place nor cloud, nor engines.
+// unheededOfGroup has the settings of an engine group on which nobody acts: neither place, nor cloud, nor engines.
 var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
-	{"engines are as large as the machines that they run on: has no effect",
+	{"an engine has the CPUs, the memory and the disk of its machine: has no effect",
 		`vcpus_per_se memory_per_se disk_per_se cpu_reserve mem_reserve connection_memory_percentage app_cache_percent
 		extra_shared_config_memory ssl_sess_cache_per_vs l7_conns_per_core`},
 	{"a data plane has one worker for each core, and nothing is shared between workers: has no effect",
@@ -48,10 +48,10 @@ var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
 		"metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
 })
 
-// reason is why some fields are unheeded: their names in the API, with spaces between.
+// reason says why some fields are unheeded. fields has their names in the API, with spaces in between.
 type reason struct{ why, fields string }
 
-// differing is the table of fields of which somebody is to be told who gives one another value than its default.
+// differing returns a table of fields. An operator is warned of a field whose value is not the default.
 func differing[T any](reasons []reason) []unheeded[T] {
 	standard := reflect.ValueOf(schema.Defaults[T]()).Elem()
 	var table []unheeded[T]
@@ -68,17 +68,17 @@ func differing[T any](reasons []reason) []unheeded[T] {
 	return table
 }
 
-// fieldNamed is where a struct keeps what the API calls by a name.
+// fieldNamed returns the index of the struct field with this name in the API.
 func fieldNamed(of reflect.Type, name string) []int {
 	for _, field := range reflect.VisibleFields(of) {
 		if field.Tag.Get("json") == name {
 			return field.Index
 		}
 	}
-	panic(of.Name() + " has no field " + name) // at start-up, by a slip in a table
+	panic(of.Name() + " has no field " + name) // at start-up, if a name in a table is wrong
 }
 
-// isNothing: an empty list says as much as none.
+// isNothing treats an empty list like no list.
 func isNothing(value reflect.Value) bool {
 	return value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// heededOfGroup are what place, cloud and engines go by, or what says who a group is. use_dp_util_for_scaleout asks for
-// what is done anyway.
+// heededOfGroup has the fields on which place, cloud and engines act, and those that identify a group.
+// use_dp_util_for_scaleout asks for what Weir does anyway.
 var heededOfGroup = strings.Fields(`
 	uuid name url _last_modified configpb_attributes weir_warnings tenant_ref cloud_ref description markers cloud_config_cksum labels
 	ha_mode algo buffer_se min_scaleout_per_vs max_scaleout_per_vs min_se max_se max_vs_per_se vs_host_redundancy

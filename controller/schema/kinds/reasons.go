@@ -10,7 +10,7 @@ const (
 	noCloud       = "Weir starts engines on Linux servers only, over SSH"
 	noLogin       = "users log in with accounts of Weir only"
 	noCertificate = "Weir makes and renews no certificates by itself but those that are self_signed"
-	ownHardware   = "engines are as the machines that they run on"
+	ownHardware   = "engines use the hardware of their machines as it is"
 	ownAnswers    = "engines answer with a status only"
 	ownNetwork    = "Weir leaves networks and interfaces of machines as they are"
 	noHSM         = "keys are kept by Weir, not in hardware"
