@@ -9,28 +9,29 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Assignment is what is decided about one virtual service. It is kept in the store: a controller that restarts goes on
-// from it and moves nothing.
+// Assignment is the decision about one virtual service. The store keeps it: a controller that restarts starts from it,
+// and moves nothing.
 type Assignment struct {
 	VirtualService string `json:"uuid"`
-	// Requested is how many engines an operator asked for; 0: as few as the group allows.
+	// Requested is the number of engines that an operator asked for; 0: as few as the group allows.
 	Requested int `json:"requested"`
-	// Fresh is since when it waits for an engine that has nothing else on it, a new one perhaps; zero: it does not.
+	// Fresh is the time since which the virtual service has waited for a fresh engine, which is one with nothing on it,
+	// and perhaps a new one; zero: it does not wait.
 	Fresh time.Time `json:"fresh,omitzero"`
-	// Seats in order of rank: the first is the primary's.
+	// Seats are in order of rank. The first seat is that of the primary.
 	Seats   []Seat `json:"seats"`
 	Shunned []Shun `json:"shunned,omitempty"`
-	// CalledOff is why what was ordered last did not come to be; nil: it did, or may yet.
+	// CalledOff is the reason why the last order failed; nil: it has not failed.
 	CalledOff *Failure `json:"called_off,omitempty"`
 }
 
 func (a *Assignment) key() string { return a.VirtualService }
 
-// Assignments are those of all virtual services, in the order of their uuids. They never change: what is decided anew
-// is another pointer in another list.
+// Assignments has the assignments of all virtual services, sorted by their uuids. They never change in place: a changed
+// assignment gets a new pointer in a new list.
 type Assignments []*Assignment
 
-// Of is the assignment of a virtual service; empty when it has none.
+// Of returns the assignment of a virtual service. If there is none, it is empty.
 func (all Assignments) Of(virtualServiceUUID string) Assignment {
 	if found := sorted.Find(all, virtualServiceUUID, (*Assignment).key); found != nil {
 		return *found
@@ -38,7 +39,7 @@ func (all Assignments) Of(virtualServiceUUID string) Assignment {
 	return Assignment{}
 }
 
-// With are the assignments after some have changed, and others are gone.
+// With returns the assignments after some have changed, and others are gone.
 func (all Assignments) With(changed []Assignment, gone ...string) Assignments {
 	edits := make(map[string]*Assignment, len(changed)+len(gone))
 	for _, assignment := range changed {
@@ -50,17 +51,17 @@ func (all Assignments) With(changed []Assignment, gone ...string) Assignments {
 	return all.Edit(edits)
 }
 
-// Edit is With by uuid; nil: it is gone.
+// Edit does the same as With, by uuid; nil: the assignment is gone.
 func (all Assignments) Edit(edits map[string]*Assignment) Assignments {
 	return sorted.Edit(all, edits, (*Assignment).key)
 }
 
-// Differences gives the assignments that are not the same in both, as sorted.Differences does.
+// Differences yields the assignments that differ between two lists, as sorted.Differences does.
 func (all Assignments) Differences(after Assignments) iter.Seq2[*Assignment, *Assignment] {
 	return sorted.Differences(all, after, (*Assignment).key)
 }
 
-// Failure is how an order ended in nothing.
+// Failure says why an order failed.
 type Failure struct {
 	Event string    `json:"event"` // VS_SCALEOUT_FAILED
 	Why   string    `json:"why"`
@@ -72,15 +73,17 @@ type Seat struct {
 	Engine string    `json:"engine"`
 	State  SeatState `json:"state"`
 	Since  time.Time `json:"since"` // of State
-	Cause  Cause     `json:"cause"` // why it came, or why it goes
-	// NextHop is where routes to the engine lead, as it said last; invalid: it has not said yet.
+	Cause  Cause     `json:"cause"` // why the seat was added, or why it is about to go
+	// NextHop is the address to which routes to the engine lead, as last reported by the engine; invalid: not reported
+	// yet.
 	NextHop netip.Addr `json:"next_hop,omitzero"`
 }
 
-// SeatState says how far a seat has come.
+// SeatState is the stage of life of a seat.
 type SeatState string
 
-// A seat comes as Starting or Standby and goes through Draining. Leaving still serves: it drains once enough others do.
+// A seat begins as Starting or Standby, and ends with Draining. An engine with a Leaving seat still serves, and drains
+// once enough other engines serve.
 const (
 	Starting SeatState = "STARTING"
 	Serving  SeatState = "SERVING"
@@ -89,27 +92,27 @@ const (
 	Standby  SeatState = "STANDBY"
 )
 
-// Cause is why a seat came or goes.
+// Cause is the reason why a seat is added or goes.
 type Cause string
 
 const (
-	New        Cause = "new"        // the virtual service is
-	ScaleOut   Cause = "scaleout"   // more engines are wanted
-	ScaleIn    Cause = "scalein"    // fewer
-	Migrate    Cause = "migrate"    // an operator moves it
+	New        Cause = "new"        // the virtual service is new
+	ScaleOut   Cause = "scaleout"   // the virtual service needs more engines
+	ScaleIn    Cause = "scalein"    // the virtual service needs fewer engines
+	Migrate    Cause = "migrate"    // an operator or rebalancing moves it to another engine
 	Switchover Cause = "switchover" // active and standby change places
-	Failover   Cause = "failover"   // its engine is lost, or another in whose stead it comes
-	Disabled   Cause = "disabled"   // its engine may not serve any more, or another's
-	Failed     Cause = "failed"     // it did not come to serve
+	Failover   Cause = "failover"   // its engine is lost, or it replaces a seat on a lost engine
+	Disabled   Cause = "disabled"   // its engine may not serve any more, or it replaces a seat on such an engine
+	Failed     Cause = "failed"     // its engine failed to start it
 )
 
-// Shun keeps a virtual service from an engine that failed to start it.
+// Shun keeps a virtual service away from an engine that failed to start it.
 type Shun struct {
 	Engine string    `json:"engine"`
 	Until  time.Time `json:"until"`
 }
 
-// Duty is what an engine owes to a virtual service.
+// Duty is what an engine has to do for a virtual service.
 type Duty int
 
 const (
@@ -119,7 +122,7 @@ const (
 	StandBy
 )
 
-// Duty of the engine of a seat.
+// Duty returns what the engine of a seat has to do.
 func (s Seat) Duty() Duty {
 	switch s.State {
 	case Draining:
@@ -131,7 +134,7 @@ func (s Seat) Duty() Duty {
 	}
 }
 
-// counts tells whether a seat is one of those that a virtual service shall have.
+// counts tells whether a seat is one of the wanted ones.
 func (s Seat) counts() bool { return s.State == Starting || s.State == Serving }
 
 func (a *Assignment) seat(engine string) *Seat {
@@ -152,7 +155,7 @@ func (a Assignment) clone() Assignment {
 	return a
 }
 
-// Equal tells whether two assignments say the same.
+// Equal tells whether two assignments have the same content.
 func (a Assignment) Equal(b Assignment) bool {
 	return a.VirtualService == b.VirtualService && a.Requested == b.Requested && a.Fresh.Equal(b.Fresh) &&
 		a.CalledOff.equal(b.CalledOff) &&

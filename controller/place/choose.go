@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// choose finds the best engine for one more seat; nil, and why there is none.
+// choose returns the best engine for one more seat; nil, and the reason, if there is none.
 func (s *service) choose() (*model.Engine, string) {
 	s.restless = true
 	var candidates []*model.Engine
@@ -24,7 +24,7 @@ func (s *service) choose() (*model.Engine, string) {
 	return slices.MinFunc(candidates, s.compare), ""
 }
 
-// chooseFresh finds one that has nothing on it.
+// chooseFresh returns the best engine with nothing on it; nil, and the reason, if there is none.
 func (s *service) chooseFresh() (*model.Engine, string) {
 	s.restless = true
 	var candidates []*model.Engine
@@ -39,7 +39,7 @@ func (s *service) chooseFresh() (*model.Engine, string) {
 	return slices.MinFunc(candidates, s.compare), ""
 }
 
-// objection is why an engine cannot take a seat; empty: it can.
+// objection returns the reason why an engine cannot take a seat; empty: it can.
 func (s *service) objection(engine *model.Engine) string {
 	seat := s.a.seat(engine.UUID)
 	idle := s.load[engine.UUID] == 0
@@ -66,8 +66,8 @@ func (s *service) shuns(engine string) bool {
 	return slices.ContainsFunc(s.a.Shunned, func(shun Shun) bool { return shun.Engine == engine })
 }
 
-// isFull tells whether as many engines of the group serve anything as may. Those whose work others take over do not
-// count.
+// isFull tells whether max_se engines of the group are in use. Engines that are away do not count: others take over
+// from them.
 func (s *service) isFull() bool {
 	var inUse []string
 	for _, engine := range s.group.Engines {
@@ -81,7 +81,7 @@ func (s *service) isFull() bool {
 	return len(slices.DeleteFunc(inUse, s.away)) >= int(s.group.MaxSE)
 }
 
-// whyNone tells what is in the way, each thing once.
+// whyNone returns the reasons why no engine can take a seat: up to three engines by name, and the number of the others.
 func (s *service) whyNone() string {
 	var reasons []string
 	for _, engine := range s.group.Engines {
@@ -99,9 +99,10 @@ func (s *service) whyNone() string {
 	return strings.Join(reasons, ", ")
 }
 
-// compare ranks two engines that could take a seat, the better first: one that stands by, one that clients find, one on
-// a host of its own, one that is only just being drained, one in a zone of its own, then by the group's algorithm. The
-// name decides last, so that it is the same every time.
+// compare ranks two engines that could take a seat, the better one first. It prefers, in this order: the standby; an
+// engine to which routers know a route; the host with the fewest seats, if the group wants separate hosts; an engine
+// that still has a draining seat; the zone with the fewest seats. Then the group's algorithm decides, and then the CPU
+// load. The name decides last, so that the result is always the same.
 func (s *service) compare(a, b *model.Engine) int {
 	by := func(measure func(*model.Engine) int) int { return cmp.Compare(measure(a), measure(b)) }
 	return cmp.Or(
@@ -146,7 +147,7 @@ func (s *service) inSameZone(engine *model.Engine) int {
 	return s.neighbours(func(other *model.Engine) bool { return other.AvailabilityZone == engine.AvailabilityZone })
 }
 
-// neighbours counts the engines near by with a seat that is to stay.
+// neighbours counts the nearby engines whose seats are to stay.
 func (s *service) neighbours(near func(*model.Engine) bool) int {
 	count := 0
 	for _, seat := range s.a.Seats {
@@ -157,8 +158,9 @@ func (s *service) neighbours(near func(*model.Engine) bool) int {
 	return count
 }
 
-// crowding: compact placement fills one engine before the next, distributed placement goes where there is least. Where
-// active and standby are to share the load, those that only stand by are none.
+// crowding ranks engines by the number of their seats. Compact placement fills one engine before the next, distributed
+// placement takes the emptiest one. If a group distributes the load between active and standby engines, standby seats
+// do not count.
 func (s *service) crowding(engine *model.Engine) int {
 	if s.group.HAMode == legacyMode && s.group.DistributeStandby {
 		return s.active[engine.UUID]

@@ -1,13 +1,13 @@
-// Package place decides which engines serve which virtual service: a pure function of the model, of what is known of
-// the engines, and of what was decided before, the stage between model and plan. Who serves keeps serving; nobody stops
-// before enough others do.
+// Package place decides which engines serve which virtual service. It is a pure function of the model, of what is known
+// about engines, and of the decisions so far, and the stage between model and plan. An engine that serves keeps
+// serving; no engine stops before enough others serve.
 //
-// decide.go is what goes in and what comes out; placer.go keeps from one decision to the next what goes on being true,
-// together.go which virtual services go together. service.go takes one of them a step further, or all on one address.
-// hear.go is what engines have said of it, choose.go finds one more, reach.go looks whether clients find it, gather.go
-// waits for engines that are yet to come, seat.go changes its seats. order.go and redistribute.go are what operators
-// ask for, need.go what a group lacks; load.go and rebalance.go follow the load. Nothing here starts an engine, or
-// knows how a duty is carried out.
+// decide.go has the input and the output. placer.go keeps from one decision to the next what is still true, together.go
+// finds the virtual services that go together. service.go takes a virtual service one step further, or all that share
+// an address. hear.go reads what engines reported, choose.go finds another engine, reach.go checks whether clients
+// reach it, gather.go waits for engines that have yet to connect, seat.go changes seats. order.go and redistribute.go
+// are the orders of operators, need.go is the number of engines that a group lacks. load.go and rebalance.go follow the
+// load. Nothing here starts an engine, or knows how an engine carries out a duty.
 package place
 
 import (
@@ -18,66 +18,67 @@ import (
 )
 
 const (
-	// lostAfter is how long an engine may be away, or cut off from its routers, before others take over what it served;
-	// aggressive detection halves it.
+	// lostAfter is how long an engine may be away, or cut off from its routers, before others take over. With
+	// aggressive detection it is lostAfterAggressive.
 	lostAfter           = 9 * time.Second
 	lostAfterAggressive = 5 * time.Second
-	// unheardFor is the same for an engine that this controller has not heard of since it began, or lost all engines at
-	// once; from then, or from when the first of them came.
+	// unheardFor replaces lostAfter after a start of the controller, for engines that have not connected yet, and after
+	// the controller was cut off from all engines at once. It counts from the start, or from when the first engine
+	// connected.
 	unheardFor = 30 * time.Second
-	// shunFor is how long an engine that failed to start a virtual service is not tried again.
+	// shunFor is how long placement avoids an engine that failed to start a virtual service.
 	shunFor = 5 * time.Minute
 )
 
-// Input is all that is decided upon. Nothing of it changes in place.
+// Input is all that a decision depends on. Nothing in it changes in place.
 type Input struct {
 	Model   *model.Model
-	Engines map[string]Engine // by uuid; of one that is missing this controller has not heard yet
+	Engines map[string]Engine // by uuid; a missing engine has not connected to this controller yet
 	Before  Assignments
-	Began   time.Time // when this controller did, or had heard of the first engine
+	Began   time.Time // when the first engine connected; until then, when this controller started
 	Now     time.Time
 }
 
-// Engine is what is known of an engine at the time.
+// Engine is what is known about an engine at one time.
 type Engine struct {
-	Up    bool      // it is connected, and its data plane runs
+	Up    bool      // the engine is connected, and its data plane runs
 	Since time.Time // of Up
-	// when engines began to come back after all, this one too, had been away at once; zero: it has left since, or they
-	// were not
+	// when engines, and this one too, began to come back after all had been away at once; zero: they were not all away,
+	// or this engine has left since
 	Gathering  time.Time
-	Told       bool      // it has told what it has: what it does not hold it does not have
-	Plan       PlanState // of the Plan that it shall have
-	Refuses    string    // of Refused: why
-	Host       string    // that it runs on; empty: not known
+	Told       bool      // the engine has reported what it has; it has nothing that Holds lacks
+	Plan       PlanState // of the newest Plan for the engine
+	Refuses    string    // the reason, if Plan is Refused
+	Host       string    // on which the engine runs; empty: not known
 	CPUPercent float64
-	NextHop    netip.Addr             // where its routes lead; invalid: nowhere yet
-	Holds      Holdings               // also what it shall have, and has not said anything of yet
-	Sessions   map[netip.Addr]Session // by the address of the router
+	NextHop    netip.Addr             // to which its routes lead; invalid: none yet
+	Holds      Holdings               // includes what it should have and has not reported yet
+	Sessions   map[netip.Addr]Session // by the router's address
 }
 
-// PlanState says how the Plan stands that an engine shall have.
+// PlanState is the state of the newest Plan for an engine.
 type PlanState int
 
 const (
-	Unsettled PlanState = iota // this controller has not made one yet
-	Settled                    // what is not due to the engine is not in there
-	Refused                    // Settled, and the engine does not take it
+	Unsettled PlanState = iota // this controller has made no Plan yet
+	Settled                    // this controller has made the Plan; what is NotDue is not in it
+	Refused                    // like Settled, and the engine refuses the Plan
 )
 
-// Decision is what follows. What it does not name stays as it was before.
+// Decision is the result. What it does not name stays as before.
 type Decision struct {
-	Changed      []Assignment // those that are not as before, by uuid
-	Gone         []string     // virtual services that have no assignment any more
+	Changed      []Assignment // changed assignments, sorted by uuid
+	Gone         []string     // uuids of virtual services that no longer have an assignment
 	Events       []Event
-	Needs        []Need          // one for each group, in the order of the model
-	Unplaced     []Unplaced      // what has fewer engines than it shall have
-	Waiting      map[string]bool // uuids of engines that shall get no Plan yet: what they have may be all that there is
+	Needs        []Need          // one of each group, in the order of the model
+	Unplaced     []Unplaced      // virtual services with too few engines
+	Waiting      map[string]bool // uuids of engines that must not get a Plan yet: perhaps only they serve
 	Seated       map[string]bool // uuids of engines that have a seat
-	SeatedBefore map[string]bool // uuids of engines that had one
-	Again        time.Time       // decide again then, though nothing happens; zero: no need
+	SeatedBefore map[string]bool // uuids of engines that had a seat before
+	Again        time.Time       // decide again at this time, even if nothing happens; zero: no need
 }
 
-// Event is something that operators may want to know.
+// Event is news for operators.
 type Event struct {
 	ID             string // Avi's name: VS_SCALEOUT_COMPLETE
 	VirtualService *model.VirtualService
@@ -85,7 +86,7 @@ type Event struct {
 	Message        string
 }
 
-// Unplaced is a virtual service that lacks engines.
+// Unplaced is a virtual service with too few engines.
 type Unplaced struct {
 	VirtualService string // uuid
 	Wanted, Placed int
@@ -95,31 +96,31 @@ type Unplaced struct {
 // Decide takes every virtual service one step further.
 func Decide(in Input) Decision { return new(Placer).Decide(in) }
 
-// decider is a decision in the making.
+// decider makes one decision.
 type decider struct {
 	kept    *Placer
 	in      Input
 	out     Decision
 	engines map[string]*model.Engine
-	load    map[string]int // seats of each engine that are there to stay; of those that go together one
-	active  map[string]int // those of them that do not only stand by
-	seats   map[string]int // all of them
+	load    map[string]int // seats of each engine that are not draining; a set has one seat
+	active  map[string]int // those of load that do not stand by
+	seats   map[string]int // all seats of each engine
 }
 
-// newDecider begins a decision that goes on from no other one.
+// newDecider begins a decision that uses no results of earlier ones.
 func newDecider(in Input) *decider {
 	kept := &Placer{}
 	kept.turn(in)
 	return kept.decider(in)
 }
 
-// weigh counts a seat in, or out.
+// weigh adds a seat to the counts (by is 1), or removes it (-1).
 func (d *decider) weigh(seat Seat, by int) { tally{d.load, d.active, d.seats}.weigh(seat, by) }
 
-// again asks to be called at a time.
+// again asks for another decision at a time.
 func (d *decider) again(at time.Time) { d.out.Again = sooner(d.out.Again, at, d.in.Now) }
 
-// sooner of two times, of which the second only counts when it is still to come; zero is never.
+// sooner returns the earlier of two times. The second one counts only if it is in the future. Zero is never.
 func sooner(first, second, now time.Time) time.Time {
 	if second.After(now) && (first.IsZero() || second.Before(first)) {
 		return second
@@ -129,7 +130,8 @@ func sooner(first, second, now time.Time) time.Time {
 
 func (d *decider) up(engine string) bool { return d.in.Engines[engine].Up }
 
-// lost tells whether an engine has been away for so long that others take over, and when it will be; zero: it is there.
+// lost tells whether an engine has been away for so long that others take over. end is the time when that happens;
+// zero: the engine is up.
 func (d *decider) lost(engine string) (lost bool, end time.Time) {
 	state, known := d.in.Engines[engine]
 	if state.Up {
@@ -145,7 +147,7 @@ func (d *decider) lost(engine string) (lost bool, end time.Time) {
 	return !end.After(d.in.Now), end
 }
 
-// patience is how long an engine may be away, or cut off, before others take over.
+// patience is how long an engine may be away, or cut off from its routers, before others take over.
 func patience(engine *model.Engine) time.Duration {
 	if engine != nil && engine.Group != nil && engine.Group.AggressiveDetection {
 		return lostAfterAggressive

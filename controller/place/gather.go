@@ -2,10 +2,11 @@ package place
 
 import "slices"
 
-// After a restart of the controller, or when it was cut off from all engines, these come back one by one. Meanwhile
-// nobody is taken for lost, and who drains is not asked to serve again only because those that serve are yet to come.
+// After a restart of the controller, or after it was cut off from all engines, the engines come back one by one.
+// Meanwhile no engine counts as lost. A draining engine is not called back only because those that serve have not
+// connected yet.
 
-// awaits tells whether an engine that serves, by what was decided, may yet come and say so.
+// awaits tells whether an engine that was assigned to serve may yet connect and report that it does.
 func (s *service) awaits() bool {
 	return slices.ContainsFunc(s.a.Seats, func(seat Seat) bool {
 		if seat.State != Serving && seat.State != Leaving || s.engines[seat.Engine].EnableState == forced ||
@@ -22,7 +23,8 @@ func (s *service) awaits() bool {
 	})
 }
 
-// mayYetTell: an engine that went while others were there has told that it is away.
+// mayYetTell tells whether an engine may yet report what it has. An engine that left while others were connected is
+// known to be away.
 func (s *service) mayYetTell(engine string) bool {
 	state, known := s.in.Engines[engine]
 	switch {

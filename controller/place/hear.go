@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hear begins with those that come: who is to leave for one that fails stays.
+// hear looks at starting and draining seats first: if one fails to start, the seat that was to leave for it stays.
 func (s *service) hear() {
 	for _, seat := range slices.Clone(s.a.Seats) {
 		switch seat.State {
@@ -28,7 +28,7 @@ func (s *service) hearStarting(seat Seat) {
 	holding := s.holding(seat.Engine)
 	deadline := seat.Since.Add(time.Duration(s.group.ScaleoutTimeoutS) * time.Second)
 	switch {
-	// not by a Plan that another is on its way to replace
+	// only if no other Plan is on its way
 	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
 		if seat.Cause == ScaleOut {
@@ -43,14 +43,14 @@ func (s *service) hearStarting(seat Seat) {
 	}
 }
 
-// canDoWithout tells whether others serve or could. Otherwise an engine that refuses keeps the seat, and with it what
-// an operator has to see and to change.
+// canDoWithout tells whether other engines serve, or could. Otherwise an engine that refuses its Plan keeps the seat,
+// so that the operator sees the reason and can change it.
 func (s *service) canDoWithout(seat Seat) bool {
 	another, _ := s.choose()
 	return seat.Cause == ScaleOut || seat.Cause == Migrate || seat.Cause == Switchover || another != nil
 }
 
-// fail gives up a seat that does not start, and what was ordered with it.
+// fail ends a seat that does not start, and the order behind it.
 func (s *service) fail(seat Seat, why string) {
 	s.a.Shunned = append(s.a.Shunned, Shun{Engine: seat.Engine, Until: s.in.Now.Add(shunFor)})
 	s.again(s.in.Now.Add(shunFor))
@@ -64,7 +64,7 @@ func (s *service) fail(seat Seat, why string) {
 	why = s.name(seat.Engine) + " " + why
 	if s.wanted() < wanted || seat.Cause == Migrate || seat.Cause == Switchover {
 		s.callOff(seat.Cause, seat.Engine, why)
-	} else { // it goes on elsewhere, or later
+	} else { // placement tries another engine, or tries again later
 		s.event(failureOf(seat.Cause), seat.Engine, "%s", why)
 	}
 	if engine := s.in.Engines[seat.Engine]; engine.Plan == Refused && engine.Told && !s.holdsAny(seat.Engine) {
@@ -72,10 +72,10 @@ func (s *service) fail(seat Seat, why string) {
 		s.weigh(seat, -1)
 		return
 	}
-	s.become(seat.Engine, Draining, Failed) // it may hold it already, and not have said so
+	s.become(seat.Engine, Draining, Failed) // the engine may have the virtual service already, and not have reported it
 }
 
-// callOff notes and tells why what was ordered does not come to be.
+// callOff records why an order failed, and adds an event.
 func (s *service) callOff(cause Cause, engine, why string) {
 	s.a.CalledOff = &Failure{Event: failureOf(cause), Why: why, At: s.in.Now}
 	s.event(s.a.CalledOff.Event, engine, "%s", why)
@@ -92,7 +92,7 @@ func failureOf(cause Cause) string {
 	}
 }
 
-// stay calls off the leaving of seats.
+// stay keeps the seats that were to leave for a cause.
 func (s *service) stay(cause Cause) {
 	for _, seat := range s.a.Seats {
 		if seat.State == Leaving && seat.Cause == cause {
@@ -101,7 +101,7 @@ func (s *service) stay(cause Cause) {
 	}
 }
 
-// remain has one stay that was to leave. When it was called back it may not serve any more: it starts anew.
+// remain keeps a seat that was to leave. If its engine does not serve any more, the seat starts again.
 func (s *service) remain(seat Seat, cause Cause) {
 	state := Starting
 	if s.serves(seat.Engine) {
@@ -110,8 +110,8 @@ func (s *service) remain(seat Seat, cause Cause) {
 	s.become(seat.Engine, state, cause)
 }
 
-// hearDraining ends a seat when its engine says that nobody is left, or had its time. One that is away says nothing: it
-// may serve somebody, and drains when it is back.
+// hearDraining ends a seat when its engine reports that no client is left, or when the time for draining is over. An
+// engine that is away reports nothing: it may still have clients, and drains when it is back.
 func (s *service) hearDraining(seat Seat) {
 	engine := s.in.Engines[seat.Engine]
 	holding := s.holding(seat.Engine)
@@ -126,7 +126,7 @@ func (s *service) hearDraining(seat Seat) {
 		return
 	}
 	if !s.isServed() && s.engines[seat.Engine].EnableState != forced {
-		return // it is called back, or waits for who serves
+		return // the engine is called back, or waits until an engine that serves connects
 	}
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
 	switch {
@@ -139,7 +139,7 @@ func (s *service) hearDraining(seat Seat) {
 	}
 }
 
-// hearLeaving calls off what has lost its reason, or takes too long.
+// hearLeaving keeps a seat whose reason to leave is gone, or that takes too long to leave.
 func (s *service) hearLeaving(seat Seat) {
 	switch seat.Cause {
 	case Disabled:

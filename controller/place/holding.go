@@ -7,38 +7,38 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Holding is what an engine has said of one virtual service.
+// Holding is what an engine has reported about one virtual service.
 type Holding struct {
 	VirtualService string    // uuid
-	Delivery       Delivery  // of what it shall have
-	Duty           Duty      // by the Plan that it acknowledged last
+	Delivery       Delivery  // of the newest Plan, as far as it concerns the virtual service
+	Duty           Duty      // in the last Plan that the engine acknowledged
 	Since          time.Time // of Duty
-	Clients        Clients   // by that duty
+	Clients        Clients   // with that duty
 }
 
-// Delivery says how far the engine has got what the Plan that it shall have says of a virtual service.
+// Delivery says how far the engine has received what the newest Plan says about a virtual service.
 type Delivery int
 
 const (
-	NotDue   Delivery = iota // it is not in that Plan
+	NotDue   Delivery = iota // the virtual service is not in that Plan
 	Turning                  // a Plan with another duty may be on its way
-	Outdated                 // the engine has it otherwise, or not at all, and to the same duty
-	Current                  // the engine has it as it is in that Plan
+	Outdated                 // the engine has another version with the same duty, or no version
+	Current                  // the engine has it as in that Plan
 )
 
-// isDue tells whether the virtual service is in the Plan that the engine shall have.
+// isDue tells whether the virtual service is in the newest Plan for the engine.
 func (d Delivery) isDue() bool { return d != NotDue }
 
-// Clients says whether clients come, or still do.
+// Clients says whether clients reach the engine, or are still connected.
 type Clients int
 
 const (
-	Unled Clients = iota // routes lead none to the engine; or it drains, and somebody is connected
-	Led                  // it announces the routes that lead clients there, or needs none
-	Idle                 // it drains, and no client has been connected for a while
+	Unled Clients = iota // no routes lead clients to the engine; or it drains and has clients
+	Led                  // the engine announces routes for clients, or needs none
+	Idle                 // the engine drains, and has had no clients for a while
 )
 
-// and is what an engine has said of two virtual services that go together: as much as it has said of each.
+// and combines two virtual services that go together. The result is what the engine has reported of both.
 func (h Holding) and(other Holding) Holding {
 	if other.Duty != h.Duty {
 		h.Duty = NoDuty
@@ -61,11 +61,11 @@ func (h Holding) and(other Holding) Holding {
 
 func (h *Holding) key() string { return h.VirtualService }
 
-// Holdings are what an engine has said of virtual services, in the order of their uuids. They never change: what it
-// says anew is another pointer in another list.
+// Holdings has what an engine has reported about virtual services, sorted by their uuids. They never change in place: a
+// changed holding gets a new pointer in a new list.
 type Holdings []*Holding
 
-// Of is what it has said of one; empty: nothing.
+// Of returns the holding of a virtual service. If nothing is reported, it is empty.
 func (all Holdings) Of(virtualServiceUUID string) Holding {
 	if found := sorted.Find(all, virtualServiceUUID, (*Holding).key); found != nil {
 		return *found
@@ -73,7 +73,7 @@ func (all Holdings) Of(virtualServiceUUID string) Holding {
 	return Holding{}
 }
 
-// With are the holdings after it has said something else of some.
+// With returns the holdings after the engine has reported something else about some.
 func (all Holdings) With(said ...Holding) Holdings {
 	edits := make(map[string]*Holding, len(said))
 	for _, holding := range said {
@@ -82,12 +82,12 @@ func (all Holdings) With(said ...Holding) Holdings {
 	return all.Edit(edits)
 }
 
-// Edit is With by uuid; nil: there is nothing to say of it.
+// Edit does the same as With, by uuid; nil: there is nothing to report any more.
 func (all Holdings) Edit(edits map[string]*Holding) Holdings {
 	return sorted.Edit(all, edits, (*Holding).key)
 }
 
-// changed are the virtual services of which an engine says something else.
+// changed returns the uuids of virtual services about which the engine reports something else.
 func (all Holdings) changed(after Holdings) (uuids []string) {
 	for was, is := range sorted.Differences(all, after, (*Holding).key) {
 		switch {

@@ -6,37 +6,38 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Usage is what an engine has used up so far, as it counts it.
+// Usage is what an engine has used so far, by its own counters.
 type Usage struct {
 	At       time.Time
-	Process  uint32 // of the data plane: another one counts from zero
+	Process  uint32 // of the data plane; a new process counts from zero
 	Workers  int
 	CPU      time.Duration
 	Services map[string]ServiceUsage // by virtual service uuid
 }
 
-// ServiceUsage is the part of one virtual service.
+// ServiceUsage is the part of Usage that belongs to one virtual service.
 type ServiceUsage struct {
 	Connections, Requests, Bytes uint64
-	Open                         uint64 // connections just now
+	Open                         uint64 // connections that are open now
 }
 
-// Load is how much of what an engine can take it took, on average between two usages.
+// Load is the share of its capacity that an engine used, on average between two usages.
 type Load struct {
-	Percent   float64            // by the criterion of its group that is highest
+	Percent   float64            // by the criterion of the group with the highest value
 	Criterion string             // "CPU"
-	Services  map[string]float64 // the part of each virtual service in Percent, by uuid
+	Services  map[string]float64 // part of Percent that belongs to each virtual service, by uuid
 }
 
-// criterion is something that may become scarce on an engine.
+// criterion is a resource that may become scarce on an engine.
 type criterion struct {
 	name string
-	// percent of the capacity that was used; weight is what a virtual service had of it.
+	// percent returns the share of the capacity that was used. weight returns the part of it that belongs to a virtual
+	// service, in any unit.
 	percent func(u used, capacity float64) float64
 	weight  func(s ServiceUsage) float64
 }
 
-// used is what came between two usages; gauges are means.
+// used is the difference between two usages. For gauges it is the mean.
 type used struct {
 	seconds  float64
 	workers  float64
@@ -45,7 +46,7 @@ type used struct {
 	services map[string]ServiceUsage
 }
 
-// pieceBytes cost about as much CPU time as a request.
+// pieceBytes is the number of bytes that cost about as much CPU time as a request.
 const pieceBytes = 16 << 10
 
 var criteria = map[string]criterion{
@@ -73,7 +74,8 @@ var criteria = map[string]criterion{
 	},
 }
 
-// LoadBetween is the load of an engine of a group; false: the usages are not of one process, or of one time.
+// LoadBetween returns the load of an engine of a group; false: the load is not known, for example because the usages
+// are of different processes.
 func LoadBetween(group *model.Group, then, now Usage) (Load, bool) {
 	if then.Process != now.Process || !now.At.After(then.At) || now.Workers == 0 {
 		return Load{}, false
@@ -134,7 +136,7 @@ func difference(then, now Usage) used {
 	return between
 }
 
-// since: one that is taken away and comes again counts from zero.
+// since returns the growth of a counter. A virtual service that was removed and added again counts from zero.
 func since(then, now uint64) uint64 {
 	if now < then {
 		return now

@@ -6,14 +6,14 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Need is how many engines a group shall have and what it has. Who starts engines closes the gap; who stops them takes
-// the idle ones.
+// Need is the number of engines that a group should have, and the engines that it has. A cloud starts missing engines,
+// and stops idle ones.
 type Need struct {
 	Group   *model.Group
 	Wanted  int
 	Have    int      // enabled, up, and not cut off from routers
-	Present []string // uuids of these, and of those that may come back before others take over from them
-	Idle    []string // uuids of engines with nothing on them that need not be there
+	Present []string // uuids of these, and of engines that may come back before others take over
+	Idle    []string // uuids of engines without a seat that the group does not need
 }
 
 func (d *decider) needs() []Need {
@@ -41,8 +41,8 @@ func (d *decider) needs() []Need {
 	return needs
 }
 
-// unfound are the engines to which clients of something that the group serves do not find their way, as they do to
-// others: what it has moves there.
+// unfound returns the uuids of engines that clients do not reach, while they reach another engine of the same group.
+// The seats of these engines move to others.
 func (d *decider) unfound(group *model.Group) map[string]bool {
 	unfound := map[string]bool{}
 	var suspects []string
@@ -66,7 +66,7 @@ func (d *decider) unfound(group *model.Group) map[string]bool {
 	return unfound
 }
 
-// hasLostRouter spares most engines a look at every virtual service.
+// hasLostRouter is a quick check. Engines that pass it need no check of every virtual service.
 func (d *decider) hasLostRouter(engine string) bool {
 	for _, session := range d.in.Engines[engine].Sessions {
 		if !session.Up {
@@ -76,7 +76,9 @@ func (d *decider) hasLostRouter(engine string) bool {
 	return false
 }
 
-// enginesWanted: as many as hold all seats and the widest virtual service, and with N+M so many more that may fail.
+// enginesWanted returns as many engines as it takes to hold all seats and the virtual service with the most seats. With
+// N+M, buffer_se more are wanted, because engines may fail. Virtual services that wait for a fresh engine want one
+// each.
 func (d *decider) enginesWanted(group *model.Group, gone func(engine string) bool) int {
 	seats, widest, fresh := 0, 0, 0
 	if demands := d.kept.demands[group]; demands != nil {
@@ -96,7 +98,7 @@ func (d *decider) enginesWanted(group *model.Group, gone func(engine string) boo
 	return min(max(wanted, int(group.MinSE)), int(group.MaxSE))
 }
 
-// busy counts the engines that have something on them, and are not gone.
+// busy counts the engines with seats that are not gone.
 func (d *decider) busy(group *model.Group, gone func(engine string) bool) int {
 	count := 0
 	for _, engine := range group.Engines {
@@ -107,13 +109,14 @@ func (d *decider) busy(group *model.Group, gone func(engine string) bool) int {
 	return count
 }
 
-// idle are those that may go: those to which clients do not find, and as many more as are too many.
+// idle returns the engines that may be stopped: those that clients do not reach, and as many more as there are too
+// many.
 func (d *decider) idle(group *model.Group, surplus int, gone func(engine string) bool) []string {
 	if surplus < 0 {
 		return nil
 	}
 	var useless, idle []string
-	for _, created := range []bool{true, false} { // who was started by hand is stopped by hand
+	for _, created := range []bool{true, false} { // engines that the controller created go first
 		for _, engine := range slices.Backward(group.Engines) {
 			may := engine.ControllerCreated == created && d.seats[engine.UUID] == 0 &&
 				engine.EnableState == "SE_STATE_ENABLED"

@@ -7,17 +7,17 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Order is what an operator asks of one virtual service. Engines are uuids; empty: whichever fits.
+// Order is what an operator asks for one virtual service. To and From are uuids of engines; empty: placement chooses.
 type Order struct {
 	Verb    Verb
 	To      string
 	From    string
-	Primary bool   // scale in the primary's engine
-	New     bool   // to an engine with nothing on it, one that is started for it if need be
+	Primary bool   // scale in the engine of the primary
+	New     bool   // to a fresh engine; if there is none, a cloud may start one
 	ToHost  string // to an engine on the host of this name
 }
 
-// Verb says what an order does.
+// Verb is the kind of an order.
 type Verb string
 
 const (
@@ -28,7 +28,7 @@ const (
 	DoRetry      Verb = "retryplacement"
 )
 
-// Refusal says which field of an order cannot be had, and what to do.
+// Refusal says which field of an order is impossible, and what to do.
 type Refusal struct{ Field, Problem string }
 
 func (r *Refusal) Error() string {
@@ -38,8 +38,8 @@ func (r *Refusal) Error() string {
 	return r.Field + ": " + r.Problem
 }
 
-// Accept turns an order into the assignments from which the next decision carries it out: those of the virtual service,
-// and of all that go together with it. Error: *Refusal.
+// Accept applies an order to the assignments of the virtual service, and of all that go together with it. The next
+// decision starts from these assignments, and carries the order out. Error: *Refusal.
 func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event, error) {
 	s := newDecider(in).serviceOf(vs)
 	s.forget()
@@ -67,7 +67,8 @@ func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event
 	return s.assignments(), s.out.Events, err
 }
 
-// lookAround finds the engine on the host that an order names, and whether there can be a fresh one.
+// lookAround finds the engine on the host that an order names. For an order for a fresh engine, it checks that one can
+// exist.
 func (s *service) lookAround(o *Order) error {
 	if o.ToHost != "" {
 		return s.lookOnHost(o)
@@ -130,7 +131,7 @@ func (s *service) scaleIn(o Order) error {
 	return nil
 }
 
-// remedy is what to change about a limit of the group, unless it is in the nature of its ha_mode.
+// remedy says what to change about a limit of the group. If the limit comes from ha_mode, it says so.
 func (s *service) remedy(change string, byMode bool) string {
 	if byMode {
 		return "its ha_mode is " + s.group.HAMode
@@ -138,7 +139,7 @@ func (s *service) remedy(change string, byMode bool) string {
 	return change
 }
 
-// leaver is the seat that a scale-in takes: the one named, or the last in rank.
+// leaver returns the engine whose seat a scale-in removes: the one that the order names, or the last in rank.
 func (s *service) leaver(o Order) string {
 	counting := s.counting()
 	switch {
@@ -178,8 +179,8 @@ func (s *service) migrate(o Order) error {
 	return nil
 }
 
-// switchover: of active and standby, the active one goes and the standby takes its place; where several serve, another
-// becomes the primary.
+// switchover: in active/standby, the active engine leaves and the standby takes its place. If several engines serve,
+// another one becomes the primary.
 func (s *service) switchover(o Order) error {
 	counting := s.counting()
 	if len(counting) == 0 {
@@ -191,7 +192,7 @@ func (s *service) switchover(o Order) error {
 	return s.promote(o.To)
 }
 
-// giveWay has the active engine leave for the standby.
+// giveWay makes the active engine leave, so that the standby takes over.
 func (s *service) giveWay(active, to string) error {
 	for _, seat := range s.a.Seats {
 		switch {
@@ -205,7 +206,7 @@ func (s *service) giveWay(active, to string) error {
 	return &Refusal{"", fmt.Sprintf("%s has no standby that is up", s.vs.Name)}
 }
 
-// promote makes an engine that serves the primary.
+// promote makes another engine that serves the primary.
 func (s *service) promote(to string) error {
 	for i, seat := range s.a.Seats {
 		if i > 0 && seat.State == Serving && s.up(seat.Engine) && (to == "" || to == seat.Engine) {
@@ -219,7 +220,8 @@ func (s *service) promote(to string) error {
 	return &Refusal{"", fmt.Sprintf("no other engine serves %s", s.vs.Name)}
 }
 
-// retry has engines tried again that failed to start it. Whatever else is in the way is looked at with every decision.
+// retry allows engines that failed to start the virtual service to be chosen again. Every decision checks all other
+// obstacles anyway.
 func (s *service) retry() error {
 	if present, wanted := len(s.present()), s.wanted(); present >= wanted && len(s.a.Shunned) == 0 {
 		return &Refusal{"", fmt.Sprintf(
@@ -240,7 +242,7 @@ func (s *service) counting() []Seat {
 	return counting
 }
 
-// takeOn gives a seat on the engine that an operator chose.
+// takeOn adds a seat on the engine that an operator chose.
 func (s *service) takeOn(to string, cause Cause) error {
 	engine := s.engines[to]
 	if engine == nil || engine.Group != s.group {
@@ -253,7 +255,7 @@ func (s *service) takeOn(to string, cause Cause) error {
 	return nil
 }
 
-// send has a seat leave.
+// send makes a seat leave.
 func (s *service) send(from string, cause Cause) error {
 	if from == "" {
 		return &Refusal{"", fmt.Sprintf("%s is on no engine yet", s.vs.Name)}

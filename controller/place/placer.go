@@ -10,27 +10,27 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// Placer decides again and again, and each time only upon what does not rest. A set of virtual services rests when a
-// decision left it as it was, told nothing of it, and chose no engine for it. Then the next decision would do the same
-// for as long as what it went by stays: its virtual services, what was decided about them, what engines have said of
-// them and of themselves, and the time until which it asked to be left alone. How much else there is on engines is not
-// among that, since only who chooses asks for it.
+// Placer decides again and again. Each time it skips the sets of virtual services that are at rest. A set is at rest if
+// its last decision changed nothing, added no event, and chose no engine. Such a decision stays the same until one of
+// its inputs changes: the virtual services, their assignments, what engines have reported about them and about
+// themselves, or the time at which the set asked for another decision. The other seats on engines are no such input,
+// because only the choice of an engine depends on them.
 //
-// The zero value begins with nothing decided. It is for one goroutine.
+// The zero value has decided nothing. A Placer is not safe for concurrent use.
 type Placer struct {
 	last    Input
 	engines map[string]*model.Engine // by uuid
 	sets    map[string]*set          // by the uuid of each of its virtual services
-	shared  map[sharing]*set         // of those that take traffic
-	strays  map[string]Assignment    // of virtual services that are not there any more
-	tally   tally                    // of what was decided before
+	shared  map[sharing]*set         // of virtual services that take traffic
+	strays  map[string]Assignment    // assignments of deleted virtual services, by uuid
+	tally   tally                    // of the assignments before
 	demands map[*model.Group]*demands
 
-	awake  map[*set]bool      // do not rest
-	alarms map[*set]time.Time // rest until then
+	awake  map[*set]bool      // sets that are not at rest
+	alarms map[*set]time.Time // sets that rest until a time
 }
 
-// tally counts the seats on engines, by their uuid.
+// tally counts the seats on engines, by engine uuid.
 type tally struct{ load, active, seats map[string]int }
 
 func newTally() tally { return tally{map[string]int{}, map[string]int{}, map[string]int{}} }
@@ -51,10 +51,10 @@ func (t tally) weighAll(seats []Seat, by int) {
 	}
 }
 
-// demands are how many engines the sets of a group shall have: the count of sets by that number.
+// demands has the number of engines that the sets of a group should have: how many sets want each number.
 type demands struct {
 	sets  map[int]int
-	fresh int // sets that wait for an engine with nothing on it
+	fresh int // sets that wait for a fresh engine
 }
 
 // Decide takes every virtual service one step further.
@@ -115,7 +115,7 @@ func (d *decider) decide(set *set) {
 	}
 }
 
-// changed are the assignments of all that go together, where they are not as before.
+// changed returns the assignments of the set that differ from those before.
 func (s *service) changed() (changed []Assignment) {
 	for _, a := range s.assignments() {
 		if was := sorted.Find(s.in.Before, a.VirtualService, (*Assignment).key); was == nil || !was.Equal(a) {
@@ -125,7 +125,7 @@ func (s *service) changed() (changed []Assignment) {
 	return changed
 }
 
-// demand notes how many engines a set shall have by an assignment.
+// demand records how many engines a set should have, according to an assignment.
 func (p *Placer) demand(set *set, a Assignment) {
 	p.undemand(set)
 	vs := set.all[0]
@@ -163,7 +163,7 @@ func (p *Placer) undemand(set *set) {
 	set.group = nil
 }
 
-// turn finds out what is not as in the last decision, and wakes the sets that go by it.
+// turn finds what has changed since the last decision, and wakes the sets that depend on it.
 func (p *Placer) turn(in Input) {
 	if p.sets == nil {
 		*p = Placer{
@@ -206,7 +206,8 @@ func (p *Placer) wakeAll() {
 	}
 }
 
-// saysTheSame of the engine itself, beside what is only looked at to choose one.
+// saysTheSame compares what engines report about themselves. It leaves out what only the choice of an engine depends
+// on.
 func (e Engine) saysTheSame(other Engine) bool {
 	return e.Up == other.Up && e.Since.Equal(other.Since) && e.Gathering.Equal(other.Gathering) &&
 		e.Told == other.Told &&
@@ -214,7 +215,7 @@ func (e Engine) saysTheSame(other Engine) bool {
 		maps.Equal(e.Sessions, other.Sessions)
 }
 
-// reassign takes over what is decided otherwise than last.
+// reassign applies the assignments that have changed since the last decision.
 func (p *Placer) reassign(in Input) {
 	anew := map[*set]bool{}
 	for was, is := range p.last.Before.Differences(in.Before) {
@@ -234,7 +235,7 @@ func (p *Placer) reassign(in Input) {
 	}
 }
 
-// assign takes over what was decided about a set before.
+// assign gives a set the assignment from before the decision.
 func (p *Placer) assign(set *set, in Input) {
 	p.tally.weighAll(set.before.Seats, -1)
 	set.before = merged(set.all, in.Before)

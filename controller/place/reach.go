@@ -7,34 +7,34 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// steadyAfter is how long an engine must have had its session with a router before it takes over from one that has
-// none. After a restart of the router engines get theirs back one by one, each when it tries again: nothing moves
-// meanwhile.
+// steadyAfter is how long an engine must have had a session with a router before it takes over from an engine without
+// one. After a restart of the router, engines get their sessions back one by one, each when it tries again. Nothing
+// moves in this time.
 const steadyAfter = 20 * time.Second
 
-// Session is what an engine has said of the BGP session that it shall have with a router.
+// Session is what an engine has reported about a BGP session with a router.
 type Session struct {
 	Up    bool
 	Since time.Time // of Up; not before the controller began
 }
 
-// Reach tells whether routers can know the way to a virtual service on an engine.
+// Reach tells whether routers can know a route to a virtual service on an engine.
 type Reach struct {
 	State ReachState
 	Since time.Time  // of Up and Down
-	Cut   netip.Addr // of Down: a router that there is no session with
+	Cut   netip.Addr // if Down: a router without a session
 }
 
-// ReachState is how far the sessions have come.
+// ReachState is the combined state of the sessions.
 type ReachState int
 
 const (
-	Unknown ReachState = iota // the engine has not said of any session that it tries
-	Up                        // each address is told to a router, or is for none
-	Down                      // an address can be told to nobody
+	Unknown ReachState = iota // the engine has not reported on the sessions
+	Up                        // each address can be told to a router, or is for no router
+	Down                      // an address cannot be told to any router
 )
 
-// ReachOf looks at the sessions of an engine, by the router's address.
+// ReachOf combines the sessions of an engine, by the router's address.
 func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
 	reach := Reach{State: Up}
 	for _, address := range vs.Addresses {
@@ -51,7 +51,8 @@ func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
-// reachOf one address: any router will do. It is up since the first session is, and down since the last one is.
+// reachOf returns the reach of one address, for which one session is enough. It has been up since the first session
+// came up, and down since the last one went down.
 func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
 	var reach Reach
 	for _, router := range routers {
@@ -67,7 +68,7 @@ func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
-// away tells whether others shall do what an engine was to do: it is lost, or it is cut off from its routers.
+// away tells whether others take over from an engine: it is lost, or cut off from its routers.
 func (s *service) away(engine string) bool {
 	away, known := s.gone[engine]
 	if !known {
@@ -79,11 +80,12 @@ func (s *service) away(engine string) bool {
 	return away
 }
 
-// cutOff tells whether clients have not found their way to an engine for a while, and would to another. Where they find
-// it to none, the routers are to blame, and nothing moves.
+// cutOff tells whether clients have not reached an engine for a while, and would reach another one. If they reach no
+// engine, the routers are the cause, and nothing moves.
 func (s *service) cutOff(engine string) bool { return s.unheard(engine) && s.anotherIsReached() }
 
-// unheard tells whether an engine that is there has had no router for a while, and its group heeds that.
+// unheard tells whether an engine that is up has had no router for a while, and its group has
+// bgp_peer_monitor_failover_enabled.
 func (s *service) unheard(engine string) bool {
 	reach := s.reach(engine)
 	if !s.group.BGPPeerMonitorFailover || reach.State != Down || !s.in.Engines[engine].Up {
@@ -109,7 +111,7 @@ func (s *service) anotherIsReached() bool {
 	return false
 }
 
-// unreached ranks engines to which the routers know the way before those to which they may come to know it.
+// unreached ranks engines to which routers know a route before the others.
 func (s *service) unreached(engine *model.Engine) int {
 	if s.reach(engine.UUID).State == Up {
 		return 0

@@ -9,16 +9,15 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Rebalance changes how many engines virtual services of a group are on, and which, so that no engine has more to do
-// than max_cpu_usage says, and as few as possible less than min_cpu_usage. Loads are those of the last interval, by
-// engine uuid; of an engine that is missing nothing is known. The next decision carries the changes out, as it does
-// with orders.
+// Rebalance changes how many engines the virtual services of a group are on, and which, so that no engine stays above
+// max_cpu_usage, and as few as possible are below min_cpu_usage. loads has the loads of the last interval, by engine
+// uuid; the load of a missing engine is not known. The next decision carries the changes out, like those of orders.
 //
-// Under a load that stays the same it comes to rest: what makes room is only undone where the load would fit again with
-// a margin, halfway between the two thresholds.
+// Under a constant load Rebalance comes to rest: it undoes a scale-out or a move only if the load would fit again with
+// a margin. The limit for that is halfway between the two thresholds.
 func Rebalance(in Input, group *model.Group, loads map[string]Load) ([]Assignment, []Event) {
 	if group.HAMode == legacyMode {
-		return nil, nil // one engine each, and the standby is to have room for it
+		return nil, nil // each virtual service has one engine, and its standby keeps room for it
 	}
 	b := &balancer{decider: newDecider(in), group: group, loads: loads, percent: map[string]float64{},
 		touched: map[string]bool{}}
@@ -36,23 +35,23 @@ func Interval(group *model.Group) time.Duration {
 	return time.Duration(max(group.AutoRebalanceIntervalS, 1)) * time.Second
 }
 
-// balancer is a rebalancing in the making.
+// balancer makes one rebalancing.
 type balancer struct {
 	*decider
 	group   *model.Group
 	loads   map[string]Load
-	percent map[string]float64 // of each engine, once all is done that was decided
-	touched map[string]bool    // virtual services: one step each
+	percent map[string]float64 // expected load of each engine after the changes
+	touched map[string]bool    // virtual services by uuid; each gets one change at most
 	changed []Assignment
 }
 
 func (b *balancer) most() float64  { return float64(b.group.MaxCPUUsage) }
 func (b *balancer) least() float64 { return float64(b.group.MinCPUUsage) }
 
-// roomy is what an engine may come to when work is put together.
+// roomy is the limit for the load of an engine that takes over work from others.
 func (b *balancer) roomy() float64 { return (b.most() + b.least()) / 2 }
 
-// relieve takes something from every engine that has too much to do. True: one has.
+// relieve takes load from every engine above max_cpu_usage. It returns whether there is one.
 func (b *balancer) relieve() bool {
 	high := false
 	for _, engine := range b.byLoad() {
@@ -64,7 +63,8 @@ func (b *balancer) relieve() bool {
 	return high
 }
 
-// relieveEngine: what makes up most of the load comes to one engine more, anything smaller goes elsewhere.
+// relieveEngine moves a virtual service that makes up less than half of the load to another engine, and spreads a
+// larger one to one engine more. If one of these is impossible, it tries the other.
 func (b *balancer) relieveEngine(engine *model.Engine) {
 	for _, s := range b.on(engine) {
 		part := b.part(s, engine.UUID)
@@ -78,7 +78,7 @@ func (b *balancer) relieveEngine(engine *model.Engine) {
 	}
 }
 
-// widen brings a virtual service to one engine more, a fresh one if no other has room.
+// widen adds an engine to a virtual service; a fresh one if no other has room.
 func (b *balancer) widen(s *service, high *model.Engine) bool {
 	_, most := Limits(s.group)
 	count := float64(len(s.counting()))
@@ -107,7 +107,8 @@ func (b *balancer) widen(s *service, high *model.Engine) bool {
 	return true
 }
 
-// moveAway brings a virtual service from one engine to another that has room for it; nil among means any.
+// moveAway moves a virtual service from one engine to another that has room for it. among limits the choice; nil: any
+// engine.
 func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, among func(*model.Engine) bool) bool {
 	part := b.part(s, from.UUID)
 	target := b.target(s, part, ceiling, among)
@@ -126,7 +127,8 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 	return true
 }
 
-// narrow takes a virtual service from one of its engines where all have little to do. True: it has.
+// narrow removes one engine from a virtual service all of whose engines are below min_cpu_usage. It returns whether it
+// did.
 func (b *balancer) narrow() bool {
 	for _, s := range b.services() {
 		least, _ := Limits(s.group)
@@ -153,7 +155,7 @@ func (b *balancer) narrow() bool {
 	return false
 }
 
-// pack empties the engine with the least to do, where all that it has finds room on others that have something to do.
+// pack empties the engine with the least load, if everything on it fits on other engines that are in use.
 func (b *balancer) pack() {
 	order := b.byLoad()
 	slices.Reverse(order)
@@ -180,7 +182,7 @@ func (b *balancer) empty(engine *model.Engine) (all bool) {
 	return len(b.changed) > 0
 }
 
-// copy lets something be tried.
+// copy returns a balancer in which changes can be tried.
 func (b *balancer) copy() *balancer {
 	trial := *b
 	trial.decider = newDecider(b.in)
@@ -191,16 +193,16 @@ func (b *balancer) copy() *balancer {
 	return &trial
 }
 
-// target is the engine with the least to do among those that can take a share of a virtual service and stay below a
-// ceiling, on a host of its own if the group wants that.
+// target returns the engine with the least load, among those that stay below a ceiling with a share of a virtual
+// service. If the group wants separate hosts, the engine is on a host of its own.
 func (b *balancer) target(s *service, share, ceiling float64, among func(*model.Engine) bool) *model.Engine {
 	var candidates []*model.Engine
 	for _, engine := range b.group.Engines {
 		_, known := b.loads[engine.UUID]
 		switch {
 		case among != nil && !among(engine), s.objection(engine) != "", s.onSameHost(engine) > 0:
-		case !known && b.load[engine.UUID] > 0: // it has only just come to what it has
-		case b.load[engine.UUID] == 0 && b.awaited(): // somebody waits for just that
+		case !known && b.load[engine.UUID] > 0: // its seats are new
+		case b.load[engine.UUID] == 0 && b.awaited(): // a virtual service waits for a fresh engine
 		case b.percent[engine.UUID]+share <= ceiling:
 			candidates = append(candidates, engine)
 		}
@@ -221,8 +223,8 @@ func (b *balancer) awaited() bool {
 	})
 }
 
-// steady: nothing is under way with it, nor was in the interval that the loads are of. On an engine that is away
-// nothing is.
+// steady tells whether the virtual service has all its engines, and all of them have served it since before the
+// interval of the loads. A draining seat on an engine that is away does not count.
 func (s *service) steady() bool {
 	since := s.in.Now.Add(-Interval(s.group))
 	moves := func(seat Seat) bool {
@@ -234,7 +236,7 @@ func (s *service) steady() bool {
 	return s.a.Fresh.IsZero() && len(s.counting()) == s.wanted() && !slices.ContainsFunc(s.a.Seats, moves)
 }
 
-// on are the virtual services of an engine that were not touched yet, those with the largest part first.
+// on returns the virtual services of an engine that have no change yet, sorted by their load, largest first.
 func (b *balancer) on(engine *model.Engine) []*service {
 	var found []*service
 	for _, s := range b.services() {
@@ -256,7 +258,7 @@ func (b *balancer) byLoad() []*model.Engine {
 	return sorted
 }
 
-// services of the group, those that go together as one.
+// services returns the virtual services of the group. Those that go together are one.
 func (b *balancer) services() []*service {
 	var found []*service
 	for _, set := range b.kept.all() {

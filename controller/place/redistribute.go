@@ -7,9 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// Redistribute has virtual services of a group change places with their standbys until each engine is the active one of
-// as many: after a failure one engine is that of all. What something is under way with stays as it is. The next
-// decision carries it out, as it does with orders. Error: *Refusal.
+// Redistribute makes virtual services of a group change places with their standbys, until each engine is the active one
+// of about the same number. After a failure, one engine is active for all of them. A virtual service with a change
+// under way stays as it is. The next decision carries out the changes, like those of orders. Error: *Refusal.
 func Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
@@ -36,13 +36,14 @@ func Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	}
 }
 
-// pair is a virtual service that serves on one engine, and could as well on the other.
+// pair is a virtual service that serves on one engine, and has its standby on another.
 type pair struct {
 	*service
 	active, standby string
 }
 
-// pairs of a group, and of how many each engine is the active one, or is about to be.
+// pairs returns the pairs of a group. active is the number of virtual services for which each engine is the active one,
+// or is about to be.
 func (d *decider) pairs(group *model.Group) (found []pair, active map[string]int) {
 	active = map[string]int{}
 	for _, set := range d.kept.all() {
@@ -61,7 +62,7 @@ func (d *decider) pairs(group *model.Group) (found []pair, active map[string]int
 	return found, active
 }
 
-// steepest is the pair whose change of places evens out most; -1: there is none that does.
+// steepest returns the index of the pair whose change of places evens out most; -1: none does.
 func steepest(pairs []pair, active map[string]int) int {
 	best, most := -1, 1
 	for i, p := range pairs {

@@ -2,7 +2,7 @@ package place
 
 import "fmt"
 
-// take gives the virtual service a seat on an engine, or the one that it has there a new state.
+// take adds a seat on an engine. If the virtual service already has a seat there, take changes its state.
 func (s *service) take(engine string, state SeatState, cause Cause) {
 	if s.a.seat(engine) != nil {
 		s.become(engine, state, cause)
@@ -43,7 +43,7 @@ func (s *service) drop(seat Seat, why string) {
 	switch {
 	case seat.Cause == ScaleIn:
 		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
-	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed(): // by force it may be that nobody does
+	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed(): // by force, perhaps nobody serves
 		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
 	}
 }

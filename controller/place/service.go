@@ -8,17 +8,17 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// service is one virtual service, or several that go together, while it is taken a step further.
+// service is one virtual service, or several that go together, during a decision.
 type service struct {
 	*decider
 	all   []*model.VirtualService
 	vs    *model.VirtualService // the first of all
 	group *model.Group
 	a     Assignment
-	gone  map[string]bool // what away has said of engines, by uuid: it is asked of each again and again
+	gone  map[string]bool // cached results of away, by engine uuid
 
-	next     time.Time // when it goes by the time, and is to be decided upon again; zero: never
-	restless bool      // it went by something that Placer does not watch
+	next     time.Time // when to decide again because of the time; zero: never
+	restless bool      // it depended on something that Placer does not watch
 }
 
 func (d *decider) service(set *set) *service {
@@ -26,13 +26,13 @@ func (d *decider) service(set *set) *service {
 		gone: map[string]bool{}}
 }
 
-// again asks to be called at a time.
+// again asks for another decision at a time.
 func (s *service) again(at time.Time) {
 	s.next = sooner(s.next, at, s.in.Now)
 	s.decider.again(at)
 }
 
-// serviceOf is the one that a virtual service goes with.
+// serviceOf returns the service that includes a virtual service.
 func (d *decider) serviceOf(vs *model.VirtualService) *service {
 	return d.service(d.kept.sets[vs.UUID])
 }
@@ -55,7 +55,7 @@ func (s *service) step() {
 	s.locate()
 }
 
-// locate notes where the engines are reached. One that is away is where it was.
+// locate records the next hop of each engine. An engine that is away keeps its next hop.
 func (s *service) locate() {
 	for i := range s.a.Seats {
 		if at := s.in.Engines[s.a.Seats[i].Engine].NextHop; at.IsValid() {
@@ -64,7 +64,7 @@ func (s *service) locate() {
 	}
 }
 
-// forget drops the seats of engines that are deleted.
+// forget drops the seats on deleted engines, and the shuns that are over.
 func (s *service) forget() {
 	for _, seat := range slices.Clone(s.a.Seats) {
 		if s.engines[seat.Engine] == nil {
@@ -77,23 +77,23 @@ func (s *service) forget() {
 	}
 }
 
-// clear ends all: nobody shall be served.
+// clear drops all seats: the virtual service must not be served.
 func (s *service) clear() {
 	for _, seat := range slices.Clone(s.a.Seats) {
 		s.drop(seat, "shall take no traffic")
 	}
 }
 
-// wanted is how many engines shall serve.
+// wanted returns how many engines should serve.
 func (s *service) wanted() int { return Wanted(s.vs, s.a) }
 
-// Wanted is how many engines shall serve a virtual service, within what its group allows.
+// Wanted returns how many engines should serve a virtual service, within the limits of its group.
 func Wanted(vs *model.VirtualService, a Assignment) int {
 	least, most := Limits(vs.Group)
 	return min(max(a.Requested, least), most)
 }
 
-// Limits are the fewest and the most engines of one virtual service in a group.
+// Limits returns the minimum and the maximum number of engines of one virtual service in a group.
 func Limits(group *model.Group) (least, most int) {
 	least, most = int(group.MinScaleoutPerVS), int(group.MaxScaleoutPerVS)
 	switch group.HAMode {
@@ -116,8 +116,8 @@ func (s *service) markLeaving() {
 	}
 }
 
-// callBack has those serve on that drain, when nobody else certainly serves: the others may only just have failed.
-// While it may yet turn out that others do, nothing is asked of them.
+// callBack makes draining engines serve again if no other engine certainly serves: the others may have failed a moment
+// ago. While serving engines may yet connect, draining engines get no new Plan.
 func (s *service) callBack() {
 	if s.isServed() {
 		return
@@ -134,7 +134,7 @@ func (s *service) callBack() {
 	}
 }
 
-// mayKeep: SE_STATE_DISABLED_FOR_PLACEMENT keeps what an engine has.
+// mayKeep tells whether an engine may keep its seats. In SE_STATE_DISABLED_FOR_PLACEMENT it may.
 func (s *service) mayKeep(engine string) bool {
 	object := s.engines[engine]
 	return object.Group == s.group && object.EnableState != "SE_STATE_DISABLED" && object.EnableState != forced
@@ -142,7 +142,7 @@ func (s *service) mayKeep(engine string) bool {
 
 const forced = "SE_STATE_DISABLED_FORCE"
 
-// present are the seats that count, of engines that are not away.
+// present returns the wanted seats on engines that are not away.
 func (s *service) present() []Seat {
 	var present []Seat
 	for _, seat := range s.a.Seats {
@@ -153,7 +153,7 @@ func (s *service) present() []Seat {
 	return present
 }
 
-// fill finds engines for what is missing.
+// fill adds seats until there are enough.
 func (s *service) fill() {
 	cause, wanted := s.growth(), s.wanted()
 	for len(s.present()) < wanted {
@@ -172,8 +172,8 @@ func (s *service) fill() {
 	}
 }
 
-// chooseNext finds an engine for the next of some missing seats; the last of them may have to wait for a fresh engine,
-// while another has it.
+// chooseNext finds an engine for the next missing seat. If the virtual service waits for a fresh engine, the last
+// missing seat has to wait for it, as long as another engine has a seat.
 func (s *service) chooseNext(missing int) (*model.Engine, string) {
 	has := func(seat Seat) bool { return seat.State != Draining && seat.State != Standby && !s.away(seat.Engine) }
 	if s.a.Fresh.IsZero() || missing > 1 || !slices.ContainsFunc(s.a.Seats, has) {
@@ -186,7 +186,7 @@ func (s *service) chooseNext(missing int) (*model.Engine, string) {
 	return engine, why
 }
 
-// stopWaiting gives up on a fresh engine that did not come, or is not wanted any more.
+// stopWaiting ends the wait for a fresh engine that did not join in time, or is no longer needed.
 func (s *service) stopWaiting() {
 	if s.a.Fresh.IsZero() {
 		return
@@ -207,8 +207,8 @@ func (s *service) stopWaiting() {
 	s.callOff(ScaleOut, "", fmt.Sprintf("no engine with nothing on it came within %d s", s.group.ScaleoutTimeoutS))
 }
 
-// keep has one stay that was to go and serves yet, unless its engine may not or an operator wants it elsewhere. It
-// starts anew: a Plan that has it drain may be on its way.
+// keep keeps a leaving seat, unless its engine may not have it or an operator wants it elsewhere. The seat starts
+// again, because a Plan that makes it drain may be on its way. It returns whether there was one.
 func (s *service) keep() bool {
 	elsewhere := []Cause{Migrate, Switchover, Disabled}
 	for _, seat := range s.a.Seats {
@@ -221,7 +221,7 @@ func (s *service) keep() bool {
 	return false
 }
 
-// growth is why seats come now.
+// growth returns the cause of new seats.
 func (s *service) growth() Cause {
 	if len(s.a.Seats) == 0 {
 		return New
@@ -237,7 +237,7 @@ func (s *service) growth() Cause {
 	return ScaleOut
 }
 
-// trim lets go what is more than wanted: what has not started first, then the newest.
+// trim makes surplus seats leave: first those that have not started, then the last in rank.
 func (s *service) trim() {
 	for surplus := len(s.present()) - s.wanted(); surplus > 0; surplus-- {
 		present := s.present()
@@ -252,7 +252,7 @@ func (s *service) trim() {
 	}
 }
 
-// release has those drain that shall go, once enough others serve.
+// release makes leaving seats drain, once enough others serve.
 func (s *service) release() {
 	serving := s.healthy()
 	for _, seat := range slices.Clone(s.a.Seats) {
@@ -271,20 +271,20 @@ func (s *service) release() {
 	}
 }
 
-// healthy counts those that certainly serve and shall go on.
+// healthy counts the engines that certainly serve, and are to stay.
 func (s *service) healthy() int {
 	return s.certain(func(seat Seat) bool { return seat.State == Serving })
 }
 
-// isServed tells whether somebody certainly serves, and does so until others do.
+// isServed tells whether an engine certainly serves, and will do so until others serve.
 func (s *service) isServed() bool {
 	return s.certain(func(seat Seat) bool {
 		return seat.State == Serving || seat.State == Leaving && s.engines[seat.Engine].EnableState != forced
 	}) > 0
 }
 
-// certain counts the seats of a kind on which clients are certainly served. While routes lead clients to any engine,
-// those that none leads to do not count; they lead to none where the virtual service is down.
+// certain counts the seats of a kind on which clients are certainly served. If routes lead clients to any engine,
+// engines without a route do not count. If the virtual service is down, no engine has a route, and all count.
 func (s *service) certain(counts func(Seat) bool) int {
 	up, led, anyLed := 0, 0, false
 	for _, seat := range s.a.Seats {
@@ -319,8 +319,8 @@ func (s *service) grows() bool {
 	})
 }
 
-// standby keeps one engine ready where the group has active and standby. One that is away stays it until there is
-// another.
+// standby keeps one engine as standby if the group is active/standby. If the standby is away, it keeps its seat until
+// there is another one.
 func (s *service) standby() {
 	ready, legacy := false, s.group.HAMode == legacyMode
 	var away []Seat
@@ -348,7 +348,7 @@ func (s *service) standby() {
 	}
 }
 
-// rank puts the primary first: who is it stays it for as long as it serves.
+// rank puts the primary first. A primary stays primary while it serves.
 func (s *service) rank() {
 	serves := func(seat Seat) bool { return seat.State == Serving && !s.away(seat.Engine) }
 	if first := slices.IndexFunc(s.a.Seats, serves); first > 0 {
@@ -356,7 +356,8 @@ func (s *service) rank() {
 	}
 }
 
-// lead makes the engine of a seat the primary, which one that has never served was not.
+// lead makes the engine of a seat the primary. If the first engine before it has never served, it was no primary, and
+// there is no event.
 func (s *service) lead(index int) {
 	primary, before := s.a.Seats[index], s.a.Seats[0]
 	s.a.Seats = slices.Insert(slices.Delete(s.a.Seats, index, index+1), 0, primary)

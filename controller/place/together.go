@@ -11,31 +11,31 @@ import (
 )
 
 // Virtual services of a group that share an address go together: routers know addresses and not ports, so an engine
-// that serves one of them gets the clients of all. They are decided upon as one, and have the same seats.
+// that serves one of them gets the clients of all. They get one decision, and have the same seats.
 
-// set is virtual services that go together, or one that is alone.
+// set is the virtual services that go together, or a single one.
 type set struct {
 	all    []*model.VirtualService // in the order of their uuids
-	before Assignment              // what was decided about all together
+	before Assignment              // merged assignment of all, before the decision
 
-	// What it asks of its group since it was last decided upon.
-	group  *model.Group // nil: nothing
-	wanted int          // engines, those that stand by too
-	fresh  bool         // one of them with nothing on it
+	// What the set asks of its group, as of its last decision.
+	group  *model.Group // nil: it asks for nothing
+	wanted int          // number of engines, with the standby
+	fresh  bool         // it waits for a fresh engine
 }
 
-// sharing is what virtual services have in common that go together.
+// sharing is what virtual services that go together have in common.
 type sharing struct {
 	group   *model.Group
 	address netip.Addr
 }
 
-// ordered are sets in the order of their first virtual services.
+// ordered returns sets in the order of their first virtual services.
 func ordered(sets iter.Seq[*set]) []*set {
 	return slices.SortedFunc(sets, func(a, b *set) int { return strings.Compare(a.all[0].UUID, b.all[0].UUID) })
 }
 
-// all the sets there are, in their order.
+// all returns all sets in order.
 func (p *Placer) all() []*set {
 	return ordered(func(yield func(*set) bool) {
 		for uuid, set := range p.sets {
@@ -46,8 +46,9 @@ func (p *Placer) all() []*set {
 	})
 }
 
-// regroup takes over the virtual services that are not as they were. Their sets come apart, and so do those that have
-// an address of one; what was in them goes together anew. No other set has an address of any of them.
+// regroup applies the changes of virtual services. It takes apart the sets of changed virtual services, and the sets
+// that share an address with one of them. Then it forms new sets of all their virtual services. No other set has an
+// address of any of them.
 func (p *Placer) regroup(in Input) {
 	var loose []*model.VirtualService
 	apart, differ := map[*set]bool{}, map[string]bool{}
@@ -120,7 +121,7 @@ func (p *Placer) putTogether(all []*model.VirtualService, in Input) {
 	p.assign(set, in)
 }
 
-// sharesTheSame tells whether a virtual service goes with others as it did before.
+// sharesTheSame tells whether a virtual service goes together with the same ones as before.
 func sharesTheSame(was, is *model.VirtualService) bool {
 	return was.Group == is.Group && takesTraffic(was) == takesTraffic(is) && slices.Equal(was.Addresses, is.Addresses)
 }
@@ -136,9 +137,9 @@ func sharingsOf(vs *model.VirtualService) []sharing {
 	return sharings
 }
 
-// together splits virtual services into those that share addresses, directly or by way of others; the rest is alone.
+// together splits virtual services into sets that share addresses, directly or by way of others. The rest are single.
 func together(services []*model.VirtualService) [][]*model.VirtualService {
-	first, set := make([]int, len(services)), map[sharing]int{} // first is that of the same set, or on the way there
+	first, set := make([]int, len(services)), map[sharing]int{} // leads to the first one of a set
 	find := func(i int) int {
 		for first[i] != i {
 			i = first[i]
@@ -173,8 +174,8 @@ func takesTraffic(vs *model.VirtualService) bool {
 	return vs.Group != nil && vs.Enabled && vs.TrafficEnabled
 }
 
-// merged is what was decided about virtual services that go together. It differs where they do not for long: each seat
-// counts for all, as far as it has come for any of them, and what is too much goes the way of all seats.
+// merged combines the assignments of virtual services that go together. They differ only for a short time. A seat of
+// one counts for all, in its most advanced state. Later decisions remove surplus seats.
 func merged(all []*model.VirtualService, before Assignments) Assignment {
 	a := before.Of(all[0].UUID).clone()
 	a.VirtualService = all[0].UUID
@@ -203,12 +204,12 @@ func merged(all []*model.VirtualService, before Assignments) Assignment {
 	return a
 }
 
-// progress ranks states: less is closer to serving.
+// progress ranks states: a smaller number is closer to serving.
 func progress(state SeatState) int {
 	return slices.Index([]SeatState{Serving, Leaving, Starting, Draining, Standby}, state)
 }
 
-// assignments are those of all that go together.
+// assignments returns the assignments of all virtual services that go together.
 func (s *service) assignments() []Assignment {
 	all := make([]Assignment, len(s.all))
 	for i, vs := range s.all {
@@ -218,8 +219,9 @@ func (s *service) assignments() []Assignment {
 	return all
 }
 
-// holding is what an engine has said of all together: as much as it has said of each. What is in no Plan does not
-// count: it is new, or it cannot be compiled and shall not be in the way of the others.
+// holding returns what an engine has reported about all virtual services together: as much as it has reported about
+// each of them. A virtual service that is in no Plan does not count: it is new, or it cannot be compiled and must not
+// hold up the others.
 func (s *service) holding(engine string) Holding {
 	var of Holding
 	for i, vs := range slices.DeleteFunc(slices.Clone(s.all), s.unplanned) {
@@ -232,7 +234,7 @@ func (s *service) holding(engine string) Holding {
 	return of
 }
 
-// holdsAny tells whether an engine has something to do with any of them, by the Plan that it acknowledged last.
+// holdsAny tells whether an engine has a duty to any of them, by the last Plan that it acknowledged.
 func (s *service) holdsAny(engine string) bool {
 	return slices.ContainsFunc(s.all, func(vs *model.VirtualService) bool {
 		return s.in.Engines[engine].Holds.Of(vs.UUID).Duty != NoDuty
@@ -244,7 +246,7 @@ func (s *service) unplanned(vs *model.VirtualService) bool {
 	return !slices.ContainsFunc(s.a.Seats, due)
 }
 
-// reach is how far the sessions of an engine have come for all together.
+// reach returns the reach of all virtual services together on an engine.
 func (s *service) reach(engine string) Reach {
 	reach := Reach{State: Up}
 	for _, vs := range s.all {
