@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// world is objects as the store has them: decoded, filled, their references resolved.
+// world has objects as the store has them: decoded, with defaults, their references resolved.
 type world map[string][]schema.Object
 
 func (w world) add(t *testing.T, kind, uuid, body string) {
@@ -42,12 +42,12 @@ func (w world) add(t *testing.T, kind, uuid, body string) {
 	w[kind] = append(w[kind], o)
 }
 
-// seed is a virtual service with TLS, all that it needs, and two engines in its group.
+// seed returns a virtual service with TLS and all that it needs, with two engines in its group.
 func seed(t *testing.T) world {
 	t.Helper()
 	w := world{}
 	for _, b := range schema.Builtins() {
-		if b.Kind.Name != "sslkeyandcertificate" { // they have no keys yet
+		if b.Kind.Name != "sslkeyandcertificate" { // certificates have no keys yet
 			w[b.Kind.Name] = append(w[b.Kind.Name], b.Object)
 		}
 	}
@@ -223,7 +223,7 @@ func TestIsTheSameWhateverTheOrderOfObjects(t *testing.T) {
 func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 	steps := []func(w world){
 		func(w world) {},
-		func(w world) { // one changes
+		func(w world) { // one object changes
 			pool := schema.Clone(w["pool"][0])
 			pool["default_server_port"] = int64(9090)
 			w["pool"] = append([]schema.Object{pool}, w["pool"][1:]...)
@@ -258,7 +258,7 @@ func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
 	}
 }
 
-// worldKeeper is a Keeper that finds out what changed in a world.
+// worldKeeper is a Keeper that finds the changes in a world.
 type worldKeeper struct {
 	Keeper
 	known []Change
@@ -281,7 +281,7 @@ func (k *worldKeeper) Build(revision int64, w world) (*Model, []Finding) {
 	return k.Keep(revision, append(changes, k.known...))
 }
 
-// shape is what a model says of who belongs to whom.
+// shape returns the relations between the objects of a model, as text.
 func shape(m *Model) string {
 	var text strings.Builder
 	for _, group := range m.Groups {
@@ -346,7 +346,7 @@ func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 		`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
 	before, _ := keeper.Build(1, w)
 	monitors := slices.Clone(w["healthmonitor"])
-	last := len(monitors) - 1 // of pool-1, of vs-1
+	last := len(monitors) - 1 // it belongs to pool-1, and so to vs-1
 	monitors[last] = schema.Clone(monitors[last])
 	monitors[last]["send_interval"] = int64(77)
 	w["healthmonitor"] = monitors
@@ -403,7 +403,7 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 	}
 }
 
-// setAt sets a field within objects that are made on the way; nil is a reference.
+// setAt sets a field, and creates the objects on the path to it; nil stands for a reference.
 func setAt(o schema.Object, path []string, value any) {
 	if len(path) > 1 {
 		inner, _ := o[path[0]].(schema.Object)

@@ -15,7 +15,7 @@ func TestLoadIsTheCriterionThatIsHighestAndWhatEachServiceHasOfIt(t *testing.T) 
 	now := Usage{At: start.Add(10 * time.Second), Process: 1, Workers: 2, CPU: 6 * time.Second,
 		Services: map[string]ServiceUsage{
 			"shop": {Connections: 400, Requests: 1000, Bytes: 26e6, Open: 60},
-			"blog": {Connections: 100, Bytes: 75e6}, // it has come since
+			"blog": {Connections: 100, Bytes: 75e6}, // it was added between the two usages
 		}}
 	for _, c := range []struct {
 		criteria []string

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// history is a story in which nothing changes in place, as it is in the controller.
+// history is a story in which nothing changes in place, as in the controller.
 type history struct {
 	*rand.Rand
 	in Input
@@ -50,7 +50,7 @@ func (h *history) editService(change func(vs *model.VirtualService)) {
 	})
 }
 
-// regroup makes the group and its engines anew, and with them all that refers to it.
+// regroup makes new structs of the group, its engines, and all that refers to it.
 func (h *history) regroup(change func(group *model.Group)) {
 	h.edit(func(m *model.Model) {
 		group := *m.Groups[0]
@@ -157,7 +157,7 @@ func (h *history) order() {
 	}
 }
 
-// obey has engines that are up do what they shall.
+// obey makes engines that are up report the duties that they should have.
 func (h *history) obey() {
 	h.in.Engines = maps.Clone(h.in.Engines)
 	for uuid, engine := range h.in.Engines {
@@ -189,7 +189,7 @@ func TestWhatRestsWouldBeDecidedAsItIs(t *testing.T) {
 			if !reflect.DeepEqual(again, whole) {
 				t.Fatalf("step %d: decided again\n%+v\ndecided as a whole\n%+v", step, again, whole)
 			}
-			if h.IntN(4) > 0 { // else it could not be written
+			if h.IntN(4) > 0 { // otherwise the write has failed
 				h.in.Before = h.in.Before.With(again.Changed, again.Gone...)
 			}
 		}

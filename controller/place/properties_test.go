@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// anyStory is a group of engines on some hosts with some virtual services, all of them placed.
+// anyStory returns a group of engines on some hosts, with some virtual services. All of them are placed.
 func anyStory(t *testing.T, random *rand.Rand, settings ...string) *story {
 	t.Helper()
 	s := newStory()
@@ -183,7 +183,7 @@ func TestSameInputIsDecidedTheSameAndTwiceChangesNothing(t *testing.T) {
 	})
 }
 
-// demanding is a story whose services are asked for so much, in a group that gets the engines that it needs.
+// demanding returns a story with random loads of the services. Their group gets the engines that it needs.
 func demanding(t *testing.T, random *rand.Rand) *story {
 	t.Helper()
 	least := 1 + random.IntN(2)
@@ -198,7 +198,7 @@ func demanding(t *testing.T, random *rand.Rand) *story {
 	return s
 }
 
-// round is an interval of rebalancing, and what comes of it; changed: it was not as before.
+// round rebalances once, and lets an interval pass. It returns whether any seat is on another engine.
 func (s *story) round(t *testing.T) (changed bool) {
 	t.Helper()
 	before := s.before

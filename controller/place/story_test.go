@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the stories in testdata with what is decided now")
 
-// A story is a file of events, "> event", each with what is decided upon it below. Words after a name are its settings,
-// by their name in the API.
+// A story is a file of events, "> event". Below each event are the decisions that follow. Words after a name are
+// settings of the object, by their names in the API.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -57,10 +57,10 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// router is the one that virtual services with enable_rhi are announced to.
+// router is the one to which virtual services with enable_rhi are announced.
 var router = netip.MustParseAddr("10.0.0.1")
 
-// story is a fleet made of values: what it is told happens, and then is decided upon until nothing changes.
+// story is a fleet made of values. After each event it decides.
 type story struct {
 	model   *model.Model
 	engines map[string]Engine
@@ -68,7 +68,7 @@ type story struct {
 	now     time.Time
 	needs   []Need
 	start   time.Time
-	demand  map[string]float64 // of each service, in percent of one engine
+	demand  map[string]float64 // load of each service, in percent of one engine
 }
 
 func newStory() *story {
@@ -82,7 +82,7 @@ func (s *story) input() Input {
 	return Input{Model: s.model, Engines: s.engines, Before: before, Began: s.start, Now: s.now}
 }
 
-// tell lets an event happen and returns what comes of it.
+// tell makes an event happen, and returns the decisions that follow.
 func (s *story) tell(t *testing.T, words []string) string {
 	t.Helper()
 	verb, args := words[0], words[1:]
@@ -99,7 +99,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.report(t, verb, args)
 	case "outdated":
 		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Outdated, Duty: Serve, Since: s.now})
-		return "" // nobody hears of it before what comes next
+		return "" // the next event comes before any decision
 	case "unled":
 		s.hold(args[0], s.service(args[1]).UUID, Holding{Delivery: Current, Duty: Serve, Since: s.now})
 	case "everybody":
@@ -130,7 +130,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 		s.set(t, args[0], args[1:])
 	case "deleted":
 		s.delete(args[0])
-		return "" // an order may come first
+		return "" // an order may come before the next decision
 	case "wait":
 		span, err := time.ParseDuration(args[0])
 		if err != nil {
@@ -154,7 +154,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 	return s.decide()
 }
 
-// gather is what the fleet notes when an engine is back: the others were cut off like it when all are away.
+// gather does what the fleet does when an engine comes back: if all engines are away, all of them were cut off at once.
 func (s *story) gather() {
 	for _, engine := range s.engines {
 		if engine.Up {
@@ -183,7 +183,7 @@ func (s *story) define(t *testing.T, what string, args []string) {
 			Sessions: map[netip.Addr]Session{router: {Up: true, Since: s.now}}}
 	case "service":
 		vs := &model.VirtualService{Group: last()}
-		// they are decided upon in this order
+		// the order of uuids is the order of decisions
 		identity.UUID = fmt.Sprintf("%02d.%s", len(s.model.VirtualServices), args[0])
 		vs.Identity, vs.Named, vs.Enabled, vs.TrafficEnabled = identity, named, true, true
 		s.model.VirtualServices = append(s.model.VirtualServices, vs)
@@ -312,7 +312,7 @@ func (s *story) accept(assignments []Assignment) {
 	}
 }
 
-// demanded sets what clients want of services, in percent of one engine: "shop=60 blog=20".
+// demanded sets the loads of services, in percent of one engine: "shop=60 blog=20".
 func (s *story) demanded(t *testing.T, parts []string) string {
 	t.Helper()
 	for _, part := range parts {
@@ -326,7 +326,7 @@ func (s *story) demanded(t *testing.T, parts []string) string {
 	return s.showLoads()
 }
 
-// loads are what engines have to do when routers spread each service evenly over those that serve it.
+// loads returns the loads of engines if routers spread each service evenly over the engines that serve it.
 func (s *story) loads() map[string]Load {
 	loads := map[string]Load{}
 	for uuid := range s.engines {
@@ -365,7 +365,7 @@ func (s *story) rebalance() string {
 	return all.String()
 }
 
-// report has an engine say that it does with a virtual service what it shall.
+// report makes an engine report that it has its duty to a virtual service.
 func (s *story) report(t *testing.T, verb string, args []string) {
 	t.Helper()
 	duties := map[string]Duty{"serves": Serve, "drains": Drain, "idle": Drain}
@@ -381,7 +381,7 @@ func (s *story) hold(engine, service string, holding Holding) {
 	})
 }
 
-// settle has all engines do and say what they shall, until nothing changes.
+// settle makes all engines that are up carry out their duties, until nothing changes.
 func (s *story) settle() string {
 	var all strings.Builder
 	for last := "none"; ; {
@@ -430,7 +430,7 @@ func told(events []Event) string {
 	return out.String()
 }
 
-// follow takes over what is decided.
+// follow applies a decision.
 func (s *story) follow(d Decision) {
 	s.before = maps.Clone(s.before)
 	for _, a := range d.Changed {
@@ -441,7 +441,7 @@ func (s *story) follow(d Decision) {
 	}
 }
 
-// due is what the Plans that follow a decision ask for.
+// due gives each engine the holdings that follow from the Plans of a decision.
 func (s *story) due() {
 	for uuid := range s.engines {
 		s.engine(uuid, func(e *Engine) {
