@@ -79,7 +79,7 @@ type Seat struct {
 	NextHop netip.Addr `json:"next_hop,omitzero"`
 }
 
-// SeatState is the stage of life of a seat.
+// SeatState is the state of a seat.
 type SeatState string
 
 // A seat begins as Starting or Standby, and ends with Draining. An engine with a Leaving seat still serves, and drains
@@ -134,7 +134,8 @@ func (s Seat) Duty() Duty {
 	}
 }
 
-// counts tells whether a seat is one of the wanted ones.
+// counts tells whether the virtual service should have this seat. A seat that leaves, drains or stands by does not
+// count.
 func (s Seat) counts() bool { return s.State == Starting || s.State == Serving }
 
 func (a *Assignment) seat(engine string) *Seat {

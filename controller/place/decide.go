@@ -1,13 +1,14 @@
 // Package place decides which engines serve which virtual service. It is a pure function of the model, of what is known
-// about engines, and of the decisions so far, and the stage between model and plan. An engine that serves keeps
+// about engines, and of the decisions so far. It is the stage between model and plan. An engine that serves keeps
 // serving; no engine stops before enough others serve.
 //
 // decide.go has the input and the output. placer.go keeps from one decision to the next what is still true, together.go
 // finds the virtual services that go together. service.go takes a virtual service one step further, or all that share
 // an address. hear.go reads what engines reported, choose.go finds another engine, reach.go checks whether clients
 // reach it, gather.go waits for engines that have yet to connect, seat.go changes seats. order.go and redistribute.go
-// are the orders of operators, need.go is the number of engines that a group lacks. load.go and rebalance.go follow the
-// load. Nothing here starts an engine, or knows how an engine carries out a duty.
+// carry out the orders of operators, need.go counts the engines that a group lacks. load.go computes loads,
+// rebalance.go moves virtual services because of them. Nothing here starts an engine, or knows how an engine carries
+// out a duty.
 package place
 
 import (

@@ -66,7 +66,7 @@ func (d *decider) unfound(group *model.Group) map[string]bool {
 	return unfound
 }
 
-// hasLostRouter is a quick check. Engines that pass it need no check of every virtual service.
+// hasLostRouter is a quick check: only an engine that has lost a router needs a look at every virtual service.
 func (d *decider) hasLostRouter(engine string) bool {
 	for _, session := range d.in.Engines[engine].Sessions {
 		if !session.Up {

@@ -67,8 +67,8 @@ func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event
 	return s.assignments(), s.out.Events, err
 }
 
-// lookAround finds the engine on the host that an order names. For an order for a fresh engine, it checks that one can
-// exist.
+// lookAround finds the engine on the host that an order names. If an order wants a fresh engine, lookAround checks that
+// there can be one.
 func (s *service) lookAround(o *Order) error {
 	if o.ToHost != "" {
 		return s.lookOnHost(o)

@@ -127,8 +127,8 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 	return true
 }
 
-// narrow removes one engine from a virtual service all of whose engines are below min_cpu_usage. It returns whether it
-// did.
+// narrow takes one engine from a virtual service whose engines are all below min_cpu_usage. It returns whether it found
+// such a virtual service.
 func (b *balancer) narrow() bool {
 	for _, s := range b.services() {
 		least, _ := Limits(s.group)
@@ -201,7 +201,7 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 		_, known := b.loads[engine.UUID]
 		switch {
 		case among != nil && !among(engine), s.objection(engine) != "", s.onSameHost(engine) > 0:
-		case !known && b.load[engine.UUID] > 0: // its seats are new
+		case !known && b.load[engine.UUID] > 0: // its seats are new, and their load is not known yet
 		case b.load[engine.UUID] == 0 && b.awaited(): // a virtual service waits for a fresh engine
 		case b.percent[engine.UUID]+share <= ceiling:
 			candidates = append(candidates, engine)

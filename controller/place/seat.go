@@ -43,7 +43,8 @@ func (s *service) drop(seat Seat, why string) {
 	switch {
 	case seat.Cause == ScaleIn:
 		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
-	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed(): // by force, perhaps nobody serves
+	// After SE_STATE_DISABLED_FORCE, perhaps no engine serves.
+	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed():
 		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
 	}
 }

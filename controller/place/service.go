@@ -208,7 +208,7 @@ func (s *service) stopWaiting() {
 }
 
 // keep keeps a leaving seat, unless its engine may not have it or an operator wants it elsewhere. The seat starts
-// again, because a Plan that makes it drain may be on its way. It returns whether there was one.
+// again, because a Plan that makes it drain may be on its way. keep returns whether there was such a seat.
 func (s *service) keep() bool {
 	elsewhere := []Cause{Migrate, Switchover, Disabled}
 	for _, seat := range s.a.Seats {
@@ -356,7 +356,7 @@ func (s *service) rank() {
 	}
 }
 
-// lead makes the engine of a seat the primary. If the first engine before it has never served, it was no primary, and
+// lead makes the engine of a seat the primary. If the engine that was first has never served, it was no primary, and
 // there is no event.
 func (s *service) lead(index int) {
 	primary, before := s.a.Seats[index], s.a.Seats[0]

@@ -61,7 +61,8 @@ func init() {
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
 			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
 			schema.NoEffect("engines do not compress yet", "http_profile.compression_profile"),
-			schema.NoEffect("engines use the source address of a connection as the address of the client", "http_profile.true_client_ip"),
+			schema.NoEffect("engines use the source address of a connection as the address of the client",
+				"http_profile.true_client_ip"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 	})
