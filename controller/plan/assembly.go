@@ -87,7 +87,8 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 	return true
 }
 
-// assemble makes the whole Plan. Virtual services that are in the Plan before come first, and keep their ports.
+// assemble makes the whole Plan. before has the resources of the last Plan: virtual services in it come first, and keep
+// their ports.
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},

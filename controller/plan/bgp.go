@@ -107,8 +107,8 @@ func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 }
 
 // contextOf returns the virtual routing context in which an engine speaks BGP; nil: none. An engine has one routing
-// table, so it speaks BGP in one context only. While none of its services is advertised, that is the default context of
-// its cloud: so the first service can be announced at once.
+// table, so it speaks BGP in one context only. While none of its services is advertised, it speaks in the default
+// context of its cloud, so that the first service can be announced at once.
 func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	if len(a.contexts) == 0 {
 		return homeOf(c.model, c.objects[engineUUID])

@@ -20,10 +20,10 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// Compiler makes the Plans of one revision after another. It keeps the parts of the Plan of each engine. In the next
-// revision it makes only the parts of those virtual services again that changed, or have a new assignment. Resources
-// with the same content as before keep their pointers. The zero value has compiled nothing. A Compiler is not safe for
-// concurrent use.
+// Compiler makes the Plans of one revision after another. It keeps the parts of the Plan of each engine. For the next
+// revision, it makes new parts only for virtual services that changed or have a new assignment. Resources with the same
+// content as before keep their pointers. The zero value has compiled nothing. A Compiler is not safe for concurrent
+// use.
 type Compiler struct {
 	model       *model.Model // nil: none yet
 	rings       tickets.Rings
@@ -116,9 +116,9 @@ func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string)
 	return virtualServiceUUID
 }
 
-// Compile makes the Plan of one engine, with its resources sorted by uuid. If a virtual service cannot be served, the
-// Plan lacks it and a finding says why; the Plan has the others. If two virtual services want the same port, the one in
-// the Plan before keeps it.
+// Compile makes the Plan of one engine, with its resources sorted by uuid. before is the last Plan of the engine. If a
+// virtual service cannot be served, the Plan lacks it and a finding says why; the Plan has the others. If two virtual
+// services want the same port, the one in before keeps it.
 func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
 	a := c.engines[engineUUID]
 	if a == nil || !c.update(a, engineUUID) {

@@ -16,7 +16,7 @@ type EngineEvent struct {
 }
 
 // engineEvents compares two models. It returns which engines were added or deleted, and which engines an operator
-// enabled or disabled. Before the first model there is nothing to compare with, so that it returns nothing.
+// enabled or disabled. The first model has no model to be compared with, and causes no events.
 func engineEvents(former, now *model.Model) (happened []EngineEvent) {
 	if former == nil || sorted.IsOne(former.Engines, now.Engines) {
 		return nil

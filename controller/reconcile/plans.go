@@ -13,9 +13,9 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// compile makes the Plan of an engine. If its content is the same as before, compile returns the Plan before, with the
-// revision of that Plan, and the engine is sent nothing. If the engine refused the Plan before, compile returns a new
-// one: after any change of the objects the engine should try again.
+// compile makes the Plan of an engine. If its content is the same as in the last Plan, compile returns the last Plan,
+// with its old revision, and the engine is sent nothing. If the engine refused the last Plan, compile returns a new
+// one: after any change of the objects, the engine should try again.
 func (r *Reconciler) compile(in Input, engineUUID string) (*enginev1.Plan, []model.Finding) {
 	before, refuses := r.state.Plans[engineUUID], in.Engines[engineUUID].Plan == place.Refused
 	next, found := r.compiler.Compile(engineUUID, before)
