@@ -11,16 +11,22 @@ import (
 
 func TestAnEngineIsWhatItWasStartedAsUnlessItComesTooLate(t *testing.T) {
 	objects, err := store.Open(t.Context(), store.Config{
-		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) { return pki.OpenSealer(t.TempDir() + "/key") },
+		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
+			return pki.OpenSealer(t.TempDir() + "/key")
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(objects.Close)
-	written := Instance{Engine: "se-1", Name: "engine-1", Cloud: "cloud-1", Group: "group-1", Zone: "z", State: Starting, Since: time.Unix(1000, 5).UTC()}
+	written := Instance{Engine: "se-1", Name: "engine-1", Cloud: "cloud-1", Group: "group-1", Zone: "z",
+		State: Starting, Since: time.Unix(1000, 5).UTC()}
 	put := func() {
 		t.Helper()
-		if err := objects.Update(t.Context(), func(tx *store.Tx) error { tx.Put(recordOf(written)); return nil }); err != nil {
+		if err := objects.Update(t.Context(), func(tx *store.Tx) error {
+			tx.Put(recordOf(written))
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
