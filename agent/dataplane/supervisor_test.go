@@ -92,6 +92,20 @@ func (r *rig) run() {
 	r.Cleanup(func() { cancel(); running.Wait(); r.listener.Close() })
 }
 
+// serve runs the supervisor with a first Plan of one virtual service, until a data plane has applied it.
+func (r *rig) serve(first *plan.Plan) (far *net.UnixConn) {
+	r.Helper()
+	r.supervisor.Apply(first)
+	r.run()
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+	r.answer(far, ackOf(1))
+	r.expect("running at 1", "applied 1")
+	r.expectFrames(far, "1 states")
+	return far
+}
+
 // accept plays a data plane of two workers that serves this revision with these sockets.
 func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn {
 	r.Helper()
@@ -205,14 +219,7 @@ func connects(port uint32) bool {
 func TestGivesSocketsAndStatesBeforeThePlanAndStatesAgainAfterIt(t *testing.T) {
 	r := newRig(t)
 	port := freePort(t)
-	r.supervisor.Apply(planAt(1, port))
-	r.run()
-	far := r.accept(0)
-	r.expect("running at 0")
-	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	r.answer(far, ackOf(1))
-	r.expect("running at 1", "applied 1")
-	r.expectFrames(far, "1 states")
+	far := r.serve(planAt(1, port))
 	r.answer(far,
 		&dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}}})
 	r.expect("sample 5")
@@ -303,14 +310,7 @@ func TestSendsWhatAPlanChangesAndTellsStatesOfItsPoolsAlone(t *testing.T) {
 func TestSendsTheWholePlanToADataPlaneThatDoesNotHaveTheOneBefore(t *testing.T) {
 	r := newRig(t)
 	first, second := freePort(t), freePort(t)
-	r.supervisor.Apply(planAt(1, first))
-	r.run()
-	far := r.accept(0)
-	r.expect("running at 0")
-	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	r.answer(far, ackOf(1))
-	r.expect("running at 1", "applied 1")
-	r.expectFrames(far, "1 states")
+	far := r.serve(planAt(1, first))
 	r.supervisor.Apply(planAt(2, first, second))
 	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
 	resync := &dataplanev1.Nack{Revision: 2, Resync: true}
@@ -359,14 +359,7 @@ func TestSendsWholePlansToADataPlaneThatTakesNoChanges(t *testing.T) {
 	r := newRig(t)
 	r.old = true
 	first, second := freePort(t), freePort(t)
-	r.supervisor.Apply(planAt(1, first))
-	r.run()
-	far := r.accept(0)
-	r.expect("running at 0")
-	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
-	r.answer(far, ackOf(1))
-	r.expect("running at 1", "applied 1")
-	r.expectFrames(far, "1 states")
+	far := r.serve(planAt(1, first))
 	r.supervisor.Apply(planAt(2, second))
 	r.expectFrames(far, "2 sockets", "plan 2")
 	r.answer(far, ackOf(2))

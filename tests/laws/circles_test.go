@@ -35,7 +35,7 @@ func TestCirclesAreFoundThroughReexportsGroupsAndSuper(t *testing.T) {
 	got := circlingFiles(map[string]string{
 		"lib.rs":        "mod a;\nmod b;\nmod c;\nmod d;\npub use b::{Bee, Hive as Home};\npub use d::*;\n",
 		"a.rs":          "use std::fmt;\nuse crate::{\n    Home,\n    c,\n};\n// use crate::d;\n",
-		"b.rs":          "fn f() -> crate::a::Error { todo!() }\n",
+		"b.rs":          "fn f() -> crate::a::Error { crate::a::error() }\n",
 		"c.rs":          "use crate::d::Dee;\n",
 		"d.rs":          "pub struct Dee;\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n",
 		"e/mod.rs":      "mod leaf;\nuse self::leaf::Leaf;\n",
