@@ -28,7 +28,7 @@ impl References {
     }
 
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
-        self.services_of_pools.follow(uuid, before.map(KeptService::pool), after.map(KeptService::pool));
+        self.services_of_pools.follow(uuid, before.and_then(KeptService::pool), after.and_then(KeptService::pool));
         self.services_of_certificates.follow(
             uuid,
             before.into_iter().flat_map(KeptService::certificates),
