@@ -25,12 +25,12 @@ pub struct Served {
     agent: Option<u64>,
 }
 
-/// A Plan that the workers are changing to; the agent's next frame waits for it.
+/// A Plan that the workers are changing to. Agents wait for it, new ones too.
 pub struct Applying {
     pub revision: u64,
-    pub warnings: Vec<Finding>,
+    pub warnings: Arc<[Finding]>,
     pub waiting: usize,
-    pub _received: Received,
+    pub received: Received,
 }
 
 /// The result of a change: a snapshot and new sockets for each worker.
@@ -38,7 +38,7 @@ pub struct Prepared {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
     pub pinning: WorkerPinning,
-    pub warnings: Vec<Finding>,
+    pub warnings: Arc<[Finding]>,
 }
 
 impl Served {
