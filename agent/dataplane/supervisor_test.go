@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +36,27 @@ type rig struct {
 	told       chan string // what the observer heard
 	states     map[plan.Member]bool
 	old        bool // the data plane is of a version that takes no changes
+	segments   limit
+}
+
+// limit is how long segments may be, to any address.
+type limit struct {
+	segment atomic.Int64
+	changed atomic.Bool
+}
+
+func (l *limit) MaxSegment(netip.Addr) int { return int(l.segment.Load()) }
+
+func (l *limit) ChangedSegments() (bool, map[netip.Addr]bool) {
+	if !l.changed.Swap(false) {
+		return false, nil
+	}
+	return false, map[netip.Addr]bool{netip.MustParseAddr("127.0.0.1"): true}
+}
+
+func (l *limit) set(segment int64) {
+	l.segment.Store(segment)
+	l.changed.Store(true)
 }
 
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
@@ -78,11 +101,16 @@ func newRig(t *testing.T) *rig {
 		states: map[plan.Member]bool{{Pool: "p", Server: "s"}: true},
 	}
 	r.supervisor = New(Config{
-		Socket: path, Keep: true, States: func() map[plan.Member]bool { return r.states }, Observer: r,
-		MaxSegment: func(netip.Addr) int { return 0 },
-		Log:        slog.New(slog.DiscardHandler),
+		Socket: path, Keep: true, States: r.statesOf, Observer: r, Segments: &r.segments,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	return r
+}
+
+func (r *rig) statesOf(members map[plan.Member]bool) map[plan.Member]bool {
+	known := maps.Clone(r.states)
+	maps.DeleteFunc(known, func(member plan.Member, _ bool) bool { return members != nil && !members[member] })
+	return known
 }
 
 func (r *rig) run() {
@@ -396,6 +424,111 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	}
 }
 
+// segmentTo is how long segments to this port may be.
+func segmentTo(t *testing.T, port uint32) (bytes int) {
+	t.Helper()
+	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	raw, err := connection.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = raw.Control(func(descriptor uintptr) {
+		bytes, err = unix.GetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_MAXSEG)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+func TestSegmentsGetTheirLimitWhenItChangesAlsoAtSocketsThatServeAlready(t *testing.T) {
+	r := newRig(t)
+	first, second := freePort(t), freePort(t)
+	far := r.serve(planAt(1, first))
+	r.segments.set(1000)
+	r.supervisor.Apply(planAt(2, first, second))
+	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
+	for _, port := range []uint32{first, second} {
+		if got := segmentTo(t, port); got > 1000 || got < 900 {
+			t.Errorf("segments of %d to %d", got, port)
+		}
+	}
+	r.answer(far, nackOf(2, "no such cipher"))
+	r.expect("refused 2")
+	r.segments.set(600)
+	sample := &dataplanev1.FromDataplane{
+		Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}},
+	}
+	r.answer(far, sample)
+	r.answer(far, sample)
+	r.expect("sample 5", "sample 5")
+	if got := segmentTo(t, first); got > 600 {
+		t.Errorf("segments of %d after a Plan was refused", got)
+	}
+}
+
+func TestDataPlaneThatServesANewerPlanThanTheOneOnDiskKeepsIt(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	r.supervisor.Kept = planAt(1, port)
+	r.supervisor.Apply(r.supervisor.Kept)
+	r.run()
+	socket := func(worker uint32) *dataplanev1.Socket {
+		return &dataplanev1.Socket{Address: "127.0.0.1", Port: port, Worker: worker}
+	}
+	far := r.accept(2, socket(0), socket(1))
+	r.expect("running at 2", "applied 1")
+	r.expectFrames(far, "1 states")
+	r.supervisor.Apply(planAt(3, port))
+	r.expectFrames(far, "plan 3")
+	r.answer(far, ackOf(3))
+	r.expect("running at 3", "applied 3")
+}
+
+func TestNewDataPlaneGetsThePlanOnDiskAtOnceThoughTheOneBeforeServedANewerPlan(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	r.supervisor.Kept = planAt(1, port)
+	r.supervisor.Apply(r.supervisor.Kept)
+	r.run()
+	far := r.accept(2)
+	r.expect("running at 2", "applied 1")
+	far.Close()
+	far = r.accept(0)
+	r.expect("running at 0")
+	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
+}
+
+func TestNewDataPlaneGetsThePlanOnDiskAtOnce(t *testing.T) {
+	r := newRig(t)
+	r.supervisor.Kept = planAt(1, freePort(t))
+	r.serve(r.supervisor.Kept)
+}
+
+func TestChangeOfOneServersStateSendsThatStateAndAsksForASampleAtOnce(t *testing.T) {
+	r := newRig(t)
+	changed := plan.Member{Pool: "p", Server: "s"}
+	r.supervisor.States = func(members map[plan.Member]bool) map[plan.Member]bool {
+		if members == nil {
+			return r.states
+		}
+		if !maps.Equal(members, map[plan.Member]bool{changed: true}) {
+			t.Errorf("asked for the states of %v", members)
+		}
+		return map[plan.Member]bool{changed: false}
+	}
+	far := r.serve(planAt(1, freePort(t)))
+	r.supervisor.StateChanged(changed)
+	message, _ := receive(t, far)
+	if states := message.GetServerStates(); len(states.GetStates()) != 1 || states.GetSampleLater() {
+		t.Errorf("got %v", message)
+	}
+}
+
 // mortal lets the supervisor kill the data plane that the test plays.
 func (r *rig) mortal() {
 	exited := make(chan struct{})
@@ -418,7 +551,7 @@ func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T)
 	r := newRig(t)
 	deadly := &attempt{plan: planAt(2, 81), deaths: deathsMax - 1}
 	r.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
-	r.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
+	r.supervisor.ended(t.Context(), errors.New("signal: aborted"), 0)
 	r.expect("backing off at 0 signal: aborted",
 		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }
