@@ -45,7 +45,7 @@ fn kept(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, bool> {
 /// Which objects may stay: they and all that they use are the same in both Plans.
 fn unchanged(before: &Plan, after: &Plan) -> BTreeMap<String, bool> {
     let uses = |plan: &Plan, certificates: &[String], pki_profile: &str| {
-        let used = plan.certificates.iter().filter(|each| certificates.contains(&each.uuid)).cloned();
+        let used = certificates.iter().map(|uuid| plan.certificates.iter().find(|each| each.uuid == *uuid).cloned());
         let trusted = plan.pki_profiles.iter().find(|each| each.uuid == pki_profile).cloned();
         (used.collect::<Vec<_>>(), trusted)
     };
