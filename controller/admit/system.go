@@ -14,7 +14,8 @@ import (
 func System(part string) Principal { return Principal{Name: "system:" + part, Superuser: true} }
 
 // Update admits the writes of a part of the controller, in one transaction. decide may run more than once. Each object
-// passes the same steps as a write over REST, and leaves the same audit entry.
+// passes the same steps as a write over REST, and leaves the same audit entry. Unlike an object of an operator, it may
+// refer to objects of any tenant: an engine is of tenant admin, and its group may be of another one.
 func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) error) error {
 	tx, chores := &Tx{}, &chores{}
 	err := g.update(ctx, chores, func(stored *store.Tx) error {
@@ -79,7 +80,7 @@ func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
 		return fmt.Errorf("defect: %s is no kind of object", kind)
 	}
 	w := Write{Who: t.who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant, All: true},
-		Kind: known, chores: t.chores}
+		Kind: known, chores: t.chores, anyTenant: true}
 	err := do(w)
 	t.attempts = append(t.attempts, attempted{w, action, object, err})
 	return err

@@ -98,6 +98,32 @@ func TestEngineThatACloudStartedJoinsAsTheCloudSaid(t *testing.T) {
 	}
 }
 
+func TestEngineJoinsACloudAndAGroupOfAnotherTenant(t *testing.T) {
+	o := newOffice(t)
+	o.make("tenant", schema.Object{"name": "blue"}, "tenant-blue")
+	for _, kind := range []string{"cloud", "serviceenginegroup"} {
+		o.make(kind, schema.Object{"name": "blue", "tenant_ref": "/api/tenant/tenant-blue"}, kind+"-blue")
+	}
+	o.origin = &Origin{Engine: "se-blue", Cloud: "cloud-blue", Group: "serviceenginegroup-blue"}
+	engine := o.join("south")
+	if engine.Object["cloud_ref"] != "/api/cloud/cloud-blue" ||
+		engine.Object["se_group_ref"] != "/api/serviceenginegroup/serviceenginegroup-blue" {
+		t.Errorf("it joined as %v", engine.Object)
+	}
+}
+
+// make creates an object as the system.
+func (o *office) make(kind string, object schema.Object, uuid string) {
+	o.Helper()
+	err := o.Gate.Update(o.Context(), admit.System("test"), func(tx *admit.Tx) error {
+		_, err := tx.Create(kind, object, uuid)
+		return err
+	})
+	if err != nil {
+		o.Fatal(err)
+	}
+}
+
 func TestEngineIsRefusedWhoseGroupIsGoneAndThatIsAudited(t *testing.T) {
 	o := newOffice(t)
 	o.origin = &Origin{
