@@ -9,6 +9,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"time"
@@ -41,8 +42,12 @@ const (
 	choresWaiting = 30
 )
 
-// Open loads the sessions that the store keeps.
+// Open loads the sessions that the store keeps. The store must have AddressKeys as its Index: without them, no two
+// virtual services would seem to share an address.
 func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
+	if !objects.HasIndex() {
+		return nil, errors.New("defect: the store was opened without admit.AddressKeys as its index")
+	}
 	sessions, err := OpenSessions(ctx, objects.Vault("session"), now, log)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func openStore(t *testing.T) *store.Store {
 	dir := t.TempDir()
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
-		Logger: slog.New(slog.DiscardHandler)})
+		Logger: slog.New(slog.DiscardHandler), Index: AddressKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +75,20 @@ func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
 			[]byte(textOf(record.Object, "key"))); err != nil {
 			t.Errorf("%s: %v", record.Name, err)
 		}
+	}
+}
+
+func TestGateRefusesAStoreThatFindsNoAddresses(t *testing.T) {
+	dir := t.TempDir()
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
+	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer objects.Close()
+	if _, err := Open(t.Context(), objects, time.Now, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("the gate opens")
 	}
 }
 

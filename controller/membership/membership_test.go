@@ -28,7 +28,8 @@ func newOffice(t *testing.T) *office {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }
-	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet})
+	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet,
+		Index: admit.AddressKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
