@@ -80,32 +80,35 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 	c.refused(http.StatusPreconditionFailed, "SystemConfiguration", "DELETE", path(own), nil)
 }
 
-func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
+func TestPortalShowsTheFirstConfiguredCertificateThatTheClientTakes(t *testing.T) {
 	s := newHouse(t).serve()
 	c := s.login()
-	var configured []any
+	own := map[string]any{}
 	for _, algorithm := range []string{"RSA", "EC"} {
-		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		own[algorithm] = c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
 			schema.Object{"name": algorithm, "key_params": schema.Object{
 				"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true,
-				"subject": schema.Object{"common_name": "weir.example"}}})
-		configured = append(configured, own["uuid"])
+				"subject": schema.Object{"common_name": "weir.example"}}})["uuid"]
 	}
-	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
-		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": configured}}})
-	for name, wants := range map[string]struct {
-		config *tls.Config
-		shown  x509.PublicKeyAlgorithm
+	anything, named := &tls.Config{}, &tls.Config{ServerName: "weir.example.net"}
+	for _, wants := range []struct {
+		configured []any
+		client     *tls.Config
+		shown      x509.PublicKeyAlgorithm
 	}{
-		"takes anything":      {&tls.Config{}, x509.ECDSA},
-		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
-		"takes only RSA keys": {onlyRSA(), x509.RSA},
+		{[]any{own["EC"], own["RSA"]}, anything, x509.ECDSA},
+		{[]any{own["EC"], own["RSA"]}, named, x509.ECDSA},
+		{[]any{own["EC"], own["RSA"]}, onlyRSA(), x509.RSA},
+		{[]any{own["RSA"], own["EC"]}, anything, x509.RSA},
+		{[]any{own["RSA"], own["EC"]}, named, x509.RSA},
 	} {
-		shown, err := s.shownTo(wants.config)
+		c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
+			"portal_configuration": schema.Object{"sslkeyandcertificate_refs": wants.configured}}})
+		shown, err := s.shownTo(wants.client)
 		if err != nil {
-			t.Errorf("a client that %s: %v", name, err)
+			t.Errorf("with %v: %v", wants.configured, err)
 		} else if shown.PublicKeyAlgorithm != wants.shown {
-			t.Errorf("a client that %s is shown one of %v", name, shown.PublicKeyAlgorithm)
+			t.Errorf("with %v, shown is one of %v, not of %v", wants.configured, shown.PublicKeyAlgorithm, wants.shown)
 		}
 	}
 }
