@@ -71,8 +71,8 @@ type Write struct {
 	Tenant Tenant
 	Kind   *schema.Kind
 
-	chores    *chores
-	anyTenant bool // the object may refer to objects of any tenant
+	chores *chores
+	system bool // the controller writes: limits for operators do not apply
 }
 
 // Edit makes the new object from a copy of the stored one. It may run more than once.
@@ -154,7 +154,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (
 	*store.Record, error) {
 	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
-		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: w.anyTenant}, stored)
+		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: w.system}, stored)
 	})
 	if err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
 		return fmt.Errorf("defect: %s is no kind of object", kind)
 	}
 	w := Write{Who: t.who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant, All: true},
-		Kind: known, chores: t.chores, anyTenant: true}
+		Kind: known, chores: t.chores, system: true}
 	err := do(w)
 	t.attempts = append(t.attempts, attempted{w, action, object, err})
 	return err
