@@ -211,6 +211,8 @@ func remove(tx *store.Tx, w Write, id string) error {
 	return nil
 }
 
+// newUUID returns the uuid of a new object. A chosen one must be new among the objects of all kinds, because Plans name
+// resources by uuid alone.
 func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {
 	if chosen == "" {
 		return kind.Prefix + "-" + uuid.NewString(), nil
@@ -219,8 +221,10 @@ func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error)
 		return "", &schema.FieldError{Kind: kind.Name, Field: "uuid",
 			Problem: "a chosen uuid is made of letters, digits, '-', '_', '.' and ':', at most 128"}
 	}
-	if _, taken := view.Get(kind.Name, chosen); taken {
-		return "", &Duplicate{kind.Title, "uuid", chosen}
+	for _, holder := range view.KindsOf(chosen) {
+		if other, isObject := schema.Lookup(holder); isObject {
+			return "", &Duplicate{other.Title, "uuid", chosen}
+		}
 	}
 	return chosen, nil
 }
