@@ -2,7 +2,7 @@ package cloud
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			k.Log.Error("what was decided about engines is not written; it is tried again", "reason", err)
+			k.Log.Error("the decisions about engines cannot be stored; the controller decides again", "reason", err)
 			again = time.Now().Add(retryAfter)
 		}
 		if !again.IsZero() {
@@ -286,8 +286,8 @@ func (k *Keeper) start(ctx context.Context, t task) {
 
 func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	if cloud == nil {
-		return fmt.Errorf(
-			"nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+		return errors.New("the controller no longer starts and ends engines in this cloud: end the engine yourself; " +
+			"the controller deletes it when it manages the cloud again")
 	}
 	k.places <- struct{}{}
 	defer func() { <-k.places }()
@@ -326,7 +326,7 @@ func (k *Keeper) finish(ctx context.Context, o outcome) {
 		err = k.remove(ctx, w, &d, o.instance)
 	}
 	if err != nil {
-		k.Log.Error("what became of an engine is not written", "engine", o.instance.Name, "reason", err)
+		k.Log.Error("the new state of an engine cannot be stored", "engine", o.instance.Name, "reason", err)
 	}
 	delete(k.listed, o.instance.Cloud) // the list has changed
 	k.tell(d.news)
