@@ -1,19 +1,25 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -252,6 +258,36 @@ func TestDefectInAHandlerIsA500AndNothingElse(t *testing.T) {
 	c := h.login()
 	c.refused(http.StatusInternalServerError, "its log says why", "POST", "/api/securetoken-generate", nil)
 	c.want(http.StatusOK, "GET", "/api/pool", nil)
+}
+
+func TestAnswerThatJSONCannotHoldIsA500InTheLog(t *testing.T) {
+	h := newHouse(t)
+	var log bytes.Buffer
+	h.api.log = slog.New(slog.NewTextHandler(&log, nil))
+	c := h.login()
+	pool := c.pool("web")
+	h.runtime.servers = []schema.Object{{"load": math.Inf(1)}}
+	c.refused(http.StatusInternalServerError, "its log says why", "GET", path(pool)+"/runtime/server", nil)
+	if !strings.Contains(log.String(), "request failed") || !strings.Contains(log.String(), "+Inf") {
+		t.Errorf("logged is %s", log.String())
+	}
+	h.runtime.servers = []schema.Object{{"load": 1}}
+	c.want(http.StatusOK, "GET", path(pool)+"/runtime/server", nil)
+}
+
+func TestListsOfEntriesAreTheJSONOfTheStandardLibrary(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for _, results := range []any{
+		[]admit.Entry(nil), []admit.Entry{}, []events.Entry(nil), []events.Entry{},
+		[]admit.Entry{{Time: at, User: "a<b>", Object: "é"}, {Time: at, Refused: "no"}},
+		[]events.Entry{{Time: at, ID: "VS_UP", Related: []string{"se-1"}}, {Time: at, Message: "\"up\""}},
+	} {
+		answer := schema.Object{"count": 2, "results": results}
+		want, err := json.Marshal(answer)
+		if got := schema.AppendJSON(nil, answer); err != nil || string(got) != string(want) {
+			t.Errorf("got %s, want %s, %v", got, want, err)
+		}
+	}
 }
 
 func TestEachCauseHasItsStatus(t *testing.T) {
