@@ -12,7 +12,7 @@ use std::{
 use weir_api::dataplane::v1::{Finding, WorkerPinning};
 use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
-use crate::{held::Held, inbox::Received, log, pinning};
+use crate::{held::Held, inbox::Received, pinning};
 
 /// The snapshots that the workers have, and the addresses that they listen on.
 pub struct Served {

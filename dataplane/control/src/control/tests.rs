@@ -1,4 +1,4 @@
-use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, TcpProfile, VirtualService};
+use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, ServerStates, TcpProfile, VirtualService};
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
 use weir_telemetry::Counters;
 
@@ -127,6 +127,16 @@ fn sample_has_the_objects_that_its_numbers_were_counted_for() {
     rig.worker_counts();
     let said = ["hello at 0", "0 sockets", "ack 1", "sample of [\"shop\"]", "ack 2", "sample of [\"intranet\"]"];
     assert_eq!(agent.hears(), said);
+}
+
+#[test]
+fn states_are_counted_at_once_unless_a_later_sample_is_early_enough() {
+    let mut rig = Rig::new();
+    let _agent = rig.agent_comes(1);
+    for (sample_later, counts) in [(true, false), (false, true)] {
+        rig.agent_sends(1, Frame::ServerStates(ServerStates { states: Vec::new(), sample_later }));
+        assert_eq!(rig.control.collecting.is_some(), counts);
+    }
 }
 
 #[test]
