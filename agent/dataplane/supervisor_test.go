@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,26 +36,6 @@ type rig struct {
 	states     map[plan.Member]bool
 	old        bool // the data plane is of a version that takes no changes
 	segments   limit
-}
-
-// limit is how long segments may be, to any address.
-type limit struct {
-	segment atomic.Int64
-	changed atomic.Bool
-}
-
-func (l *limit) MaxSegment(netip.Addr) int { return int(l.segment.Load()) }
-
-func (l *limit) ChangedSegments() (bool, map[netip.Addr]bool) {
-	if !l.changed.Swap(false) {
-		return false, nil
-	}
-	return false, map[netip.Addr]bool{netip.MustParseAddr("127.0.0.1"): true}
-}
-
-func (l *limit) set(segment int64) {
-	l.segment.Store(segment)
-	l.changed.Store(true)
 }
 
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
@@ -422,91 +401,6 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	if connects(first) || !connects(second) {
 		t.Errorf("the place that was left is open: %v, the new one: %v", connects(first), connects(second))
 	}
-}
-
-// segmentTo is how long segments to this port may be.
-func segmentTo(t *testing.T, port uint32) (bytes int) {
-	t.Helper()
-	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	raw, err := connection.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = raw.Control(func(descriptor uintptr) {
-		bytes, err = unix.GetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_MAXSEG)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes
-}
-
-func TestSegmentsGetTheirLimitWhenItChangesAlsoAtSocketsThatServeAlready(t *testing.T) {
-	r := newRig(t)
-	first, second := freePort(t), freePort(t)
-	far := r.serve(planAt(1, first))
-	r.segments.set(1000)
-	r.supervisor.Apply(planAt(2, first, second))
-	r.expectFrames(far, "2 sockets", "change 1 to 2: 1 services, 0 pools, 0 gone")
-	for _, port := range []uint32{first, second} {
-		if got := segmentTo(t, port); got > 1000 || got < 900 {
-			t.Errorf("segments of %d to %d", got, port)
-		}
-	}
-	r.answer(far, nackOf(2, "no such cipher"))
-	r.expect("refused 2")
-	r.segments.set(600)
-	sample := &dataplanev1.FromDataplane{
-		Frame: &dataplanev1.FromDataplane_Sample{Sample: &dataplanev1.Sample{UnixMs: 5}},
-	}
-	r.answer(far, sample)
-	r.answer(far, sample)
-	r.expect("sample 5", "sample 5")
-	if got := segmentTo(t, first); got > 600 {
-		t.Errorf("segments of %d after a Plan was refused", got)
-	}
-}
-
-func TestDataPlaneThatServesANewerPlanThanTheOneOnDiskKeepsIt(t *testing.T) {
-	r := newRig(t)
-	port := freePort(t)
-	r.supervisor.Kept = planAt(1, port)
-	r.supervisor.Apply(r.supervisor.Kept)
-	r.run()
-	socket := func(worker uint32) *dataplanev1.Socket {
-		return &dataplanev1.Socket{Address: "127.0.0.1", Port: port, Worker: worker}
-	}
-	far := r.accept(2, socket(0), socket(1))
-	r.expect("running at 2", "applied 1")
-	r.expectFrames(far, "1 states")
-	r.supervisor.Apply(planAt(3, port))
-	r.expectFrames(far, "plan 3")
-	r.answer(far, ackOf(3))
-	r.expect("running at 3", "applied 3")
-}
-
-func TestNewDataPlaneGetsThePlanOnDiskAtOnceThoughTheOneBeforeServedANewerPlan(t *testing.T) {
-	r := newRig(t)
-	port := freePort(t)
-	r.supervisor.Kept = planAt(1, port)
-	r.supervisor.Apply(r.supervisor.Kept)
-	r.run()
-	far := r.accept(2)
-	r.expect("running at 2", "applied 1")
-	far.Close()
-	far = r.accept(0)
-	r.expect("running at 0")
-	r.expectFrames(far, "1 states", "2 sockets", "plan 1")
-}
-
-func TestNewDataPlaneGetsThePlanOnDiskAtOnce(t *testing.T) {
-	r := newRig(t)
-	r.supervisor.Kept = planAt(1, freePort(t))
-	r.serve(r.supervisor.Kept)
 }
 
 func TestChangeOfOneServersStateSendsThatStateAndAsksForASampleAtOnce(t *testing.T) {
