@@ -93,6 +93,18 @@ func (v *View) Count(kind string) int {
 // Kinds names the kinds that have objects, sorted.
 func (v *View) Kinds() []string { return slices.Sorted(maps.Keys(v.kinds)) }
 
+// KindsOf names the kinds in which a record has a uuid, sorted. An assignment has the uuid of its virtual service, a
+// ring of session tickets that of its profile: see schema.Lookup for the kinds of objects.
+func (v *View) KindsOf(uuid string) (kinds []string) {
+	for kind, shelf := range v.kinds {
+		if _, found := shelf.byUUID.Get(keyOf(uuid)); found {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
 // Referrers gives the objects with a field that points to the one named, sorted by kind and name.
 func (v *View) Referrers(kind, uuid string) iter.Seq[*Record] {
 	return under(v.referrers, keyOf(kind, uuid))
