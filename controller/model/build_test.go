@@ -403,6 +403,29 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 	}
 }
 
+func TestAVirtualServiceStaysClosedWhenAnotherObjectWithItsUUIDChanges(t *testing.T) {
+	for _, order := range [][]string{{"vsvip", "virtualservice"}, {"virtualservice", "vsvip"}} {
+		w := seed(t)
+		w.add(t, "vsvip", "shop", `{"name":"shop","vip":[{"ip_address":{"addr":"192.0.2.9","type":"V4"}}]}`)
+		w.add(t, "virtualservice", "shop", `{"name":"shop","vsvip_ref":"shop","pool_ref":"pool-1",
+			"services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
+		keeper := &worldKeeper{}
+		for i, kind := range append([]string{""}, order...) {
+			for at, o := range w[kind] {
+				if o["uuid"] == "shop" {
+					changed := schema.Clone(o)
+					changed["name"] = fmt.Sprint("shop-", i)
+					w[kind] = slices.Replace(slices.Clone(w[kind]), at, at+1, changed)
+				}
+			}
+			m, _ := keeper.Build(int64(i), w)
+			if vs := m.VirtualServices[0]; vs.UUID != "shop" || !vs.Closed || len(vs.Addresses) != 1 {
+				t.Errorf("after a change of %q, service %s: closed %t, addresses %v", kind, vs.UUID, vs.Closed, vs.Addresses)
+			}
+		}
+	}
+}
+
 // setAt sets a field, and creates the objects on the path to it; nil stands for a reference.
 func setAt(o schema.Object, path []string, value any) {
 	if len(path) > 1 {

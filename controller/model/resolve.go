@@ -197,9 +197,13 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	}
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
-	for uuid := range vs.Concerns() {
-		vs.Closed = vs.Closed || k.closed[uuid]
-	}
+	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+}
+
+// closes tells whether an object has a field that closes the virtual services that use the object.
+func (k *Keeper) closes(about subject) bool {
+	read := k.read[about]
+	return read == nil || read.closes
 }
 
 func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
