@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"reflect"
@@ -220,152 +219,6 @@ func TestIsTheSameWhateverTheOrderOfObjects(t *testing.T) {
 	}
 }
 
-func TestKeeperMakesOfChangedObjectsWhatBuildMakesOfThem(t *testing.T) {
-	steps := []func(w world){
-		func(w world) {},
-		func(w world) { // one object changes
-			pool := schema.Clone(w["pool"][0])
-			pool["default_server_port"] = int64(9090)
-			w["pool"] = append([]schema.Object{pool}, w["pool"][1:]...)
-		},
-		func(w world) {
-			w.add(t, "virtualservice", "vs-2",
-				`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":81}]}`)
-		},
-		func(w world) {
-			w.add(t, "virtualservice", "vs-3",
-				`{"name":"shut","pool_ref":"pool-1","services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
-		},
-		func(w world) { w["virtualservice"] = w["virtualservice"][1:] },
-		func(w world) { w["serviceengine"] = w["serviceengine"][:1] },
-		func(w world) { delete(w, "serviceengine") },
-		func(w world) { delete(w, "pool") },
-	}
-	w, keeper := seed(t), &worldKeeper{}
-	var former *Model
-	var was string
-	for i, step := range steps {
-		step(w)
-		kept, keptFindings := keeper.Build(int64(i), w)
-		built, findings := Build(int64(i), w)
-		if !reflect.DeepEqual(kept, built) || !reflect.DeepEqual(keptFindings, findings) {
-			t.Errorf("step %d: kept with findings %v, built with findings %v", i, keptFindings, findings)
-		}
-		if former != nil && shape(former) != was {
-			t.Errorf("step %d changed the model before", i)
-		}
-		former, was = kept, shape(kept)
-	}
-}
-
-// worldKeeper is a Keeper that finds the changes in a world.
-type worldKeeper struct {
-	Keeper
-	known []Change
-}
-
-func (k *worldKeeper) Build(revision int64, w world) (*Model, []Finding) {
-	var changes []Change
-	for _, former := range k.known {
-		is := func(o schema.Object) bool { return o["uuid"] == former.UUID }
-		if !slices.ContainsFunc(w[former.Kind], is) {
-			changes = append(changes, Change{Kind: former.Kind, UUID: former.UUID})
-		}
-	}
-	k.known = nil
-	for kind, objects := range w {
-		for _, o := range objects {
-			k.known = append(k.known, Change{kind, o["uuid"].(string), o})
-		}
-	}
-	return k.Keep(revision, append(changes, k.known...))
-}
-
-// shape returns the relations between the objects of a model, as text.
-func shape(m *Model) string {
-	var text strings.Builder
-	for _, group := range m.Groups {
-		fmt.Fprintf(&text, "%s: %d engines\n", group.UUID, len(group.Engines))
-	}
-	for _, vs := range m.VirtualServices {
-		fmt.Fprintf(&text, "%s %v %v", vs.UUID, vs.Addresses, vs.Closed)
-		if vs.Pool != nil {
-			fmt.Fprintf(&text, " %d", vs.Pool.DefaultServerPort)
-		}
-	}
-	return text.String()
-}
-
-func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
-	for seedNumber := range uint64(100) {
-		random := rand.New(rand.NewPCG(seedNumber, 0))
-		whole := seed(t)
-		whole.add(t, "pool", "pool-2",
-			`{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
-		whole.add(t, "virtualservice", "vs-2",
-			`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
-		whole.add(t, "virtualservice", "vs-3",
-			`{"name":"shut","pool_ref":"pool-1","services":[{"port":82}],"waf_policy_ref":"/api/wafpolicy/x"}`)
-		w, keeper := world{}, &worldKeeper{}
-		for i := range 30 {
-			for kind, objects := range whole {
-				for _, o := range objects {
-					at := slices.IndexFunc(w[kind], func(own schema.Object) bool { return own["uuid"] == o["uuid"] })
-					switch random.IntN(12) {
-					case 0, 1:
-						if at < 0 {
-							w[kind] = append(slices.Clone(w[kind]), o)
-						}
-					case 2:
-						if at >= 0 {
-							changed := schema.Clone(w[kind][at])
-							changed["name"] = fmt.Sprint("name-", random.IntN(9))
-							w[kind] = slices.Replace(slices.Clone(w[kind]), at, at+1, changed)
-						}
-					case 3:
-						if at >= 0 {
-							w[kind] = slices.Delete(slices.Clone(w[kind]), at, at+1)
-						}
-					}
-				}
-			}
-			kept, keptFindings := keeper.Build(int64(i), w)
-			built, findings := Build(int64(i), w)
-			if !reflect.DeepEqual(kept, built) || !reflect.DeepEqual(keptFindings, findings) {
-				t.Fatalf("seed %d, step %d: kept\n%swith %v\nbuilt\n%swith %v", seedNumber, i, shape(kept),
-					keptFindings, shape(built), findings)
-			}
-		}
-	}
-}
-
-func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
-	w, keeper := seed(t), &worldKeeper{}
-	w.add(t, "pool", "pool-2", `{"name":"q","servers":[{"ip":{"addr":"10.0.0.9","type":"V4"}}]}`)
-	w.add(t, "virtualservice", "vs-2",
-		`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}]}`)
-	before, _ := keeper.Build(1, w)
-	monitors := slices.Clone(w["healthmonitor"])
-	last := len(monitors) - 1 // it belongs to pool-1, and so to vs-1
-	monitors[last] = schema.Clone(monitors[last])
-	monitors[last]["send_interval"] = int64(77)
-	w["healthmonitor"] = monitors
-	after, _ := keeper.Build(2, w)
-	if after.VirtualServices[0] == before.VirtualServices[0] || after.Pools[0] == before.Pools[0] {
-		t.Error("what is made of the monitor is as before")
-	}
-	if after.VirtualServices[1] != before.VirtualServices[1] || after.Pools[1] != before.Pools[1] ||
-		after.Groups[0] != before.Groups[0] {
-		t.Error("what is not made of the monitor was made anew")
-	}
-	w["serviceengine"] = w["serviceengine"][1:]
-	fewer, _ := keeper.Build(3, w)
-	if fewer.VirtualServices[1].Group != fewer.Groups[0] || fewer.Groups[0] == after.Groups[0] ||
-		fewer.Engines[0].Group != fewer.Groups[0] {
-		t.Error("with an engine less the group is not a new one for all")
-	}
-}
-
 func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
 	w, untouched := seed(t), seed(t)
 	Build(1, w)
@@ -399,29 +252,6 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 		said := slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind && f.Field == field })
 		if !m.VirtualServices[0].Closed || !said {
 			t.Errorf("%s with %s: closed %t, findings %v", kind, field, m.VirtualServices[0].Closed, findings)
-		}
-	}
-}
-
-func TestAVirtualServiceStaysClosedWhenAnotherObjectWithItsUUIDChanges(t *testing.T) {
-	for _, order := range [][]string{{"vsvip", "virtualservice"}, {"virtualservice", "vsvip"}} {
-		w := seed(t)
-		w.add(t, "vsvip", "shop", `{"name":"shop","vip":[{"ip_address":{"addr":"192.0.2.9","type":"V4"}}]}`)
-		w.add(t, "virtualservice", "shop", `{"name":"shop","vsvip_ref":"shop","pool_ref":"pool-1",
-			"services":[{"port":81}],"waf_policy_ref":"/api/wafpolicy/x"}`)
-		keeper := &worldKeeper{}
-		for i, kind := range append([]string{""}, order...) {
-			for at, o := range w[kind] {
-				if o["uuid"] == "shop" {
-					changed := schema.Clone(o)
-					changed["name"] = fmt.Sprint("shop-", i)
-					w[kind] = slices.Replace(slices.Clone(w[kind]), at, at+1, changed)
-				}
-			}
-			m, _ := keeper.Build(int64(i), w)
-			if vs := m.VirtualServices[0]; vs.UUID != "shop" || !vs.Closed || len(vs.Addresses) != 1 {
-				t.Errorf("after a change of %q, service %s: closed %t, addresses %v", kind, vs.UUID, vs.Closed, vs.Addresses)
-			}
 		}
 	}
 }
