@@ -204,6 +204,54 @@ func TestKeeperMakesAnewOnlyWhatIsMadeOfWhatChanged(t *testing.T) {
 	}
 }
 
+func TestChangeOfAnEngineLeavesOtherGroupsAsTheyAre(t *testing.T) {
+	w, keeper := worldOfMany(t), &worldKeeper{}
+	before, _ := keeper.Build(1, w)
+	change := func(kind, uuid, field string, value any) *Model {
+		at := slices.IndexFunc(w[kind], func(o schema.Object) bool { return o["uuid"] == uuid })
+		changed := schema.Clone(w[kind][at])
+		changed[field] = value
+		w[kind] = slices.Replace(slices.Clone(w[kind]), at, at+1, changed)
+		after, _ := keeper.Build(before.Revision+1, w)
+		return after
+	}
+	fresh := func(after *Model) (uuids []string) {
+		for _, group := range after.Groups {
+			if !slices.Contains(before.Groups, group) {
+				uuids = append(uuids, group.UUID)
+			}
+		}
+		for _, engine := range after.Engines {
+			if !slices.Contains(before.Engines, engine) {
+				uuids = append(uuids, engine.UUID)
+			}
+		}
+		for _, vs := range after.VirtualServices {
+			if !slices.Contains(before.VirtualServices, vs) {
+				uuids = append(uuids, vs.UUID)
+			}
+		}
+		before = after
+		return uuids
+	}
+	for _, c := range []struct {
+		kind, uuid, field string
+		value             any
+		want              []string
+	}{
+		{"serviceengine", "se-3", "name", "c-2", []string{"group-2", "group-2", "se-3", "vs-2"}},
+		{"serviceengine", "se-3", "se_group_ref", "/api/serviceenginegroup/group-3",
+			[]string{"group-2", "group-3", "group-2", "se-3", "vs-2"}},
+		{"serviceenginegroup", "group-3", "name", "third-2", []string{"group-3", "se-3"}},
+		{"cloudconnectoruser", "user-1", "name", "user-2", []string{"group-2", "group-2", "vs-2"}},
+		{"cloud", "cloud-2", "name", "other-2", []string{"group-2", "group-2", "vs-2"}},
+	} {
+		if got := fresh(change(c.kind, c.uuid, c.field, c.value)); !slices.Equal(got, c.want) {
+			t.Errorf("with %s of %s %s new are %v, want %v", c.field, c.kind, c.uuid, got, c.want)
+		}
+	}
+}
+
 func TestAVirtualServiceStaysClosedWhenAnotherObjectWithItsUUIDChanges(t *testing.T) {
 	for _, order := range [][]string{{"vsvip", "virtualservice"}, {"virtualservice", "vsvip"}} {
 		w := seed(t)

@@ -42,15 +42,8 @@ func (r resolved[T]) findingsOf(uuid string) []Finding {
 
 // resolveAll turns references into pointers. An object is resolved after the objects that it refers to.
 func (k *Keeper) resolveAll(stale stale) {
-	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
-		if len(stale[kind]) > 0 { // a group and its engines point to each other: if one of them is new, all are
-			addRead(stale, "cloud", k.clouds.read)
-			addRead(stale, "serviceenginegroup", k.groups.read)
-			addRead(stale, "serviceengine", k.engines.read)
-			break
-		}
-	}
 	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, func(c *Cloud) string { return c.UUID })
+	k.addGroups(stale)
 	resolve(k, stale, "serviceenginegroup", &k.groups, func(from *source, group *Group) {
 		group.Cloud = follow(from, k.clouds, "cloud_ref", group.CloudRef)
 	}, func(g *Group) string { return g.UUID })
@@ -65,9 +58,18 @@ func (k *Keeper) resolveAll(stale stale) {
 	})
 }
 
-func addRead[T any](stale stale, kind string, all table[T]) {
-	for uuid := range all {
-		stale.add(subject{kind, uuid})
+// addGroups marks the groups of stale engines as stale, those from before the change and those from after it: a group
+// and its engines point to each other. The engines of these groups follow, because they refer to them.
+func (k *Keeper) addGroups(stale stale) {
+	for uuid := range stale["serviceengine"] {
+		if before := k.engines.all[uuid]; before != nil {
+			for _, group := range before.refersTo {
+				stale.add(subject{"serviceenginegroup", group})
+			}
+		}
+		if engine := k.engines.read[uuid]; engine != nil && engine.SEGroupRef != "" {
+			stale.add(subject{"serviceenginegroup", uuidIn(engine.SEGroupRef)})
+		}
 	}
 }
 
