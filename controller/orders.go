@@ -74,7 +74,7 @@ func (o orders) input(tx *store.Tx) (place.Input, error) {
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
-	vs := sorted.Find(m.VirtualServices, uuid, func(vs *model.VirtualService) string { return vs.UUID })
+	vs := sorted.Find(m.VirtualServices, uuid, (*model.VirtualService).Key)
 	if vs == nil {
 		return nil, errUnreadable
 	}

@@ -22,7 +22,7 @@ func (vs *VirtualService) parts() subjects {
 	for _, certificate := range vs.Certificates {
 		add(&parts, "sslkeyandcertificate", certificate, uuidOfCertificate)
 	}
-	add(&parts, "serviceenginegroup", vs.Group, func(g *Group) string { return g.UUID })
+	add(&parts, "serviceenginegroup", vs.Group, (*Group).Key)
 	if vs.EnableRHI {
 		add(&parts, "vrfcontext", vs.VrfContext, uuidOfVrf)
 	}

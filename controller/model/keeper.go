@@ -148,10 +148,6 @@ func (k *Keeper) findingsOf(about subject) []Finding {
 	if read := k.read[about]; read != nil {
 		found = append(slices.Clone(read.findings), k.unresolved(about)...)
 	}
-	slices.SortFunc(found, func(x, y Finding) int {
-		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Message, y.Message))
-	})
+	slices.SortFunc(found, Finding.Compare)
 	return found
 }
-
-func (f Finding) about() subject { return subject{f.Kind, f.UUID} }

@@ -42,20 +42,18 @@ func (r resolved[T]) findingsOf(uuid string) []Finding {
 
 // resolveAll turns references into pointers. An object is resolved after the objects that it refers to.
 func (k *Keeper) resolveAll(stale stale) {
-	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, func(c *Cloud) string { return c.UUID })
+	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, (*Cloud).Key)
 	k.addGroups(stale)
 	resolve(k, stale, "serviceenginegroup", &k.groups, func(from *source, group *Group) {
 		group.Cloud = follow(from, k.clouds, "cloud_ref", group.CloudRef)
-	}, func(g *Group) string { return g.UUID })
+	}, (*Group).Key)
 	resolve(k, stale, "serviceengine", &k.engines, func(from *source, engine *Engine) {
 		if engine.Group = follow(from, k.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
 			engine.Group.Engines = append(engine.Group.Engines, engine)
 		}
-	}, func(e *Engine) string { return e.UUID })
-	resolve(k, stale, "pool", &k.pools, k.resolvePool, func(p *Pool) string { return p.UUID })
-	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, func(vs *VirtualService) string {
-		return vs.UUID
-	})
+	}, (*Engine).Key)
+	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
+	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
 // addGroups marks the groups of stale engines as stale, those from before the change and those from after it: a group
@@ -75,7 +73,7 @@ func (k *Keeper) addGroups(stale stale) {
 
 // resolve resolves the stale objects of a kind, and marks the objects that refer to them as stale.
 func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T),
-	uuidOf func(*T) string) {
+	keyOf func(*T) string) {
 	if to.all == nil {
 		to.all = map[string]*resolution[T]{}
 	}
@@ -95,7 +93,7 @@ func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one fu
 		}
 		stale.addAll(k.referrers[uuid])
 	}
-	to.sorted = sorted.Edit(to.sorted, edits, uuidOf)
+	to.sorted = sorted.Edit(to.sorted, edits, keyOf)
 }
 
 func (k *Keeper) refer(from subject, to []string) {
