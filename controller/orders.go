@@ -19,7 +19,7 @@ var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its 
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
-	known  *known
+	reader *reader
 }
 
 // Order accepts an order within a transaction. It returns how many engines should serve from then on. It also returns a
@@ -68,7 +68,7 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 
 // input returns what placement depends on, as of a transaction.
 func (o orders) input(tx *store.Tx) (place.Input, error) {
-	read, err := o.known.read(tx.View())
+	read, err := o.reader.read(tx.View())
 	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
 		Now: time.Now().UTC()}, err
 }
@@ -95,7 +95,7 @@ func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
 // RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
 // ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
 func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
-	read, err := o.known.read(tx.View())
+	read, err := o.reader.read(tx.View())
 	if err != nil {
 		return "", err
 	}

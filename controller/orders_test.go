@@ -36,7 +36,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	}))
 	rotate := func(vs string) (profile string, err error) {
 		failure := objects.Update(t.Context(), func(tx *store.Tx) error {
-			profile, err = orders{known: &known{}}.RotateKeys(tx, vs)
+			profile, err = orders{reader: &reader{}}.RotateKeys(tx, vs)
 			return nil
 		})
 		must(t, failure)
@@ -45,7 +45,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	if profile, err := rotate("vs-1"); profile != "sslprofile-1" || err != nil {
 		t.Fatalf("%q, %v", profile, err)
 	}
-	read, err := new(known).read(objects.View())
+	read, err := new(reader).read(objects.View())
 	must(t, err)
 	after := read.rings.Of("sslprofile-1")
 	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) ||
@@ -95,7 +95,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	}
 	redistribute := func(group string) (moved int, err error) {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
-			moved, err = orders{engines, told, &known{}}.Redistribute(tx, group)
+			moved, err = orders{engines, told, &reader{}}.Redistribute(tx, group)
 			return nil
 		}))
 		return moved, err
@@ -103,7 +103,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	if moved, err := redistribute("group-1"); moved != 1 || err != nil {
 		t.Fatalf("%d move, %v", moved, err)
 	}
-	read, err := new(known).read(objects.View())
+	read, err := new(reader).read(objects.View())
 	must(t, err)
 	after := read.before
 	if one, two := after.Of("vs-1").Seats[0], after.Of("vs-2").Seats[0]; one.State != place.Leaving ||
