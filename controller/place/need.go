@@ -45,22 +45,12 @@ func (d *decider) needs() []Need {
 // The seats of these engines move to others.
 func (d *decider) unfound(group *model.Group) map[string]bool {
 	unfound := map[string]bool{}
-	var suspects []string
-	for _, engine := range group.Engines {
-		if d.hasLostRouter(engine.UUID) {
-			suspects = append(suspects, engine.UUID)
-		}
-	}
-	if len(suspects) == 0 {
+	if !group.BGPPeerMonitorFailover {
 		return unfound
 	}
-	for _, set := range d.kept.all() {
-		s := d.service(set)
-		if s.group != group || !takesTraffic(s.vs) || !s.anotherIsReached() {
-			continue
-		}
-		for _, engine := range suspects {
-			unfound[engine] = unfound[engine] || s.unheard(engine)
+	for _, engine := range group.Engines {
+		if d.up(engine.UUID) && d.hasLostRouter(engine.UUID) {
+			unfound[engine.UUID] = d.isUnfound(engine)
 		}
 	}
 	return unfound
@@ -74,6 +64,20 @@ func (d *decider) hasLostRouter(engine string) bool {
 		}
 	}
 	return false
+}
+
+// isUnfound tells whether the clients of a virtual service of the group do not reach an engine, and reach another one.
+func (d *decider) isUnfound(engine *model.Engine) bool {
+	unfound := false
+	for uuid, set := range d.kept.sets {
+		if vs := set.all[0]; vs.UUID != uuid || vs.Group != engine.Group || !takesTraffic(vs) {
+			continue
+		}
+		if s := (&service{decider: d, all: set.all, vs: set.all[0], group: engine.Group}); s.cutOff(engine.UUID) {
+			unfound = true
+		}
+	}
+	return unfound
 }
 
 // enginesWanted returns as many engines as it takes to hold all seats and the virtual service with the most seats. With
