@@ -51,7 +51,9 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
 
 // orders accepts the orders that operators send over REST. Only the leader knows the present state of engines.
-func (l *leader) orders() orders { return orders{l.fleet, l.events, l.reader} }
+func (l *leader) orders() *orders {
+	return &orders{fleet: l.fleet, events: l.events, reader: l.reader}
+}
 
 // run leads until ctx ends. link sends the Plans to engines.
 func (l *leader) run(ctx context.Context, link *link.Server) error {

@@ -36,7 +36,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	}))
 	rotate := func(vs string) (profile string, err error) {
 		failure := objects.Update(t.Context(), func(tx *store.Tx) error {
-			profile, err = orders{reader: &reader{}}.RotateKeys(tx, vs)
+			profile, err = (&orders{reader: &reader{}}).RotateKeys(tx, vs)
 			return nil
 		})
 		must(t, failure)
@@ -93,9 +93,10 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 		engines.Connected(engine,
 			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
+	operators := &orders{fleet: engines, events: told, reader: &reader{}}
 	redistribute := func(group string) (moved int, err error) {
 		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
-			moved, err = orders{engines, told, &reader{}}.Redistribute(tx, group)
+			moved, err = operators.Redistribute(tx, group)
 			return nil
 		}))
 		return moved, err

@@ -108,13 +108,6 @@ type decider struct {
 	seats   map[string]int // all seats of each engine
 }
 
-// newDecider begins a decision that uses no results of earlier ones.
-func newDecider(in Input) *decider {
-	kept := &Placer{}
-	kept.turn(in)
-	return kept.decider(in)
-}
-
 // weigh adds a seat to the counts (by is 1), or removes it (-1).
 func (d *decider) weigh(seat Seat, by int) { tally{d.load, d.active, d.seats}.weigh(seat, by) }
 

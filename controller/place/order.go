@@ -40,8 +40,8 @@ func (r *Refusal) Error() string {
 
 // Accept applies an order to the assignments of the virtual service, and of all that go together with it. The next
 // decision starts from these assignments, and carries the order out. Error: *Refusal.
-func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event, error) {
-	s := newDecider(in).serviceOf(vs)
+func (p *Placer) Accept(in Input, vs *model.VirtualService, o Order) ([]Assignment, []Event, error) {
+	s := p.begin(in).serviceOf(vs)
 	s.forget()
 	if !takesTraffic(vs) {
 		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first",
