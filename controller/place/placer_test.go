@@ -221,3 +221,20 @@ func TestOnlyWhatDoesNotRestIsDecidedUpon(t *testing.T) {
 		t.Errorf("one has changed, and %d are woken", len(kept.awake))
 	}
 }
+
+func TestALostRouterIsLookedAtAgainOnlyWhereSeatsMayMove(t *testing.T) {
+	for _, failover := range []bool{false, true} {
+		s := anyStory(t, rand.New(rand.NewPCG(3, 0)), fmt.Sprintf("bgp_peer_monitor_failover_enabled=%t", failover))
+		for _, vs := range s.model.VirtualServices {
+			s.set(t, vs.Name, []string{"enable_rhi=true"})
+		}
+		for i, engine := range s.model.Engines {
+			s.engine(engine.UUID, func(e *Engine) {
+				e.Sessions = map[netip.Addr]Session{router: {Up: i > 0, Since: s.now}}
+			})
+		}
+		if again := Decide(s.input()).Again; again.IsZero() == failover {
+			t.Errorf("with failover %t the next decision is at %v", failover, again)
+		}
+	}
+}
