@@ -106,12 +106,12 @@ func (p *Placer) begin(in Input) *decider {
 
 // decide takes a set one step further.
 func (d *decider) decide(set *set) {
-	s, told := d.service(set), len(d.out.Events)
+	s, events := d.service(set), len(d.out.Events)
 	s.step()
 	d.kept.demand(set, s.a)
 	changed := s.changed()
 	d.out.Changed = append(d.out.Changed, changed...)
-	if rests := len(changed) == 0 && len(d.out.Events) == told && !s.restless; !rests {
+	if rests := len(changed) == 0 && len(d.out.Events) == events && !s.restless; !rests {
 		delete(d.kept.alarms, set)
 		return
 	}

@@ -115,7 +115,7 @@ func (b *balancer) widen(s *service, high *model.Engine) bool {
 		b.percent[seat.Engine] -= b.part(s, seat.Engine) / (count + 1)
 	}
 	s.a.Requested = s.wanted() + 1
-	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: it comes to %s too",
+	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: the virtual service is scaled out to %s",
 		b.group.MaxCPUUsage, where)
 	return true
 }
@@ -136,7 +136,7 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 	if among != nil {
 		why = fmt.Sprintf("below min_cpu_usage, %d %%", b.group.MinCPUUsage)
 	}
-	b.done(s, "REBALANCE_VS_MIGRATE", from, "%s: it moves to %s", why, target.Name)
+	b.done(s, "REBALANCE_VS_MIGRATE", from, "%s: the virtual service is moved to %s", why, target.Name)
 	return true
 }
 
@@ -162,7 +162,7 @@ func (b *balancer) narrow() bool {
 		s.become(leaver.Engine, Leaving, ScaleIn)
 		s.a.Requested = s.wanted() - 1
 		b.done(s, "REBALANCE_VS_SCALEIN", b.engines[leaver.Engine],
-			"and all its engines below min_cpu_usage, %d %%: it leaves this one", b.group.MinCPUUsage)
+			"and all engines of the virtual service are below min_cpu_usage, %d %%: it is scaled in", b.group.MinCPUUsage)
 		return true
 	}
 	return false

@@ -13,11 +13,11 @@ import (
 func (p *Placer) Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
-			"group %s is %s, where no engine stands by for another: auto_rebalance moves load there, or an order to migrate", group.Name, group.HAMode)}
+			"group %s has no standbys in %s: use auto_rebalance there, or migrate virtual services", group.Name, group.HAMode)}
 	}
 	if !group.DistributeStandby {
 		return nil, &Refusal{"distribute_load_active_standby",
-			fmt.Sprintf("group %s does not want its load distributed: set it to true first", group.Name)}
+			fmt.Sprintf("group %s does not distribute its load: set it to true first", group.Name)}
 	}
 	pairs, active := p.begin(in).pairs(group)
 	var changed []Assignment
