@@ -98,7 +98,8 @@ func TestAControllerThatRunsDecidesAndPlansWhatOneThatStartsWould(t *testing.T) 
 				Object: schema.Clone(builtin.Object)})
 		}
 		for i := range 4 {
-			writeObject(t, tx, "serviceenginegroup", fmt.Sprint("serviceenginegroup-", i), fmt.Sprintf(`{"name":"g-%d"}`, i))
+			writeObject(t, tx, "serviceenginegroup", fmt.Sprint("serviceenginegroup-", i),
+				fmt.Sprintf(`{"name":"g-%d"}`, i))
 		}
 		return nil
 	}))
@@ -121,7 +122,8 @@ func TestAControllerThatRunsDecidesAndPlansWhatOneThatStartsWould(t *testing.T) 
 				served += len(out.State.Findings)
 				break
 			}
-			if !reflect.DeepEqual(out.Write.Changed, fresh.Write.Changed) || !slices.Equal(out.Write.Gone, fresh.Write.Gone) {
+			if !reflect.DeepEqual(out.Write.Changed, fresh.Write.Changed) ||
+				!slices.Equal(out.Write.Gone, fresh.Write.Gone) {
 				t.Fatalf("step %d: kept writes\n%+v\nand fresh\n%+v", i, out.Write, fresh.Write)
 			}
 			kept.write(view, *out.Write)

@@ -58,7 +58,8 @@ func (l *leader) orders() *orders {
 // run leads until ctx ends. link sends the Plans to engines.
 func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
-		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events, log: l.log, reader: l.reader,
+		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events,
+		log: l.log, reader: l.reader,
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return loop.run(ctx) })

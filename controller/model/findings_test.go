@@ -15,7 +15,8 @@ func TestFindingsAreThoseOfAllSourcesEachOnceAndSorted(t *testing.T) {
 		var has []Finding
 		for range random.IntN(5) {
 			has = append(has, Finding{Kind: fmt.Sprint(random.IntN(2)), UUID: fmt.Sprint(random.IntN(2)),
-				Name: fmt.Sprint(random.IntN(2)), Field: fmt.Sprint(random.IntN(2)), Message: fmt.Sprint(random.IntN(2))})
+				Name: fmt.Sprint(random.IntN(2)), Field: fmt.Sprint(random.IntN(2)),
+				Message: fmt.Sprint(random.IntN(2))})
 		}
 		source := random.IntN(len(sources))
 		was := slices.Clone(before)

@@ -104,7 +104,8 @@ func (w world) alter(random *rand.Rand, kind string, o schema.Object) schema.Obj
 	case 0:
 		o["name"] = fmt.Sprint("name-", random.IntN(9))
 	case 1:
-		if field := map[string]string{"virtualservice": "waf_policy_ref", "pool": "use_service_ssl_mode"}[kind]; o[field] != nil {
+		if field := map[string]string{"virtualservice": "waf_policy_ref",
+			"pool": "use_service_ssl_mode"}[kind]; o[field] != nil {
 			delete(o, field)
 		} else if field != "" {
 			o[field] = map[string]any{"waf_policy_ref": "/api/wafpolicy/x", "use_service_ssl_mode": true}[field]
@@ -159,7 +160,8 @@ func TestKeeperAgreesWithBuildOnAnyChanges(t *testing.T) {
 					keptFindings, shape(built), findings)
 			}
 			if former != nil && shape(former) != was {
-				t.Fatalf("seed %d, step %d changed the model before from\n%s\nto\n%s", seedNumber, i, was, shape(former))
+				t.Fatalf("seed %d, step %d changed the model before from\n%s\nto\n%s", seedNumber, i,
+					was, shape(former))
 			}
 			former, was = kept, shape(kept)
 			for _, vs := range kept.VirtualServices {
@@ -269,7 +271,8 @@ func TestAVirtualServiceStaysClosedWhenAnotherObjectWithItsUUIDChanges(t *testin
 			}
 			m, _ := keeper.Build(int64(i), w)
 			if vs := m.VirtualServices[0]; vs.UUID != "shop" || !vs.Closed || len(vs.Addresses) != 1 {
-				t.Errorf("after a change of %q, service %s: closed %t, addresses %v", kind, vs.UUID, vs.Closed, vs.Addresses)
+				t.Errorf("after a change of %q, service %s: closed %t, addresses %v", kind, vs.UUID,
+					vs.Closed, vs.Addresses)
 			}
 		}
 	}
@@ -288,13 +291,16 @@ func shape(m *Model) string {
 		}
 	}
 	for _, engine := range m.Engines {
-		say("engine %s %s of %s", engine.UUID, engine.Name, nameOf(engine.Group, func(g *Group) string { return g.Name }))
+		say("engine %s %s of %s", engine.UUID, engine.Name, nameOf(engine.Group, func(g *Group) string {
+			return g.Name
+		}))
 	}
 	for _, pool := range m.Pools {
 		say("pool %s", shapeOfPool(pool))
 	}
 	for _, vs := range m.VirtualServices {
-		say("service %s %s %v, closed %t, group %s, vrf %s, vip %s, pool %s, profiles %s %s %s, %d certificates", vs.UUID,
+		say("service %s %s %v, closed %t, group %s, vrf %s, vip %s, pool %s, profiles %s %s %s, %d certificates",
+			vs.UUID,
 			vs.Name, vs.Addresses, vs.Closed, nameOf(vs.Group, func(g *Group) string { return g.Name }),
 			nameOf(vs.VrfContext, func(v *kinds.VrfContext) string { return v.Name }),
 			nameOf(vs.SharedVip, func(v *kinds.VsVip) string { return v.Name }), nameOf(vs.Pool, shapeOfPool),

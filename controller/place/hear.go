@@ -153,7 +153,8 @@ func (s *service) hearLeaving(seat Seat) {
 			return
 		}
 		s.a.Fresh = time.Time{}
-		s.callOff(seat.Cause, seat.Engine, fmt.Sprintf("no other engine served it within %d s", s.group.ScaleoutTimeoutS))
+		s.callOff(seat.Cause, seat.Engine, fmt.Sprintf("no other engine served it within %d s",
+			s.group.ScaleoutTimeoutS))
 		s.remain(seat, New)
 	}
 }

@@ -41,8 +41,8 @@ func (d *decider) needs() []Need {
 	return needs
 }
 
-// unreachable returns the uuids of engines that clients do not reach, while they reach another engine of the same group.
-// The seats of these engines move to others.
+// unreachable returns the uuids of engines that clients do not reach, while they reach another engine of the same
+// group. The seats of these engines move to others.
 func (d *decider) unreachable(group *model.Group) map[string]bool {
 	unreachable := map[string]bool{}
 	if !group.BGPPeerMonitorFailover {
@@ -66,7 +66,8 @@ func (d *decider) hasLostRouter(engine string) bool {
 	return false
 }
 
-// isUnreachable tells whether the clients of a virtual service of the group do not reach an engine, and reach another one.
+// isUnreachable tells whether the clients of a virtual service of the group do not reach an engine, and reach another
+// one.
 func (d *decider) isUnreachable(engine *model.Engine) bool {
 	unreachable := false
 	for uuid, set := range d.kept.sets {

@@ -157,7 +157,8 @@ func (h *history) order(t *testing.T) {
 	order := Order{Verb: verb, New: h.IntN(3) == 0}
 	assignments, events, err := h.orders.Accept(h.in, vs, order)
 	anew, happened, refusal := new(Placer).Accept(h.in, vs, order)
-	if !reflect.DeepEqual(assignments, anew) || !reflect.DeepEqual(events, happened) || !reflect.DeepEqual(err, refusal) {
+	if !reflect.DeepEqual(assignments, anew) || !reflect.DeepEqual(events, happened) ||
+		!reflect.DeepEqual(err, refusal) {
 		t.Fatalf("%+v: accepted with %+v %v %v, anew with %+v %v %v", order, assignments, events, err, anew, happened,
 			refusal)
 	}

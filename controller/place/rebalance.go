@@ -162,7 +162,8 @@ func (b *balancer) narrow() bool {
 		s.become(leaver.Engine, Leaving, ScaleIn)
 		s.a.Requested = s.wanted() - 1
 		b.done(s, "REBALANCE_VS_SCALEIN", b.engines[leaver.Engine],
-			"and all engines of the virtual service are below min_cpu_usage, %d %%: it is scaled in", b.group.MinCPUUsage)
+			"and all engines of the virtual service are below min_cpu_usage, %d %%: it is scaled in",
+			b.group.MinCPUUsage)
 		return true
 	}
 	return false

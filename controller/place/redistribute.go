@@ -13,7 +13,8 @@ import (
 func (p *Placer) Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
-			"group %s has no standbys in %s: use auto_rebalance there, or migrate virtual services", group.Name, group.HAMode)}
+			"group %s has no standbys in %s: use auto_rebalance there, or migrate virtual services",
+			group.Name, group.HAMode)}
 	}
 	if !group.DistributeStandby {
 		return nil, &Refusal{"distribute_load_active_standby",

@@ -144,8 +144,8 @@ func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []stri
 	})
 }
 
-// givePorts gives the shares their ports, in this order. It blocks the shares that do not get theirs. Their findings name
-// the owners at the end, so they do not depend on the order of the others.
+// givePorts gives the shares their ports, in this order. It blocks the shares that do not get theirs. Their findings
+// name the owners at the end, so they do not depend on the order of the others.
 func (a *assembly) givePorts(shares []*share) {
 	var refused []*share
 	for _, share := range shares {

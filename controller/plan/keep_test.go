@@ -311,7 +311,8 @@ func TestOneChangeLeavesAllOtherResourcesAsTheyAre(t *testing.T) {
 	next := *r.model
 	vs := *next.VirtualServices[slices.IndexFunc(next.VirtualServices, served)]
 	vs.Name = "another"
-	next.VirtualServices = sorted.Edit(next.VirtualServices, map[string]*model.VirtualService{vs.UUID: &vs}, (*model.VirtualService).Key)
+	next.VirtualServices = sorted.Edit(next.VirtualServices, map[string]*model.VirtualService{vs.UUID: &vs},
+		(*model.VirtualService).Key)
 	kept.Turn(&next, r.rings, r.assignments)
 	if drafts := len(kept.drafts); drafts < 2 || kept.drafts[vs.UUID] != nil {
 		t.Errorf("%d drafts are left", drafts)
