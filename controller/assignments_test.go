@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/store"
@@ -37,6 +38,7 @@ func emptyStore(t *testing.T) *store.Store {
 		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
 			return pki.OpenSealer(t.TempDir() + "/key")
 		},
+		Index: admit.AddressKeys,
 	})
 	if err != nil {
 		t.Fatal(err)

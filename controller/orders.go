@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/sorted"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
@@ -28,7 +28,7 @@ type orders struct {
 
 // Order accepts an order within a transaction. It returns how many engines should serve from then on. It also returns a
 // function that adds the events; call it after the transaction is written. Error: *place.Refusal.
-func (o *orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int,
+func (o *orders) Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int,
 	tell func(), err error) {
 	var happened []place.Event
 	err = o.decide(tx, func(placer *place.Placer, in place.Input) ([]place.Assignment, error) {
@@ -54,7 +54,7 @@ func (o *orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Orde
 
 // Redistribute makes virtual services of a group change places with their standbys, within a transaction. It returns
 // the number of these virtual services. Error: *place.Refusal.
-func (o *orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
+func (o *orders) Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error) {
 	err = o.decide(tx, func(placer *place.Placer, in place.Input) ([]place.Assignment, error) {
 		group := sorted.Find(in.Model.Groups, groupUUID, (*model.Group).Key)
 		if group == nil {
@@ -69,7 +69,7 @@ func (o *orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices i
 
 // decide writes the assignments that a decision changes. The decision is made of what placement depends on, as of the
 // transaction.
-func (o *orders) decide(tx *store.Tx, decision func(*place.Placer, place.Input) ([]place.Assignment, error)) error {
+func (o *orders) decide(tx *admit.Tx, decision func(*place.Placer, place.Input) ([]place.Assignment, error)) error {
 	read, err := o.reader.read(tx.View())
 	if err != nil {
 		return err
@@ -92,20 +92,22 @@ func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error
 	return vs, nil
 }
 
-func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
+func putAssignments(tx *admit.Tx, assignments []place.Assignment) error {
 	for _, assignment := range assignments {
 		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
 		if err != nil {
 			return err
 		}
-		tx.Put(record)
+		if err := tx.Keep(record); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
 // ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
-func (o *orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
+func (o *orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error) {
 	read, err := o.reader.read(tx.View())
 	if err != nil {
 		return "", err
@@ -125,7 +127,7 @@ func (o *orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile st
 	}
 	record, err := recordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
 	if err == nil {
-		tx.Put(record)
+		err = tx.Keep(record)
 	}
 	return ring.Profile, err
 }

@@ -38,7 +38,8 @@ func emptyView() *View {
 }
 
 // keyOf joins the parts of a key, with a zero byte after each. So a prefix of whole parts never matches a longer part.
-// No part contains a zero byte, because admit refuses control characters in names.
+// Kinds, uuids and new names contain no zero byte: admit refuses control characters. An old name may contain one. So
+// Named can also give an object whose name only begins with the name and a zero byte.
 func keyOf(parts ...string) []byte {
 	var key []byte
 	for _, part := range parts {
