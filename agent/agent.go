@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -74,7 +73,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	return newAgent(config, dir, withDataplane(config, binary, dir), token, identity, plan).run(ctx)
+	return newAgent(config, dir, withDataplane(config, binary, dir, plan), token, identity, plan).run(ctx)
 }
 
 // keptPlan is the last good Plan; nil: there is none, or it cannot be read.
@@ -161,21 +160,19 @@ type agent struct {
 type server interface {
 	Run(context.Context) // until it ends
 	Apply(*plan.Plan)
-	StatesChanged()
+	StateChanged(plan.Member)
 	LetGo()
 }
 
-// newServer makes a server from the other parts of the agent: its Observer, which servers are up, and the longest
-// segment to an address.
-type newServer func(dataplane.Observer, func() map[plan.Member]bool, func(netip.Addr) int) server
+// newServer makes a server from the other parts of the agent.
+type newServer func(dataplane.Observer, dataplane.States, dataplane.Segments) server
 
-// withDataplane serves with a data plane, and restarts the data plane when it dies.
-func withDataplane(config Config, binary string, dir *state.Dir) newServer {
-	return func(observer dataplane.Observer, states func() map[plan.Member]bool,
-		maxSegment func(netip.Addr) int) server {
+// withDataplane serves with a data plane, and restarts the data plane when it dies. It keeps the Plan on disk.
+func withDataplane(config Config, binary string, dir *state.Dir, kept *plan.Plan) newServer {
+	return func(observer dataplane.Observer, states dataplane.States, segments dataplane.Segments) server {
 		return dataplane.New(dataplane.Config{
 			Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
-			Version: config.Version, Keep: config.KeepDataplane, States: states, MaxSegment: maxSegment,
+			Version: config.Version, Keep: config.KeepDataplane, Kept: kept, States: states, Segments: segments,
 			Observer: observer, Log: config.Log,
 		})
 	}
@@ -195,7 +192,7 @@ func newAgent(
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.preparer = newPreparer(a.detour)
-	a.server = serve(core, a.monitors.States, a.detour.MaxSegment)
+	a.server = serve(core, a.monitors.States, a.detour)
 	a.link = link.New(link.Config{
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
 	})
@@ -205,7 +202,7 @@ func newAgent(
 		Apply:   a.server.Apply,
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
-	core.routes, core.detour, core.preparer, core.statesChanged = a.routes, a.detour, a.preparer, a.server.StatesChanged
+	core.routes, core.detour, core.preparer, core.stateChanged = a.routes, a.detour, a.preparer, a.server.StateChanged
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if kept != nil {

@@ -22,14 +22,14 @@ type engine struct {
 	dir     interface{ SaveIdentity(*state.Identity) error }
 
 	// What it tells; set before anything runs.
-	routes        routes
-	detour        fast
-	preparer      *preparer
-	statesChanged func()
-	watch         func(*plan.Plan)
-	verdicts      func() []monitor.Verdict
-	send          func(*enginev1.Report)
-	keep          func(*plan.Plan)
+	routes       routes
+	detour       fast
+	preparer     *preparer
+	stateChanged func(plan.Member)
+	watch        func(*plan.Plan)
+	verdicts     func() []monitor.Verdict
+	send         func(*enginev1.Report)
+	keep         func(*plan.Plan)
 
 	// mu is the lock that heartbeats need. Under it nothing asks the kernel, touches a disk or logs, because each of
 	// these may take long.
@@ -125,8 +125,9 @@ func (e *engine) Heartbeat() *enginev1.Status {
 func (e *engine) Applied(plan *plan.Plan, warnings []plan.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.Revision, "warnings", len(warnings))
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.answer(e.session.Applied(plan, warnings))
+	e.mu.Unlock()
+	// What follows walks over the whole Plan, so heartbeats do not wait for it.
 	e.watch(plan)
 	e.preparer.hold(plan)
 	e.routes.Applied(plan)
@@ -230,7 +231,7 @@ func (e *engine) verdict(verdict monitor.Verdict) {
 	}
 	e.unheeded[verdict.Member] = verdict
 	e.mu.Unlock()
-	e.statesChanged()
+	e.stateChanged(verdict.Member)
 }
 
 // ---- What the routes say

@@ -46,14 +46,14 @@ func newBench() *bench {
 	note := b.note
 	b.engine = &engine{
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session),
-		idle:          make(chan struct{}, 1),
-		routes:        &signpost{b},
-		detour:        &siding{b},
-		preparer:      newPreparer(&siding{b}),
-		statesChanged: func() { note("data plane: states") },
-		watch:         func(plan *plan.Plan) { note("monitors: plan %d", plan.Revision) },
-		verdicts:      func() []monitor.Verdict { return []monitor.Verdict{{}} },
-		keep:          func(plan *plan.Plan) { note("disk: plan %d", plan.Revision) },
+		idle:         make(chan struct{}, 1),
+		routes:       &signpost{b},
+		detour:       &siding{b},
+		preparer:     newPreparer(&siding{b}),
+		stateChanged: func(plan.Member) { note("data plane: states") },
+		watch:        func(plan *plan.Plan) { note("monitors: plan %d", plan.Revision) },
+		verdicts:     func() []monitor.Verdict { return []monitor.Verdict{{}} },
+		keep:         func(plan *plan.Plan) { note("disk: plan %d", plan.Revision) },
 		send: func(report *enginev1.Report) {
 			switch body := report.GetBody().(type) {
 			case *enginev1.Report_Ack:

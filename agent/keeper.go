@@ -12,7 +12,8 @@ const (
 	// restTimes is how many times as long as a write the keeper rests after it. A Plan is written whole, however little
 	// has changed in it: so one that changes all the time takes a tenth of a core and of the disk, and no more.
 	restTimes = 9
-	// restMax bounds by how much the Plan on disk may be older than the one that serves.
+	// restMax bounds by how much the Plan on disk may be older than the one that serves. A data plane that outlives its
+	// agent keeps the newer Plan.
 	restMax = time.Second
 )
 

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -26,9 +25,9 @@ type kernel struct {
 	beat  time.Duration
 }
 
-func (k *kernel) Apply(plan *plan.Plan) { k.asked <- plan }
-func (k *kernel) StatesChanged()        {}
-func (k *kernel) LetGo()                {}
+func (k *kernel) Apply(plan *plan.Plan)    { k.asked <- plan }
+func (k *kernel) StateChanged(plan.Member) {}
+func (k *kernel) LetGo()                   {}
 
 func (k *kernel) Run(ctx context.Context) {
 	beats := time.NewTicker(k.beat)
@@ -116,7 +115,7 @@ func TestEngineWithoutADataPlaneAnnouncesAndKeepsWhatItServes(t *testing.T) {
 	}
 	log := lines{slog.DiscardHandler, make(chan string, 1000)}
 	config := Config{Controller: "192.0.2.9:9444", Log: slog.New(log)}
-	serve := func(o dataplane.Observer, _ func() map[plan.Member]bool, _ func(netip.Addr) int) server {
+	serve := func(o dataplane.Observer, _ dataplane.States, _ dataplane.Segments) server {
 		return &kernel{o, make(chan *plan.Plan, 1), 10 * time.Millisecond}
 	}
 	ctx, end := context.WithCancel(t.Context())

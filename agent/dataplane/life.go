@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -42,11 +43,38 @@ type life struct {
 	closed  chan struct{} // we hung up: nobody takes frames any more
 	reason  error         // why the connection is over; valid once frames is closed
 	handed  map[slot]bool // sockets that the process has
-	// that the next change starts from: acknowledged over this connection; nil: the next Plan goes whole
-	base    *plan.Plan
-	states  map[plan.Member]bool
-	untold  bool // there may be states that the process does not have
-	silence int  // beats since the last Sample, or the last answer to a Plan
+	// base is the Plan that the next change starts from, acknowledged over this connection. Nil: the next Plan goes
+	// whole.
+	base         *plan.Plan
+	states       map[plan.Member]bool // as told to the process
+	untold       untold
+	sampleAtOnce bool // somebody waits for a Sample that shows the states
+	silence      int  // beats since the last Sample, or the last answer to a Plan
+}
+
+// untold are the servers whose states the process may not have.
+type untold struct {
+	all  bool
+	some map[plan.Member]bool
+}
+
+func (u *untold) add(members map[plan.Member]bool) {
+	if u.some == nil {
+		u.some = map[plan.Member]bool{}
+	}
+	maps.Copy(u.some, members)
+}
+
+// take returns the states of these servers, and forgets the servers.
+func (u *untold) take(states States) (known map[plan.Member]bool) {
+	switch {
+	case u.all:
+		known = states(nil)
+	case len(u.some) > 0:
+		known = states(u.some)
+	}
+	*u = untold{}
+	return known
 }
 
 // greet dials the data plane at this socket, and receives its Hello and the list of its sockets. It returns the process
@@ -64,7 +92,7 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 	}
 	l := &life{
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
-		handed: map[slot]bool{}, states: map[plan.Member]bool{}, untold: true,
+		handed: map[slot]bool{}, states: map[plan.Member]bool{}, untold: untold{all: true},
 	}
 	held, err := l.exchangeGreetings()
 	if err != nil {
@@ -218,20 +246,25 @@ func (l *life) forget(closed []slot) {
 
 // forgetStates has the states of these servers sent again: the process may not know them yet.
 func (l *life) forgetStates(members []plan.Member) {
+	forgotten := map[plan.Member]bool{}
 	for _, member := range members {
 		delete(l.states, member)
+		forgotten[member] = true
 	}
-	l.untold = l.untold || len(members) > 0
+	l.untold.add(forgotten)
+}
+
+func (l *life) forgetAllStates() {
+	clear(l.states)
+	l.untold = untold{all: true}
+	l.sampleAtOnce = true // routes of the first Plan wait for it
 }
 
 // tell sends the states that the process does not have yet.
-func (l *life) tell(states func() map[plan.Member]bool) error {
-	if !l.untold {
-		return nil
-	}
-	l.untold = false
-	news := new(dataplanev1.ServerStates)
-	for server, up := range states() {
+func (l *life) tell(states States) error {
+	news := &dataplanev1.ServerStates{SampleLater: !l.sampleAtOnce}
+	l.sampleAtOnce = false
+	for server, up := range l.untold.take(states) {
 		if before, told := l.states[server]; !told || before != up {
 			l.states[server] = up
 			news.States = append(news.States, &dataplanev1.ServerState{PoolUuid: server.Pool,

@@ -32,11 +32,17 @@ func (r *rollout) submit(plan *plan.Plan) {
 	r.pending = &attempt{plan: plan}
 }
 
+// assume counts a Plan as applied, although this process serves a newer one that the agent does not have. Only a new
+// process gets the Plan.
+func (r *rollout) assume(plan *plan.Plan) {
+	r.applied = &attempt{plan: plan}
+}
+
 // begin is told of each connection to a data plane: what was in flight is not any more.
 func (r *rollout) begin() {
 	r.flight = nil
-	hopeless := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
-	r.restored = r.applied == nil || hopeless
+	isDeadly := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
+	r.restored = r.applied == nil || isDeadly
 }
 
 // next returns the Plan to send now; nil: none.
@@ -87,9 +93,8 @@ func (r *rollout) died() *verdict {
 	if r.flight == nil {
 		return nil
 	}
-	guilty := r.flight
-	guilty.deaths++
-	if guilty == r.applied || guilty.deaths < deathsMax {
+	r.flight.deaths++
+	if r.flight == r.applied || r.flight.deaths < deathsMax {
 		r.flight = nil
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/weir-lb/weir/agent/plan"
@@ -15,6 +16,7 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 	beats := time.NewTicker(s.beat)
 	defer beats.Stop()
 	for {
+		s.limitSegments()
 		if err := errors.Join(life.tell(s.States), s.advance(life)); err != nil {
 			return s.lost(ctx, life, err)
 		}
@@ -27,9 +29,10 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 		case <-life.process.exited:
 			return errors.New(life.process.ending)
 		case <-s.asked:
-			s.take()
+			s.take(life)
 		case <-s.statesChanged:
-			life.untold = true
+			life.untold.add(s.takeChanged())
+			life.sampleAtOnce = true
 		case <-s.lettingGo:
 			letGo := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_LetGo{LetGo: &dataplanev1.LetGo{}}}
 			if err := life.wire.write(letGo); err != nil {
@@ -59,17 +62,42 @@ func (s *Supervisor) lost(ctx context.Context, life *life, cause error) error {
 		return nil
 	case <-life.process.exited:
 		return errors.New(life.process.ending)
-	case <-time.After(exitPatience):
+	case <-time.After(s.exitPatience):
 		return fmt.Errorf("lost the connection to it: %w", cause)
 	}
 }
 
-func (s *Supervisor) take() {
+// take takes the Plan that was asked for.
+func (s *Supervisor) take(life *life) {
+	s.mu.Lock()
+	wanted := s.wanted
+	s.wanted = nil
+	s.mu.Unlock()
+	switch serves := life.hello.GetAppliedRevision(); {
+	case wanted == nil:
+	case wanted == s.Kept && serves > wanted.Revision:
+		s.Log.Warn("the data plane keeps its Plan, which is newer than the one on disk, until the controller sends one",
+			"serves", serves, "disk", wanted.Revision)
+		s.rollout.assume(wanted)
+		s.Observer.Applied(wanted, nil)
+	default:
+		s.rollout.submit(wanted)
+	}
+}
+
+// takeChanged takes the servers that have another state.
+func (s *Supervisor) takeChanged() map[plan.Member]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.wanted != nil {
-		s.rollout.submit(s.wanted)
-		s.wanted = nil
+	changed := s.changed
+	s.changed = map[plan.Member]bool{}
+	return changed
+}
+
+// limitSegments applies limits that have changed to the sockets concerned.
+func (s *Supervisor) limitSegments() {
+	if all, some := s.Segments.ChangedSegments(); all || len(some) > 0 {
+		s.sockets.limitSegments(s.Segments, func(at netip.Addr) bool { return all || some[at] })
 	}
 }
 
@@ -78,13 +106,10 @@ func (s *Supervisor) take() {
 func (s *Supervisor) advance(life *life) error {
 	for next := s.rollout.next(); next != nil; next = s.rollout.next() {
 		s.step = stepTo(next, life.base, s.serving, life.hello.GetWorkers())
-		err := s.sockets.open(s.step.comes, s.MaxSegment)
+		err := s.sockets.open(s.step.comes, s.Segments)
 		if failed := (*listenError)(nil); errors.As(err, &failed) {
 			s.conclude(life, false, failed.findings())
 			continue
-		}
-		if s.step.advertises {
-			s.sockets.bound(s.MaxSegment)
 		}
 		if err := life.give(s.sockets, s.step.comes); err != nil {
 			return err
@@ -136,8 +161,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 			life.base = plan
 		}
 		if s.step.whole {
-			clear(life.states)
-			life.untold = true
+			life.forgetAllStates()
 		}
 		life.forgetStates(s.step.members)
 		s.closeUnused(life, s.step.take(s.serving))
@@ -148,7 +172,7 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	}
 	switch {
 	case verdict == nil && !applied:
-		s.Log.Error("the data plane refuses the Plan that served before", "revision", plan.Revision, "errors", findings)
+		s.Log.Error("the Plan that served before cannot serve again", "revision", plan.Revision, "errors", findings)
 	case verdict == nil:
 		s.Log.Info("the Plan that served before serves again", "revision", plan.Revision)
 	case verdict.applied:

@@ -71,7 +71,7 @@ func placesOf(listeners []plan.Listener, workers uint32) places {
 }
 
 // open adds the sockets that are missing. When one cannot be had, none is added.
-func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
+func (s sockets) open(places places, segments Segments) error {
 	var opened []slot
 	for _, place := range slices.SortedFunc(maps.Keys(places), compareSlots) {
 		if _, have := s[place]; have {
@@ -86,23 +86,25 @@ func (s sockets) open(places places, maxSegment func(netip.Addr) int) error {
 			s.close(opened)
 			return &listenError{places[place], err}
 		}
-		bound(descriptor, maxSegment(place.at.Addr()))
+		limitSegment(descriptor, segments.MaxSegment(place.at.Addr()))
 		s[place] = descriptor
 		opened = append(opened, place)
 	}
 	return nil
 }
 
-// bound limits the segments of all future clients to the present maximum.
-func (s sockets) bound(maxSegment func(netip.Addr) int) {
+// limitSegments applies the present limits to all future clients at some addresses.
+func (s sockets) limitSegments(segments Segments, at func(netip.Addr) bool) {
 	for place, descriptor := range s {
-		bound(descriptor, maxSegment(place.at.Addr()))
+		if address := place.at.Addr(); at(address) {
+			limitSegment(descriptor, segments.MaxSegment(address))
+		}
 	}
 }
 
-// bound makes future clients send segments of at most this many bytes; 0: no limit. If the kernel refuses, no
+// limitSegment makes future clients send segments of at most this many bytes; 0: no limit. If the kernel refuses, no
 // connection is lost.
-func bound(descriptor, segment int) {
+func limitSegment(descriptor, segment int) {
 	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
 

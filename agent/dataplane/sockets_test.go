@@ -43,7 +43,7 @@ func openFor(t *testing.T, owned sockets, plan *plan.Plan, workers uint32) (plac
 	t.Helper()
 	wanted := placesOf(plan.Listeners, workers)
 	t.Cleanup(owned.closeAll)
-	return wanted, owned.open(wanted, func(netip.Addr) int { return 0 })
+	return wanted, owned.open(wanted, new(limit))
 }
 
 func TestOpensASocketForEachWorkerAndListener(t *testing.T) {

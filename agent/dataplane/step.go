@@ -7,12 +7,11 @@ import (
 
 // step takes the data plane from one Plan to the next: the frame to send, and which sockets to open and to close.
 type step struct {
-	frame      *dataplanev1.ToDataplane
-	whole      bool          // the frame is a whole Plan, not a change
-	comes      places        // listeners of the virtual services in the frame; some have sockets already
-	goes       []slot        // places that the next Plan does not listen at any more
-	members    []plan.Member // servers of the pools in the frame
-	advertises bool          // advertisements may differ
+	frame   *dataplanev1.ToDataplane
+	whole   bool          // the frame is a whole Plan, not a change
+	comes   places        // listeners of the virtual services in the frame; some have sockets already
+	goes    []slot        // places that the next Plan does not listen at any more
+	members []plan.Member // servers of the pools in the frame
 }
 
 // stepTo is the step from the Plan that the data plane has (nil: none of ours) to the next one. It listens at serving.
@@ -23,7 +22,7 @@ func stepTo(next, base *plan.Plan, serving places, workers uint32) step {
 	difference := next.Since(base)
 	taken := step{
 		frame: &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_PlanChange{PlanChange: difference.Change}},
-		comes: placesOf(difference.Come, workers), members: difference.Members, advertises: difference.Advertises,
+		comes: placesOf(difference.Come, workers), members: difference.Members,
 	}
 	for place := range placesOf(difference.Gone, workers) {
 		if _, stays := taken.comes[place]; !stays {
@@ -36,7 +35,7 @@ func stepTo(next, base *plan.Plan, serving places, workers uint32) step {
 func wholeStep(next *plan.Plan, serving places, workers uint32) step {
 	taken := step{
 		frame: &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Plan{Plan: next.Dataplane()}},
-		whole: true, comes: placesOf(next.Listeners, workers), advertises: true,
+		whole: true, comes: placesOf(next.Listeners, workers),
 	}
 	for place := range serving {
 		if _, stays := taken.comes[place]; !stays {

@@ -42,16 +42,28 @@ type Observer interface {
 // Config says what to run and whom to tell.
 type Config struct {
 	Binary  string
-	Socket  string                      // path of the unix socket that the data plane listens on
-	Output  string                      // path of the file that takes its output
-	Workers int                         // 0: one for each core
-	Version string                      // of this agent; a data plane of another one is remarked on
-	Keep    bool                        // at the end, leave it running for the next agent
-	States  func() map[plan.Member]bool // which servers are up; all that are known
-	// MaxSegment is how long a segment to an address may be; 0: as its way allows.
-	MaxSegment func(netip.Addr) int
-	Observer   Observer
-	Log        *slog.Logger
+	Socket  string // path of the unix socket that the data plane listens on
+	Output  string // path of the file that takes its output
+	Workers int    // 0: one for each core
+	Version string // of this agent; a data plane of another one is remarked on
+	Keep    bool   // at the end, leave it running for the next agent
+	// Kept is the Plan on disk, which the engine applies first; nil: there is none. A data plane that runs and serves a
+	// newer Plan does not get it: the earlier agent ended before it had written that Plan.
+	Kept     *plan.Plan
+	States   States
+	Segments Segments
+	Observer Observer
+	Log      *slog.Logger
+}
+
+// States tells which of these servers are up; nil: of all servers. Servers that are not checked yet are left out.
+type States func(of map[plan.Member]bool) map[plan.Member]bool
+
+// Segments limits how long a TCP segment may be.
+type Segments interface {
+	MaxSegment(netip.Addr) int // to or from an address; 0: as its way allows
+	// ChangedSegments are the addresses whose limit has changed since the last call.
+	ChangedSegments() (all bool, some map[netip.Addr]bool)
 }
 
 // Supervisor keeps one data plane serving.
@@ -61,9 +73,12 @@ type Supervisor struct {
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
 	beat          time.Duration
+	// exitPatience is how long the end of a process may take to follow the end of its connection.
+	exitPatience time.Duration
 
-	mu     sync.Mutex
-	wanted *plan.Plan // not yet taken by Run; nil: none
+	mu      sync.Mutex
+	wanted  *plan.Plan           // not yet taken by Run; nil: none
+	changed map[plan.Member]bool // servers with another state, not yet taken by Run
 
 	// Of Run alone.
 	rollout rollout
@@ -78,9 +93,9 @@ type Supervisor struct {
 func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
-		lettingGo: make(chan struct{}, 1),
-		beat:      beat,
-		sockets:   sockets{}, serving: places{},
+		lettingGo: make(chan struct{}, 1), changed: map[plan.Member]bool{},
+		beat:    beat,
+		sockets: sockets{}, serving: places{},
 	}
 }
 
@@ -92,8 +107,11 @@ func (s *Supervisor) Apply(plan *plan.Plan) {
 	wake(s.asked)
 }
 
-// StatesChanged says that States has news.
-func (s *Supervisor) StatesChanged() {
+// StateChanged says that States has news of a server.
+func (s *Supervisor) StateChanged(server plan.Member) {
+	s.mu.Lock()
+	s.changed[server] = true
+	s.mu.Unlock()
 	wake(s.statesChanged)
 }
 
@@ -124,7 +142,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 			pause.Reset()
 		}
 		if life = s.takeOver(ctx); life == nil {
-			s.bury(ctx, err, pause.Next())
+			s.ended(ctx, err, pause.Next())
 		}
 	}
 	s.stop()
@@ -148,8 +166,8 @@ func (s *Supervisor) live(ctx context.Context, taken *life) error {
 	return err
 }
 
-// bury is what follows a death: say so, blame a Plan if it was the second, wait.
-func (s *Supervisor) bury(ctx context.Context, cause error, pause time.Duration) {
+// ended reports the end of a data plane, refuses the Plan that has caused two such ends, and waits.
+func (s *Supervisor) ended(ctx context.Context, cause error, pause time.Duration) {
 	s.Log.Error("the data plane ended; starting it again", "reason", cause, "after", pause)
 	s.status.Restarts++
 	s.become(BackingOff, cause.Error())
@@ -281,7 +299,7 @@ func (s *Supervisor) drain(life *life) {
 	}
 	select {
 	case <-life.process.exited:
-	case <-time.After(drainTimeout + exitPatience):
+	case <-time.After(drainTimeout + s.exitPatience):
 		s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -34,6 +35,7 @@ type rig struct {
 	told       chan string // what the observer heard
 	states     map[plan.Member]bool
 	old        bool // the data plane is of a version that takes no changes
+	segments   limit
 }
 
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
@@ -78,11 +80,16 @@ func newRig(t *testing.T) *rig {
 		states: map[plan.Member]bool{{Pool: "p", Server: "s"}: true},
 	}
 	r.supervisor = New(Config{
-		Socket: path, Keep: true, States: func() map[plan.Member]bool { return r.states }, Observer: r,
-		MaxSegment: func(netip.Addr) int { return 0 },
-		Log:        slog.New(slog.DiscardHandler),
+		Socket: path, Keep: true, States: r.statesOf, Observer: r, Segments: &r.segments,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	return r
+}
+
+func (r *rig) statesOf(members map[plan.Member]bool) map[plan.Member]bool {
+	known := maps.Clone(r.states)
+	maps.DeleteFunc(known, func(member plan.Member, _ bool) bool { return members != nil && !members[member] })
+	return known
 }
 
 func (r *rig) run() {
@@ -396,6 +403,26 @@ func TestGivesADataPlaneThatComesAmidAChangeTheWholePlanBeforeAndThenTheChange(t
 	}
 }
 
+func TestChangeOfOneServersStateSendsThatStateAndAsksForASampleAtOnce(t *testing.T) {
+	r := newRig(t)
+	changed := plan.Member{Pool: "p", Server: "s"}
+	r.supervisor.States = func(members map[plan.Member]bool) map[plan.Member]bool {
+		if members == nil {
+			return r.states
+		}
+		if !maps.Equal(members, map[plan.Member]bool{changed: true}) {
+			t.Errorf("asked for the states of %v", members)
+		}
+		return map[plan.Member]bool{changed: false}
+	}
+	far := r.serve(planAt(1, freePort(t)))
+	r.supervisor.StateChanged(changed)
+	message, _ := receive(t, far)
+	if states := message.GetServerStates(); len(states.GetStates()) != 1 || states.GetSampleLater() {
+		t.Errorf("got %v", message)
+	}
+}
+
 // mortal lets the supervisor kill the data plane that the test plays.
 func (r *rig) mortal() {
 	exited := make(chan struct{})
@@ -418,7 +445,7 @@ func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T)
 	r := newRig(t)
 	deadly := &attempt{plan: planAt(2, 81), deaths: deathsMax - 1}
 	r.supervisor.rollout = rollout{applied: &attempt{plan: planAt(1, 80)}, pending: deadly, flight: deadly}
-	r.supervisor.bury(t.Context(), errors.New("signal: aborted"), 0)
+	r.supervisor.ended(t.Context(), errors.New("signal: aborted"), 0)
 	r.expect("backing off at 0 signal: aborted",
 		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }

@@ -61,13 +61,12 @@ func (s *Set) Verdicts() []Verdict {
 	return s.table.reports()
 }
 
-// States returns the same for the data plane: which servers are up.
-func (s *Set) States() map[plan.Member]bool {
-	states := map[plan.Member]bool{}
-	for _, verdict := range s.Verdicts() {
-		states[verdict.Member] = verdict.Up
-	}
-	return states
+// States tells the data plane which of these servers are up; nil: of all servers. Servers without a verdict are left
+// out.
+func (s *Set) States(of map[plan.Member]bool) map[plan.Member]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.states(of)
 }
 
 // Run makes checks until ctx ends, and returns after the last check.

@@ -54,6 +54,7 @@ type check struct {
 // table knows every check and when it is due. It makes all decisions about monitoring and does no I/O. Times are
 // monotonic and come from the caller. It has no more checks than the Plan names.
 type table struct {
+	pools    map[string]*plan.Pool // by uuid
 	subjects map[plan.Member]*subject
 	agenda   agenda
 	random   func() float64 // [0, 1)
@@ -64,16 +65,21 @@ func newTable(random func() float64) *table {
 }
 
 // reconcile takes the pools of a Plan. Unchanged checks keep their verdict, counts and schedule, unless they have to
-// run more often.
+// run more often. A pool that is the same as before costs nothing.
 func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
-	before := t.subjects
-	t.subjects = map[plan.Member]*subject{}
+	before := t.pools
+	t.pools = make(map[string]*plan.Pool, len(pools))
 	var soon []*check
 	for _, pool := range pools {
-		soon = append(soon, t.reconcilePool(pool, before)...)
+		t.pools[pool.UUID] = pool
+		if was := before[pool.UUID]; was != pool {
+			soon = append(soon, t.reconcilePool(pool, t.remove(was))...)
+		}
 	}
-	for _, gone := range before {
-		t.drop(gone.checks)
+	for uuid, gone := range before {
+		if t.pools[uuid] == nil {
+			t.dropSubjects(t.remove(gone))
+		}
 	}
 	for _, check := range soon {
 		within := min(time.Duration(len(soon))*spread, check.monitor.Interval)
@@ -81,7 +87,23 @@ func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	}
 }
 
-// reconcilePool moves the subjects that stay out of before.
+// remove takes the subjects of a pool out of the table; nil: there is no pool.
+func (t *table) remove(pool *plan.Pool) map[plan.Member]*subject {
+	removed := map[plan.Member]*subject{}
+	if pool == nil {
+		return removed
+	}
+	for _, server := range pool.Servers {
+		key := plan.Member{Pool: pool.UUID, Server: server.ID}
+		if subject := t.subjects[key]; subject != nil {
+			removed[key] = subject
+			delete(t.subjects, key)
+		}
+	}
+	return removed
+}
+
+// reconcilePool adds the subjects of a pool. Those that the pool had before keep their checks.
 func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) (soon []*check) {
 	for _, server := range pool.Servers {
 		if len(pool.Monitors) == 0 || !server.Enabled {
@@ -98,7 +120,14 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) 
 		soon = append(soon, t.assign(kept, pool.Monitors)...)
 		t.subjects[key] = kept
 	}
+	t.dropSubjects(before)
 	return soon
+}
+
+func (t *table) dropSubjects(gone map[plan.Member]*subject) {
+	for _, subject := range gone {
+		t.drop(subject.checks)
+	}
 }
 
 // assign gives a subject its monitors, and keeps existing checks. New checks, and those with a shorter interval, have
@@ -205,6 +234,28 @@ func (t *table) reports() []Verdict {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Server, b.Server))
 	})
 	return all
+}
+
+// states are the verdicts of some servers; nil: of all.
+func (t *table) states(of map[plan.Member]bool) map[plan.Member]bool {
+	states := map[plan.Member]bool{}
+	if of == nil {
+		for key, subject := range t.subjects {
+			subject.addTo(states, key)
+		}
+	}
+	for key := range of {
+		if subject := t.subjects[key]; subject != nil {
+			subject.addTo(states, key)
+		}
+	}
+	return states
+}
+
+func (s *subject) addTo(states map[plan.Member]bool, key plan.Member) {
+	if s.verdict != unknown {
+		states[key] = s.verdict == up
+	}
 }
 
 func (s *subject) tallies() []tally {

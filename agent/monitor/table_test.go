@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -147,6 +148,38 @@ func TestChangeOfPlanKeepsTheStateOfWhatStays(t *testing.T) {
 	}
 	if after, _ := l.next(); !after.Equal(before) {
 		t.Errorf("the check of what stays moved from %v to %v", before, after)
+	}
+}
+
+func TestChangeOfOnePoolLeavesTheChecksOfTheOthersAlone(t *testing.T) {
+	l := newLab()
+	one, other := pools("p", monitors("m"), "one")[0], pools("q", monitors("m"), "two")[0]
+	l.reconcile([]*plan.Pool{one, other}, l.now)
+	l.run(time.Second, passes)
+	kept := l.subjects[plan.Member{Pool: "q", Server: "two"}]
+	l.reconcile([]*plan.Pool{pools("p", monitors("m"), "three")[0], other}, l.now)
+	if l.subjects[plan.Member{Pool: "q", Server: "two"}] != kept || len(l.subjects) != 2 || len(l.agenda) != 2 {
+		t.Errorf("%d servers, agenda of %d", len(l.subjects), len(l.agenda))
+	}
+	l.reconcile([]*plan.Pool{other}, l.now)
+	if len(l.subjects) != 1 || len(l.agenda) != 1 {
+		t.Errorf("%d servers, agenda of %d", len(l.subjects), len(l.agenda))
+	}
+}
+
+func TestStatesAreThoseOfTheServersAskedFor(t *testing.T) {
+	l := newLab()
+	l.reconcile(pools("p", monitors("m"), "one", "two"), l.now)
+	l.run(time.Second, passes)
+	l.reconcile(pools("p", monitors("m"), "one", "two", "unchecked"), l.now)
+	member := func(server string) plan.Member { return plan.Member{Pool: "p", Server: server} }
+	all := map[plan.Member]bool{member("one"): true, member("two"): true}
+	if got := l.states(nil); !maps.Equal(got, all) {
+		t.Errorf("got %v", got)
+	}
+	asked := map[plan.Member]bool{member("two"): true, member("unchecked"): true, member("elsewhere"): true}
+	if got := l.states(asked); !maps.Equal(got, map[plan.Member]bool{member("two"): true}) {
+		t.Errorf("got %v", got)
 	}
 }
 

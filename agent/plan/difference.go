@@ -48,7 +48,6 @@ type Difference struct {
 	Change     *dataplanev1.PlanChange // for the data plane
 	Gone, Come []Listener              // old and new listeners of virtual services that differ
 	Members    []Member                // old and new servers of pools that differ
-	Advertises bool                    // an advertisement differs
 }
 
 // Since is the difference between this Plan and an earlier one.
@@ -111,5 +110,4 @@ func (d *Difference) note(part *part) {
 			d.Members = append(d.Members, Member{part.pool.UUID, server.ID})
 		}
 	}
-	d.Advertises = d.Advertises || part.said != nil
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -13,41 +14,55 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
-// randomResource is one of a few, with content that differs from time to time.
+// randomResource is one of a few, with content that differs from time to time. Some of them share uuids with resources
+// of other kinds.
 func randomResource(random *rand.Rand) *enginev1.Resource {
 	n, other := random.IntN(3), random.IntN(3)
-	uuid := func(kind string, n int) string { return fmt.Sprintf("%s-%d", kind, n) }
-	switch random.IntN(6) {
+	name := func(kind string, n int) string { return fmt.Sprintf("%s-%d", kind, n) }
+	uuid := func(kind string) string {
+		if random.IntN(6) == 0 {
+			kind = "any"
+		}
+		return name(kind, n)
+	}
+	switch random.IntN(8) {
 	case 0:
-		listeners := []*dataplanev1.Listener{{Address: "192.0.2.1", Port: uint32(80 + other)}}
-		return &enginev1.Resource{Uuid: uuid("vs", n), Body: &enginev1.Resource_VirtualService{
-			VirtualService: &dataplanev1.VirtualService{Uuid: uuid("vs", n), PoolUuid: uuid("pool", other),
-				Listeners: listeners,
-				Duty:      dataplanev1.Duty(random.IntN(3))},
-		}}
+		service := &dataplanev1.VirtualService{
+			Uuid: uuid("vs"), PoolUuid: name("pool", other), Duty: dataplanev1.Duty(random.IntN(3)),
+			Listeners: []*dataplanev1.Listener{{Address: "192.0.2.1", Port: uint32(80 + other)}},
+		}
+		return &enginev1.Resource{Uuid: service.Uuid, Body: &enginev1.Resource_VirtualService{VirtualService: service}}
 	case 1:
-		servers := []*dataplanev1.Server{{Id: uuid("server", other), Address: "10.0.0.1"}}
-		return &enginev1.Resource{Uuid: uuid("pool", n), Body: &enginev1.Resource_Pool{Pool: &enginev1.Pool{
-			Pool:               &dataplanev1.Pool{Uuid: uuid("pool", n), Servers: servers},
-			HealthMonitorUuids: []string{uuid("hm", other)},
-		}}}
+		pool := &enginev1.Pool{
+			Pool: &dataplanev1.Pool{
+				Uuid: uuid("pool"), Servers: []*dataplanev1.Server{{Id: name("server", other), Address: "10.0.0.1"}},
+			},
+			HealthMonitorUuids: []string{name("hm", other)},
+		}
+		return &enginev1.Resource{Uuid: pool.Pool.Uuid, Body: &enginev1.Resource_Pool{Pool: pool}}
 	case 2:
-		return &enginev1.Resource{Uuid: uuid("hm", n), Body: &enginev1.Resource_HealthMonitor{
-			HealthMonitor: &enginev1.HealthMonitor{Uuid: uuid("hm", n), FailedChecks: uint32(other)},
-		}}
+		monitor := &enginev1.HealthMonitor{Uuid: uuid("hm"), FailedChecks: uint32(other)}
+		return &enginev1.Resource{Uuid: monitor.Uuid, Body: &enginev1.Resource_HealthMonitor{HealthMonitor: monitor}}
 	case 3:
-		return &enginev1.Resource{Uuid: uuid("route", n), Body: &enginev1.Resource_Advertisement{
-			Advertisement: &enginev1.Advertisement{
-				VirtualServiceUuid: uuid("vs", n), Routes: []*enginev1.Route{{Address: fmt.Sprintf(
-					"192.0.2.%d", other)}}},
+		routes := []*enginev1.Route{{Address: fmt.Sprintf("192.0.2.%d", other)}}
+		return &enginev1.Resource{Uuid: uuid("route"), Body: &enginev1.Resource_Advertisement{
+			Advertisement: &enginev1.Advertisement{VirtualServiceUuid: name("vs", n), Routes: routes},
 		}}
 	case 4:
-		return &enginev1.Resource{Uuid: uuid("vrf", n), Body: &enginev1.Resource_BgpRouter{
-			BgpRouter: &enginev1.BgpRouter{Uuid: uuid("vrf", n), LocalAs: uint32(other)},
+		router := &enginev1.BgpRouter{Uuid: uuid("vrf"), LocalAs: uint32(other)}
+		return &enginev1.Resource{Uuid: router.Uuid, Body: &enginev1.Resource_BgpRouter{BgpRouter: router}}
+	case 5:
+		profile := &dataplanev1.PkiProfile{Uuid: uuid("pki"), Name: name("name", other)}
+		return &enginev1.Resource{Uuid: profile.Uuid, Body: &enginev1.Resource_PkiProfile{PkiProfile: profile}}
+	case 6:
+		settings := &enginev1.EngineSettings{WorkerPinning: dataplanev1.WorkerPinning(other)}
+		return &enginev1.Resource{Uuid: uuid("settings"), Body: &enginev1.Resource_EngineSettings{
+			EngineSettings: settings,
 		}}
 	default:
-		return &enginev1.Resource{Uuid: uuid("certificate", n), Body: &enginev1.Resource_Certificate{
-			Certificate: &dataplanev1.Certificate{Uuid: uuid("certificate", n), Name: uuid("name", other)},
+		certificate := &dataplanev1.Certificate{Uuid: uuid("certificate"), Name: name("name", other)}
+		return &enginev1.Resource{Uuid: certificate.Uuid, Body: &enginev1.Resource_Certificate{
+			Certificate: certificate,
 		}}
 	}
 }
@@ -70,35 +85,54 @@ func changed(random *rand.Rand, before []*enginev1.Resource) []*enginev1.Resourc
 
 // patched is what a data plane makes of a Plan and a change, as text.
 func patched(before *dataplanev1.Plan, change *dataplanev1.PlanChange) string {
-	after := map[string]string{}
-	for uuid, message := range objectsOf(before) {
-		after[uuid] = message
-	}
+	after := objectsOf(before)
 	removed := change.GetRemoved()
-	for _, uuid := range slices.Concat(removed.VirtualServices, removed.Pools, removed.Certificates,
-		removed.PkiProfiles) {
-		delete(after, uuid)
+	for kind, uuids := range map[string][]string{
+		"vs": removed.GetVirtualServices(), "pool": removed.GetPools(), "certificate": removed.GetCertificates(),
+		"pki": removed.GetPkiProfiles(),
+	} {
+		for _, uuid := range uuids {
+			delete(after, [2]string{kind, uuid})
+		}
 	}
-	for uuid, message := range objectsOf(change.GetChanged()) {
-		after[uuid] = message
-	}
+	maps.Copy(after, objectsOf(change.GetChanged()))
 	return fmt.Sprint(after)
 }
 
-func objectsOf(plan *dataplanev1.Plan) map[string]string {
-	all := map[string]string{}
-	put := func(uuid string, message proto.Message) {
+// objectsOf are the objects of a Plan by kind and uuid.
+func objectsOf(plan *dataplanev1.Plan) map[[2]string]string {
+	all := map[[2]string]string{{"pinning", ""}: plan.GetWorkerPinning().String()}
+	put := func(kind, uuid string, message proto.Message) {
 		content, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
-		all[uuid] = fmt.Sprintf("%x", content)
+		all[[2]string{kind, uuid}] = fmt.Sprintf("%x", content)
 	}
 	for _, each := range plan.GetVirtualServices() {
-		put(each.GetUuid(), each)
+		put("vs", each.GetUuid(), each)
 	}
 	for _, each := range plan.GetPools() {
-		put(each.GetUuid(), each)
+		put("pool", each.GetUuid(), each)
 	}
 	for _, each := range plan.GetCertificates() {
-		put(each.GetUuid(), each)
+		put("certificate", each.GetUuid(), each)
+	}
+	for _, each := range plan.GetPkiProfiles() {
+		put("pki", each.GetUuid(), each)
+	}
+	return all
+}
+
+// membersThatDiffer are the servers of pools that are not the same resource in both lists.
+func membersThatDiffer(before, after []*enginev1.Resource) map[Member]bool {
+	all := map[Member]bool{}
+	for _, lists := range [][2][]*enginev1.Resource{{before, after}, {after, before}} {
+		for _, one := range lists[0] {
+			same := func(other *enginev1.Resource) bool { return proto.Equal(one, other) }
+			for _, server := range one.GetPool().GetPool().GetServers() {
+				if !slices.ContainsFunc(lists[1], same) {
+					all[Member{one.GetUuid(), server.GetId()}] = true
+				}
+			}
+		}
 	}
 	return all
 }
@@ -135,6 +169,14 @@ func sinceLeadsThere(t *testing.T, seed uint64, before, after *Plan) {
 	if got != want {
 		t.Fatalf("seed %d, revision %d: got %s, want %s", seed, after.Revision, got, want)
 	}
+	members := map[Member]bool{}
+	for _, member := range difference.Members {
+		members[member] = true
+	}
+	differ := membersThatDiffer(before.Wire().GetResources(), after.Wire().GetResources())
+	if !maps.Equal(members, differ) {
+		t.Fatalf("seed %d, revision %d: got %v, want %v", seed, after.Revision, members, differ)
+	}
 	listeners := slices.DeleteFunc(slices.Clone(before.Listeners), func(listener Listener) bool {
 		return slices.Contains(difference.Gone, listener)
 	})
@@ -165,5 +207,22 @@ func TestPlanSharesWithTheOneBeforeItWhatDidNotChange(t *testing.T) {
 	change := after.Since(before).Change
 	if got := len(change.GetChanged().GetVirtualServices()) + len(change.GetChanged().GetPools()); got != 1 {
 		t.Errorf("%d objects in the change", got)
+	}
+}
+
+func TestResourceWithAnotherUUIDThanItsObjectIsRefused(t *testing.T) {
+	for _, resource := range []*enginev1.Resource{
+		serviceResource(nil), poolResource(),
+		{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
+		{Uuid: "p", Body: &enginev1.Resource_PkiProfile{PkiProfile: &dataplanev1.PkiProfile{Uuid: "p"}}},
+	} {
+		if plan, findings := Read(&enginev1.Plan{Resources: []*enginev1.Resource{resource}}); plan == nil {
+			t.Errorf("%v", findings)
+		}
+		resource.Uuid = "other"
+		plan, findings := Read(&enginev1.Plan{Resources: []*enginev1.Resource{resource}})
+		if plan != nil || len(findings) != 1 || findings[0].Field != "uuid" {
+			t.Errorf("got %v, %v", plan, findings)
+		}
 	}
 }

@@ -15,9 +15,9 @@ type Finding struct {
 }
 
 // FindingsOf are the findings of a data plane.
-func FindingsOf(said []*dataplanev1.Finding) []Finding {
+func FindingsOf(wire []*dataplanev1.Finding) []Finding {
 	var all []Finding
-	for _, each := range said {
+	for _, each := range wire {
 		all = append(all, Finding{Object{each.GetKind(), each.GetUuid(), each.GetName()}, each.GetField(),
 			each.GetMessage()})
 	}

@@ -54,8 +54,8 @@ func (p *Plan) BGP() *Router {
 func (p *Plan) VIPs() []netip.Addr {
 	var all []netip.Addr
 	known := map[netip.Addr]bool{}
-	for _, said := range p.Advertised() {
-		for _, vip := range said.VIPs {
+	for _, advertisement := range p.Advertised() {
+		for _, vip := range advertisement.VIPs {
 			if !known[vip.Address] {
 				known[vip.Address] = true
 				all = append(all, vip.Address)

@@ -59,12 +59,12 @@ func byUUID(a, b *enginev1.Resource) int { return cmp.Compare(a.GetUuid(), b.Get
 
 // part is a parsed resource. Resources for the data plane alone are not parsed.
 type part struct {
-	listeners []Listener
-	pool      *Pool
-	monitor   *Monitor
-	router    *Router
-	said      *Advertisement
-	pinning   dataplanev1.WorkerPinning
+	listeners     []Listener
+	pool          *Pool
+	monitor       *Monitor
+	router        *Router
+	advertisement *Advertisement
+	pinning       dataplanev1.WorkerPinning
 }
 
 func (p *Plan) resource(at int) *enginev1.Resource { return p.wire.Resources[at] }
@@ -91,8 +91,8 @@ func (p *Plan) gather(before *Plan) {
 		if part.pool != nil {
 			p.Pools = append(p.Pools, part.pool)
 		}
-		if part.said != nil {
-			p.Advertisements = append(p.Advertisements, *part.said)
+		if part.advertisement != nil {
+			p.Advertisements = append(p.Advertisements, *part.advertisement)
 		}
 		if p.Router == nil {
 			p.Router = part.router
@@ -120,6 +120,7 @@ func (r *reader) differs(resource *enginev1.Resource) {
 func (r *reader) resources() {
 	for _, at := range r.unread {
 		part := &r.plan.parts[at]
+		r.checkUUID(r.plan.resource(at))
 		switch body := r.plan.resource(at).GetBody().(type) {
 		case *enginev1.Resource_HealthMonitor:
 			part.monitor = monitorOf(body.HealthMonitor)
@@ -133,6 +134,27 @@ func (r *reader) resources() {
 	}
 }
 
+// checkUUID refuses a resource that has another uuid than its object: the data plane would get the object under the one
+// uuid, and its removal under the other.
+func (r *reader) checkUUID(resource *enginev1.Resource) {
+	var uuid string
+	switch body := resource.GetBody().(type) {
+	case *enginev1.Resource_VirtualService:
+		uuid = body.VirtualService.GetUuid()
+	case *enginev1.Resource_Pool:
+		uuid = body.Pool.GetPool().GetUuid()
+	case *enginev1.Resource_Certificate:
+		uuid = body.Certificate.GetUuid()
+	case *enginev1.Resource_PkiProfile:
+		uuid = body.PkiProfile.GetUuid()
+	default:
+		return
+	}
+	if object, _ := objectOf(resource); uuid != object.UUID {
+		r.find(object, "uuid", "the resource has the uuid %q, its object has %q", object.UUID, uuid)
+	}
+}
+
 // allPools parses pools that are not shared, and pools with a health monitor that differs.
 func (r *reader) allPools() {
 	isFresh := func(uuid string) bool { return r.fresh[uuid] }
@@ -140,14 +162,14 @@ func (r *reader) allPools() {
 		if !r.monitors || r.plan.parts[at].pool == nil {
 			continue
 		}
-		if said := r.plan.resource(at).GetPool(); slices.ContainsFunc(said.GetHealthMonitorUuids(), isFresh) {
-			r.plan.parts[at].pool = r.pool(said)
-			r.fresh[said.GetPool().GetUuid()] = true
+		if wire := r.plan.resource(at).GetPool(); slices.ContainsFunc(wire.GetHealthMonitorUuids(), isFresh) {
+			r.plan.parts[at].pool = r.pool(wire)
+			r.fresh[wire.GetPool().GetUuid()] = true
 		}
 	}
 	for _, at := range r.unread {
-		if said := r.plan.resource(at).GetPool(); said != nil {
-			r.plan.parts[at].pool = r.pool(said)
+		if wire := r.plan.resource(at).GetPool(); wire != nil {
+			r.plan.parts[at].pool = r.pool(wire)
 		}
 	}
 }
@@ -155,14 +177,14 @@ func (r *reader) allPools() {
 // allAdvertisements parses advertisements that are not shared, and those of a virtual service or pool that differs.
 func (r *reader) allAdvertisements() {
 	for at := range r.plan.parts {
-		known := r.plan.parts[at].said
+		known := r.plan.parts[at].advertisement
 		if known != nil && (r.fresh[known.Service] || known.Pool != nil && r.fresh[known.Pool.UUID]) {
-			r.plan.parts[at].said = r.advertisement(r.plan.resource(at).GetAdvertisement())
+			r.plan.parts[at].advertisement = r.advertisement(r.plan.resource(at).GetAdvertisement())
 		}
 	}
 	for _, at := range r.unread {
-		if said := r.plan.resource(at).GetAdvertisement(); said != nil {
-			r.plan.parts[at].said = r.advertisement(said)
+		if wire := r.plan.resource(at).GetAdvertisement(); wire != nil {
+			r.plan.parts[at].advertisement = r.advertisement(wire)
 		}
 	}
 }
@@ -199,10 +221,10 @@ func (r *reader) listeners(service *dataplanev1.VirtualService) (read []Listener
 	return read
 }
 
-func (r *reader) router(said *enginev1.BgpRouter) *Router {
-	object := Object{"vrfcontext", said.GetUuid(), said.GetName()}
-	router := &Router{UUID: said.GetUuid(), Name: said.GetName(), LocalAS: said.GetLocalAs()}
-	for i, peer := range said.GetPeers() {
+func (r *reader) router(wire *enginev1.BgpRouter) *Router {
+	object := Object{"vrfcontext", wire.GetUuid(), wire.GetName()}
+	router := &Router{UUID: wire.GetUuid(), Name: wire.GetName(), LocalAS: wire.GetLocalAs()}
+	for i, peer := range wire.GetPeers() {
 		field := fmt.Sprintf("bgp_profile.peers[%d]", i)
 		read := peerOf(peer)
 		read.Address = r.address(peer.GetAddress(), object, field)
@@ -235,26 +257,26 @@ func peerOf(peer *enginev1.BgpPeer) Peer {
 	return read
 }
 
-func (r *reader) advertisement(said *enginev1.Advertisement) *Advertisement {
-	service := r.service(said.GetVirtualServiceUuid())
-	object := Object{"virtualservice", said.GetVirtualServiceUuid(), service.GetName()}
+func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
+	service := r.service(wire.GetVirtualServiceUuid())
+	object := Object{"virtualservice", wire.GetVirtualServiceUuid(), service.GetName()}
 	read := &Advertisement{
-		Service: said.GetVirtualServiceUuid(), Draws: service != nil &&
+		Service: wire.GetVirtualServiceUuid(), Draws: service != nil &&
 			service.GetDuty() == dataplanev1.Duty_DUTY_SERVE,
-		PeerLabels: said.GetPeerLabels(), LocalPreference: said.GetLocalPreference(),
-		ASPathPrepend: said.GetAsPathPrepend(),
-		WhileDown:     said.GetWhileDown(),
+		PeerLabels: wire.GetPeerLabels(), LocalPreference: wire.GetLocalPreference(),
+		ASPathPrepend: wire.GetAsPathPrepend(),
+		WhileDown:     wire.GetWhileDown(),
 	}
 	if uuid := service.GetPoolUuid(); uuid != "" {
 		if read.Pool = r.part(uuid).pool; read.Pool == nil {
 			read.Pool = &Pool{UUID: uuid}
 		}
 	}
-	for i, route := range said.GetRoutes() {
+	for i, route := range wire.GetRoutes() {
 		address := r.address(route.GetAddress(), object, fmt.Sprintf("vip[%d]", i))
 		read.VIPs = append(read.VIPs, VIP{Address: address, Communities: route.GetCommunities()})
 	}
-	for _, hop := range said.GetNextHops() {
+	for _, hop := range wire.GetNextHops() {
 		read.Engines = append(read.Engines, r.address(hop, object, "next_hops"))
 	}
 	return read
@@ -276,10 +298,10 @@ func (r *reader) part(uuid string) part {
 	return part{}
 }
 
-func (r *reader) pool(said *enginev1.Pool) *Pool {
-	pool := said.GetPool()
+func (r *reader) pool(wire *enginev1.Pool) *Pool {
+	pool := wire.GetPool()
 	read := &Pool{UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName()}
-	for _, uuid := range said.GetHealthMonitorUuids() {
+	for _, uuid := range wire.GetHealthMonitorUuids() {
 		if monitor := r.part(uuid).monitor; monitor != nil {
 			read.Monitors = append(read.Monitors, monitor)
 		}
@@ -294,14 +316,14 @@ func (r *reader) pool(said *enginev1.Pool) *Pool {
 	return read
 }
 
-func monitorOf(said *enginev1.HealthMonitor) *Monitor {
-	http, tcp := said.GetHttp(), said.GetTcp()
+func monitorOf(wire *enginev1.HealthMonitor) *Monitor {
+	http, tcp := wire.GetHttp(), wire.GetTcp()
 	return &Monitor{
-		UUID: said.GetUuid(), Type: MonitorType(said.GetType()),
-		Interval:  milliseconds(max(1, said.GetSendIntervalMs())),
-		Timeout:   milliseconds(max(1, said.GetReceiveTimeoutMs())),
-		Successes: max(1, int(said.GetSuccessfulChecks())), Failures: max(1, int(said.GetFailedChecks())),
-		Port: uint16(said.GetMonitorPort()), Quickstart: said.GetQuickstart(),
+		UUID: wire.GetUuid(), Type: MonitorType(wire.GetType()),
+		Interval:  milliseconds(max(1, wire.GetSendIntervalMs())),
+		Timeout:   milliseconds(max(1, wire.GetReceiveTimeoutMs())),
+		Successes: max(1, int(wire.GetSuccessfulChecks())), Failures: max(1, int(wire.GetFailedChecks())),
+		Port: uint16(wire.GetMonitorPort()), Quickstart: wire.GetQuickstart(),
 		HTTP: HTTPCheck{
 			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(),
 			Classes:  http.GetResponseClasses(),

@@ -15,7 +15,7 @@ type Router struct {
 // Peer is one session with a router. Two equal peers are the same session.
 type Peer struct {
 	Address netip.Addr
-	// only engines with an address in it open a session; invalid: all engines do
+	// Subnet limits the session to engines that have an address in it. Invalid: all engines open the session.
 	Subnet         netip.Prefix
 	Label          string
 	LocalAS        uint32

@@ -2,6 +2,7 @@ package route
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -40,6 +41,10 @@ func (f facts) spoken() *plan.Plan { return cmp.Or(f.held, f.coming, f.before) }
 // hold takes a Plan that the data plane has acknowledged. The data plane has forgotten servers that are not in it: if
 // one comes back with a later Plan, it is down until it is checked.
 func (f *facts) hold(held *plan.Plan) {
+	if f.held != nil && slices.Equal(held.Pools, f.held.Pools) { // by their pointers
+		f.held = held
+		return
+	}
 	up := map[plan.Member]bool{}
 	for _, pool := range held.Pools {
 		for _, each := range pool.Servers {
@@ -69,25 +74,26 @@ func decide(f facts) []Route {
 	if !f.alive || f.leaving == gone {
 		return nil
 	}
-	staying := drawing(f.coming)
-	var routes []Route
+	staying, isKnown := drawing(f.coming), f.known()
+	routes := map[netip.Prefix]Route{}
 	for _, said := range f.held.Advertised() {
-		if !said.Draws || !said.WhileDown && !f.isUp(said.Pool) || !f.isKnown(said.Service) {
+		if !said.Draws || !said.WhileDown && !f.isUp(said.Pool) || !isKnown(said.Service) {
 			continue
 		}
 		for _, vip := range said.VIPs {
 			if f.coming != nil && !staying[draw{said.Service, vip.Address}] || f.absent[vip.Address] {
 				continue
 			}
-			routes = merge(routes, Route{
+			merge(routes, Route{
 				Prefix: netip.PrefixFrom(vip.Address, vip.Address.BitLen()), Communities: vip.Communities,
 				LocalPreference: said.LocalPreference, ASPathPrepend: said.ASPathPrepend,
 				Labels: said.PeerLabels, Services: []string{said.Service}, Leaving: f.leaving == leaving,
 			})
 		}
 	}
-	slices.SortFunc(routes, func(a, b Route) int { return a.Prefix.Addr().Compare(b.Prefix.Addr()) })
-	return routes
+	return slices.SortedFunc(maps.Values(routes), func(a, b Route) int {
+		return a.Prefix.Addr().Compare(b.Prefix.Addr())
+	})
 }
 
 // draw is a virtual service that draws clients to an address.
@@ -110,32 +116,34 @@ func drawing(plan *plan.Plan) map[draw]bool {
 }
 
 // merge adds a route. Virtual services that share an address share its attributes (those of their VsVip).
-func merge(routes []Route, added Route) []Route {
-	at := slices.IndexFunc(routes, func(r Route) bool { return r.Prefix == added.Prefix })
-	if at < 0 {
-		return append(routes, added)
+func merge(routes map[netip.Prefix]Route, added Route) {
+	merged, shared := routes[added.Prefix]
+	if !shared {
+		merged = added
+	} else {
+		merged.Services = append(merged.Services, added.Services...)
 	}
-	routes[at].Services = append(routes[at].Services, added.Services...)
-	return routes
+	routes[added.Prefix] = merged
 }
 
 // knownBeats limits how long a new engine waits until the controller names it to others.
 const knownBeats = 10
 
-// isKnown tells whether the other engines of a virtual service know this engine, according to the Plans sent together
+// known tells whether the other engines of a virtual service know this engine, according to the Plans sent together
 // with its own.
-func (f *facts) isKnown(service string) bool {
+func (f *facts) known() func(service string) bool {
 	if len(f.own) == 0 || f.beats >= knownBeats {
-		return true
+		return func(string) bool { return true }
 	}
+	services := map[string]bool{}
 	for _, plan := range []*plan.Plan{f.held, f.coming} {
 		for _, said := range plan.Advertised() {
-			if said.Service == service && slices.Contains(said.Engines, f.own[0]) {
-				return true
+			if slices.Contains(said.Engines, f.own[0]) {
+				services[said.Service] = true
 			}
 		}
 	}
-	return false
+	return func(service string) bool { return services[service] }
 }
 
 // isUp tells whether a virtual service can serve its clients: its pool has a server that is up, or it has no pool

@@ -35,10 +35,11 @@ type Announcer interface {
 // Config says where VIPs go, and who is told of changes.
 type Config struct {
 	EngineUUID func() string // for a router id if there is no IPv4 address
-	// interface for the VIPs; empty: somebody else has the machine accept packets for them
+	// Interface gets the VIPs. Empty: somebody else has the machine accept packets for them.
 	Interface string
 	Keep      bool // leave the VIPs there at the end, for the next agent
-	// the Plan of the earlier agent: its VIPs on the interface belong to us, and stay until Applied; nil: none
+	// Plan is that of the earlier agent, nil if there is none. Its VIPs on the interface belong to us, and stay until
+	// Applied.
 	Plan     *plan.Plan
 	Apply    func(*plan.Plan) // gives a Plan to the data plane
 	Changed  func(*Routing)
@@ -300,18 +301,18 @@ func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed erro
 	s.announced = stuck
 	for _, route := range wanted {
 		next := announced{Route: route, sinceUnixMs: uint64(time.Now().UnixMilli())}
-		at := slices.IndexFunc(known, func(before announced) bool { return before.Prefix == route.Prefix })
-		if at >= 0 {
-			next.sinceUnixMs = known[at].sinceUnixMs
+		before, has := known[route.Prefix]
+		if has {
+			next.sinceUnixMs = before.sinceUnixMs
 		}
-		if at < 0 || !known[at].same(&route) {
+		if !has || !before.same(&route) {
 			s.Log.Info("announcing a route", "route", route.String(), "leaving", route.Leaving)
 			if err := to.Announce(route); err != nil {
 				failed = errors.Join(failed, err)
-				if at < 0 {
+				if !has {
 					continue
 				}
-				next = known[at]
+				next = before
 			}
 		}
 		s.announced = append(s.announced, next)
@@ -322,10 +323,17 @@ func (s *Set) announce(wanted []Route, to Announcer) (withdrew bool, failed erro
 
 // withdraw removes routes that are no longer wanted. It returns the other routes that routers know, and those that it
 // could not withdraw.
-func (s *Set) withdraw(wanted []Route, to Announcer) (known, stuck []announced, failed error) {
+func (s *Set) withdraw(wanted []Route, to Announcer) (
+	known map[netip.Prefix]announced, stuck []announced, failed error,
+) {
+	stays := make(map[netip.Prefix]bool, len(wanted))
+	for _, route := range wanted {
+		stays[route.Prefix] = true
+	}
+	known = map[netip.Prefix]announced{}
 	for _, before := range s.announced {
-		if slices.ContainsFunc(wanted, func(r Route) bool { return r.Prefix == before.Prefix }) {
-			known = append(known, before)
+		if stays[before.Prefix] {
+			known[before.Prefix] = before
 			continue
 		}
 		s.Log.Info("withdrawing a route", "route", before.String())

@@ -37,8 +37,12 @@ func (v *vips) hold(wanted []netip.Addr) (absent map[netip.Addr]bool) {
 	if v.device == "" {
 		return nil
 	}
+	stays := make(map[netip.Addr]bool, len(wanted))
+	for _, address := range wanted {
+		stays[address] = true
+	}
 	for _, address := range slices.Collect(maps.Keys(v.ours)) {
-		if !slices.Contains(wanted, address) {
+		if !stays[address] {
 			v.report(address, v.remove(address))
 			delete(v.ours, address)
 		}

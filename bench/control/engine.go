@@ -51,8 +51,8 @@ func startEngine(name, dir, programs string, workers int, ledger *ledger) (*engi
 	e.supervisor = dataplane.New(dataplane.Config{
 		Binary: filepath.Join(programs, "weir-dataplane"), Workers: workers,
 		Socket: filepath.Join(dir, "dataplane.sock"), Output: filepath.Join(dir, "dataplane.log"),
-		States:     func() map[plan.Member]bool { return nil },
-		MaxSegment: func(netip.Addr) int { return 0 }, Observer: e, Log: slog.New(slog.DiscardHandler),
+		States:   func(map[plan.Member]bool) map[plan.Member]bool { return nil },
+		Segments: unlimited{}, Observer: e, Log: slog.New(slog.DiscardHandler),
 	})
 	serving, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -60,6 +60,12 @@ func startEngine(name, dir, programs string, workers int, ledger *ledger) (*engi
 	e.endServing = func() { stop(); running.Wait() }
 	return e, nil
 }
+
+// unlimited segments are as long as their way allows.
+type unlimited struct{}
+
+func (unlimited) MaxSegment(netip.Addr) int                    { return 0 }
+func (unlimited) ChangedSegments() (bool, map[netip.Addr]bool) { return false, nil }
 
 // dial opens a link to the controller, which stays until hangUp. The token is for an engine that has not joined yet.
 func (e *engine) dial(address string, token *enrollment.Token) {

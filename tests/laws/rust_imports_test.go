@@ -16,7 +16,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
-	"dataplane/snapshot":  {"weir-api", "weir-tls", "weir-balance", "weir-policy"},
+	"dataplane/snapshot":  {"weir-api", "weir-tls", "weir-balance", "weir-policy", "weir-telemetry"},
 	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},

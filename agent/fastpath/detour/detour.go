@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,8 +38,8 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Set is the fast path of an engine. Beat, MaxSegment and Detours return at once, also while another method is running.
-// The other methods load programs and ask the kernel, and may take long.
+// Set is the fast path of an engine. Beat, MaxSegment, ChangedSegments and Detours return at once, also while another
+// method is running. The other methods load programs and ask the kernel, and may take long.
 type Set struct {
 	Config
 	loader *fastpath.Loader
@@ -57,6 +58,13 @@ type Set struct {
 	mtu      int                   // of the own address's interface; 0: not known
 	objects  *detour.KernelObjects // nil: none are loaded
 	lifeless error                 // why the last sign of life was not passed on
+	segments changedSegments       // that nobody has asked for yet
+}
+
+// changedSegments are the addresses whose MaxSegment has changed.
+type changedSegments struct {
+	all  bool
+	some map[netip.Addr]bool
 }
 
 // New returns a Set that does nothing before the first Plan.
@@ -141,10 +149,35 @@ func (s *Set) follow(plans ...*plan.Plan) {
 	}
 	wanted := wishOf(s.Addresses(plans[len(plans)-1]), plans...)
 	mtu := fastpath.MTUOf(wanted.own())
+	added, removed := missing(s.wanted.advertised, wanted.advertised), missing(wanted.advertised, s.wanted.advertised)
 	s.mu.Lock()
+	s.segments.note(mtu != s.mtu || wanted.own() != s.wanted.own(), added, removed)
 	s.wanted, s.mtu = wanted, mtu
 	s.mu.Unlock()
 	s.do()
+}
+
+// missing are the addresses that only the second set has.
+func missing(from, in map[netip.Addr]bool) (all []netip.Addr) {
+	for address := range in {
+		if !from[address] {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+func (c *changedSegments) note(all bool, some ...[]netip.Addr) {
+	if c.all = c.all || all; c.all {
+		c.some = nil
+		return
+	}
+	if c.some == nil {
+		c.some = map[netip.Addr]bool{}
+	}
+	for _, address := range slices.Concat(some...) {
+		c.some[address] = true
+	}
 }
 
 func (s *Set) do() {
@@ -229,6 +262,15 @@ func (s *Set) MaxSegment(address netip.Addr) int {
 		return 0
 	}
 	return min(s.mtu-fastpath.TunnelOverhead(s.wanted.own())-headersOf(address), segmentMax)
+}
+
+// ChangedSegments are the addresses whose MaxSegment has changed since the last call.
+func (s *Set) ChangedSegments() (all bool, some map[netip.Addr]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.segments
+	s.segments = changedSegments{}
+	return changed.all, changed.some
 }
 
 // Detours are the counters of the programs; nil: no program is loaded.

@@ -3,6 +3,7 @@ package detour
 import (
 	"bytes"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -89,6 +90,38 @@ func TestNothingIsLoadedForAnEngineAlone(t *testing.T) {
 	}
 	if got := s.MaxSegment(netip.MustParseAddr("3.3.3.3")); got != 1500-32-40 {
 		t.Errorf("segments of %d: another engine may come any time", got)
+	}
+}
+
+func TestTellsWhoseSegmentsGetAnotherLimit(t *testing.T) {
+	uplink := standAlone(t)
+	s, _ := newSet(t, false)
+	defer s.Close()
+	expect := func(wantAll bool, want ...string) {
+		t.Helper()
+		all, some := s.ChangedSegments()
+		if got := slices.SortedFunc(maps.Keys(some), netip.Addr.Compare); all != wantAll ||
+			!slices.Equal(got, addresses(want...)) {
+			t.Errorf("all %v, %v, want %v, %v", all, got, wantAll, want)
+		}
+	}
+	one, other := [2][]string{{"3.3.3.3"}, {ownAddress}}, [2][]string{{"3.3.3.4"}, {ownAddress}}
+	s.Hold(planOf(one))
+	expect(true)
+	expect(false)
+	s.Hold(planOf(one))
+	expect(false)
+	s.Expect(planOf(one, other))
+	expect(false, "3.3.3.4")
+	s.Refused()
+	expect(false, "3.3.3.4")
+	s.Hold(planOf(other))
+	expect(false, "3.3.3.3", "3.3.3.4")
+	must(t, netlink.LinkSetMTU(uplink, 1400))
+	s.Hold(planOf(other))
+	expect(true)
+	if got := s.MaxSegment(netip.MustParseAddr("3.3.3.4")); got != 1400-32-40 {
+		t.Errorf("segments of %d", got)
 	}
 }
 

@@ -125,11 +125,14 @@ pub struct Finding {
     #[prost(string, tag = "5")]
     pub message: ::prost::alloc::string::String,
 }
-/// The data plane answers at once with a Sample that shows these states.
+/// The next Sample shows these states. The data plane sends that Sample at once, unless the agent has time.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ServerStates {
     #[prost(message, repeated, tag = "1")]
     pub states: ::prost::alloc::vec::Vec<ServerState>,
+    /// the Sample that is due anyway is early enough
+    #[prost(bool, tag = "2")]
+    pub sample_later: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ServerState {

@@ -12,7 +12,7 @@ use std::{
 use weir_api::dataplane::v1::{Finding, WorkerPinning};
 use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
-use crate::{held::Held, inbox::Received, log, pinning};
+use crate::{held::Held, inbox::Received, pinning};
 
 /// The snapshots that the workers have, and the addresses that they listen on.
 pub struct Served {
@@ -25,12 +25,12 @@ pub struct Served {
     agent: Option<u64>,
 }
 
-/// A Plan that the workers are changing to; the agent's next frame waits for it.
+/// A Plan that the workers are changing to. Agents wait for it, new ones too.
 pub struct Applying {
     pub revision: u64,
-    pub warnings: Vec<Finding>,
+    pub warnings: Arc<[Finding]>,
     pub waiting: usize,
-    pub _received: Received,
+    pub received: Received,
 }
 
 /// The result of a change: a snapshot and new sockets for each worker.
@@ -38,7 +38,7 @@ pub struct Prepared {
     pub snapshots: Vec<Arc<Snapshot>>,
     pub sockets: Vec<Vec<OwnedFd>>,
     pub pinning: WorkerPinning,
-    pub warnings: Vec<Finding>,
+    pub warnings: Arc<[Finding]>,
 }
 
 impl Served {
@@ -83,7 +83,8 @@ impl Served {
         }
         let warnings = made.first().map(|(_, warnings)| warnings.clone()).unwrap_or_default();
         let snapshots: Vec<_> = made.into_iter().map(|(snapshot, _)| Arc::new(snapshot)).collect();
-        let sockets = (0..).zip(&snapshots).map(|(worker, snapshot)| self.sockets(worker, snapshot, held)).collect();
+        let sockets = (0..).zip(&snapshots).map(|(worker, snapshot)| self.sockets(worker, snapshot, held));
+        let sockets = sockets.collect::<Result<_, _>>().map_err(|finding| vec![finding])?;
         Ok(Prepared { snapshots, sockets, pinning, warnings })
     }
 
@@ -111,21 +112,29 @@ impl Served {
         self.renewed.extend(changed.intersection(&self.listening));
     }
 
-    /// The sockets on which a worker must start to listen.
-    fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Vec<OwnedFd> {
+    /// The sockets on which a worker must start to listen. A worker that does not get all of them would serve only a part
+    /// of the clients.
+    fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Result<Vec<OwnedFd>, Finding> {
         let brought = snapshot.difference().listeners.iter().map(|at| at.address);
         let brought = brought.filter(|address| !self.listening.contains(address));
         let renewed = self.renewed.iter().copied();
         let renewed = renewed.filter(|address| snapshot.listener(TransportAddress::tcp(*address)).is_some());
-        let share = |address: SocketAddr| match held.share(address, worker) {
-            Ok(socket) => socket,
-            Err(why) => {
-                log::error(format!(
-                    "worker {worker} does not listen on {address}: {why}; raise the limit of open files"
-                ));
-                None
-            }
+        let share = |address: SocketAddr| {
+            held.share(address, worker).map_err(|why| {
+                let listener = snapshot.listener(TransportAddress::tcp(address));
+                let service = listener.map(|listener| &listener.service);
+                Finding {
+                    kind: "virtualservice".into(),
+                    uuid: service.map(|service| service.uuid.clone()).unwrap_or_default(),
+                    name: service.map(|service| service.name.clone()).unwrap_or_default(),
+                    field: "services".into(),
+                    message: format!(
+                        "worker {worker} cannot listen on {address}: {why}; each listener needs two file descriptors per \
+                         worker, so raise the engine's limit of open files (LimitNOFILE)"
+                    ),
+                }
+            })
         };
-        brought.chain(renewed).filter_map(share).collect()
+        brought.chain(renewed).filter_map(|address| share(address).transpose()).collect()
     }
 }

@@ -14,7 +14,7 @@ use std::{
 use weir_api::dataplane::v1::{
     Ack, FromDataplane, Hello, Nack, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
-use weir_snapshot::Change;
+use weir_snapshot::{Change, Snapshot};
 
 use crate::{
     Error, Server,
@@ -25,7 +25,7 @@ use crate::{
     log,
     order::{Answer, Counted, Order, WorkerLink},
     pinning::Cores,
-    sample::{Collecting, Sheet},
+    sample::{Collecting, Rows},
 };
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -42,11 +42,12 @@ pub struct Control {
     served: Served,
     agent: Option<(u64, Arc<UnixStream>)>,
     applying: Option<Applying>,
-    /// Frames that arrived while a Plan was being applied: at most one from each connected agent.
-    deferred: VecDeque<Received>,
+    /// Messages of agents that arrived while a Plan was being applied: from each connected agent at most that it came and
+    /// one frame.
+    deferred: VecDeque<Message>,
     collecting: Option<Collecting>,
-    /// Rows for the snapshots in force; `None` until their first sample.
-    sheet: Option<Sheet>,
+    /// Rows for the snapshots in force.
+    rows: Rows,
     /// Server states have changed since the workers were asked for the counters being collected.
     count_again: bool,
     ending: Option<Ending>,
@@ -73,7 +74,7 @@ impl Control {
             applying: None,
             deferred: VecDeque::new(),
             collecting: None,
-            sheet: None,
+            rows: Rows::of(&Snapshot::empty(), 0),
             count_again: false,
             ending: None,
         }
@@ -85,10 +86,9 @@ impl Control {
 
     /// Serves agents at `server` and gives orders to `workers`, until drained.
     pub fn run(mut self, server: Server, workers: Vec<WorkerLink>) -> Result<(), Error> {
-        let count = workers.len() as u32;
-        self.cores.seat(workers.iter().map(|worker| worker.thread), Instant::now());
+        self.cores.assign(workers.iter().map(|worker| worker.thread), Instant::now());
         self.cores.look(Instant::now());
-        (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
+        self.employ(workers);
         let _name = server.start(self.inbox.clone())?;
         let mut next_sample = Instant::now() + SAMPLE_EVERY;
         while !self.ended() {
@@ -107,15 +107,24 @@ impl Control {
         Ok(())
     }
 
+    fn employ(&mut self, workers: Vec<WorkerLink>) {
+        let count = workers.len() as u32;
+        (self.workers, self.held, self.served) = (workers, Held::new(count), Served::new(count));
+        self.rows = Rows::of(&Snapshot::empty(), count);
+    }
+
     fn ended(&self) -> bool {
         self.ending.as_ref().is_some_and(|ending| ending.waiting == 0 || ending.at <= Instant::now())
     }
 
     fn take(&mut self, message: Message) {
         match message {
+            // Its Hello names the Plan in force, and that Plan's sockets follow.
+            Message::AgentCame { .. } | Message::Frame(_) if self.applying.is_some() => {
+                self.deferred.push_back(message)
+            }
             Message::AgentCame { agent, stream } => self.agent_came(agent, stream),
             Message::AgentGone { agent, why } => self.agent_gone(agent, &why),
-            Message::Frame(received) if self.applying.is_some() => self.deferred.push_back(*received),
             Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
             Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
@@ -156,7 +165,7 @@ impl Control {
     }
 
     fn agent_gone(&mut self, agent: u64, why: &Error) {
-        self.deferred.retain(|received| received.agent != agent);
+        self.deferred.retain(|message| message.agent() != Some(agent));
         if self.agent.as_ref().is_some_and(|(current, _)| *current == agent) {
             log::warn(format!("agent disconnected: {why}; traffic goes on with the current Plan"));
             self.agent = None;
@@ -180,13 +189,15 @@ impl Control {
                 let change = Change::from(std::mem::take(change));
                 self.change(&change, received);
             }
-            Frame::ServerStates(states) => {
-                let states = std::mem::take(&mut states.states).into();
+            Frame::ServerStates(news) => {
+                let states = std::mem::take(&mut news.states).into();
                 self.order(std::iter::repeat_with(|| Order::ServerStates(Arc::clone(&states))));
-                // A worker handles its orders in sequence, so the next Sample shows these states. The agent waits for
+                // A worker handles its orders in sequence, so the next Sample shows these states. The agent may wait for
                 // that.
-                self.count_again = self.collecting.is_some();
-                self.count();
+                if !news.sample_later {
+                    self.count_again = self.collecting.is_some();
+                    self.count();
+                }
             }
             // Handled already: the greeting has made this agent the current one.
             Frame::Greeting(_) => {}
@@ -222,14 +233,10 @@ impl Control {
                 log::info(format!("Plan {revision} is being applied"));
                 let parts = snapshots.iter().cloned().zip(sockets);
                 self.order(parts.map(|(snapshot, sockets)| Order::Apply { snapshot, sockets }));
-                let difference = snapshots.first().map(|snapshot| snapshot.difference());
-                if let (Some(sheet), Some(difference)) = (&mut self.sheet, difference) {
-                    sheet.follow(difference);
-                }
                 self.served.accept(snapshots, received.agent);
                 self.cores.want(pinning, Instant::now());
                 let waiting = self.workers.len();
-                self.applying = Some(Applying { revision, warnings, waiting, _received: received });
+                self.applying = Some(Applying { revision, warnings, waiting, received });
             }
         }
     }
@@ -247,15 +254,21 @@ impl Control {
         if applying.waiting > 0 {
             return;
         }
-        let warnings = std::mem::take(&mut applying.warnings);
-        self.applying = None;
+        let Some(Applying { warnings, received, .. }) = self.applying.take() else { return };
+        // No agent has come since.
+        debug_assert!(self.agent.as_ref().is_none_or(|(current, _)| *current == received.agent));
         self.held.settle(&self.served.listening, self.served.left());
+        // Not earlier: counters that the workers gave before they swapped their snapshots belong to the rows before.
+        if let Some(snapshot) = self.served.snapshots.first() {
+            self.rows.follow(snapshot);
+        }
         log::info(format!("Plan {revision} is in force, {} warnings", warnings.len()));
-        self.tell(Reply::Ack(Ack { revision, warnings }));
+        self.tell(Reply::Ack(Ack { revision, warnings: warnings.to_vec() }));
+        drop(received);
         while self.applying.is_none()
-            && let Some(received) = self.deferred.pop_front()
+            && let Some(message) = self.deferred.pop_front()
         {
-            self.frame(received);
+            self.take(message);
         }
     }
 
@@ -277,15 +290,11 @@ impl Control {
     }
 
     fn tell_sample(&mut self, counted: &Counted) {
-        let Some(snapshot) = self.served.snapshots.first() else { return };
-        let workers = self.workers.len() as u32;
-        let mut sheet = self.sheet.take().unwrap_or_else(|| Sheet::of(snapshot, workers));
-        let message = FromDataplane { frame: Some(Reply::Sample(sheet.fill(counted, self.cores.pinned()))) };
+        let message = FromDataplane { frame: Some(Reply::Sample(self.rows.fill(counted, self.cores.pinned()))) };
         self.write(&message);
         if let Some(Reply::Sample(sample)) = message.frame {
-            sheet.put_back(sample);
+            self.rows.put_back(sample);
         }
-        self.sheet = Some(sheet);
     }
 
     fn end_within(&mut self, span: Duration) {
@@ -332,3 +341,6 @@ fn shut_down(stream: &UnixStream) {
     // Fails only if the link is closed already.
     let _ = stream.shutdown(Shutdown::Both);
 }
+
+#[cfg(test)]
+mod tests;

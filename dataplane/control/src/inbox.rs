@@ -17,6 +17,17 @@ pub enum Message {
     Terminate,
 }
 
+impl Message {
+    /// The agent that it is from; `None`: it is from elsewhere.
+    pub fn agent(&self) -> Option<u64> {
+        match self {
+            Message::AgentCame { agent, .. } | Message::AgentGone { agent, .. } => Some(*agent),
+            Message::Frame(received) => Some(received.agent),
+            Message::Answer(_) | Message::Terminate => None,
+        }
+    }
+}
+
 /// A frame of an agent. The agent's next frame is not read before `_busy` is dropped.
 pub struct Received {
     pub agent: u64,

@@ -17,6 +17,8 @@ pub mod log;
 mod order;
 mod pinning;
 mod sample;
+#[cfg(test)]
+mod sequences;
 mod server;
 mod up;
 pub mod vital;

@@ -44,7 +44,7 @@ pub enum Answer {
 pub struct Counted {
     pub counters: Counters,
     pub up: Up,
-    /// Dense ids of the suspect servers, once per worker that suspects them.
+    /// Ids of the suspect servers, once per worker that suspects them.
     pub suspect: Vec<u32>,
 }
 

@@ -25,10 +25,11 @@ pub struct Cores {
     wanted: WorkerPinning,
     /// The command line forbids pinning.
     forbidden: bool,
-    seats: Vec<Seat>,
+    workers: Vec<WorkerCore>,
 }
 
-struct Seat {
+/// A worker and the core that it is pinned to, if it is.
+struct WorkerCore {
     thread: Thread,
     core: usize,
     pinning: Pinning,
@@ -37,14 +38,14 @@ struct Seat {
 
 impl Cores {
     pub fn new(all: Vec<usize>, forbidden: bool) -> Self {
-        Self { all, wanted: WorkerPinning::Auto, forbidden, seats: Vec::new() }
+        Self { all, wanted: WorkerPinning::Auto, forbidden, workers: Vec::new() }
     }
 
     /// Assigns a core to each worker. The first check pins it.
-    pub fn seat(&mut self, workers: impl Iterator<Item = Thread>, now: Instant) {
+    pub fn assign(&mut self, workers: impl Iterator<Item = Thread>, now: Instant) {
         let cores = self.all.iter().copied().cycle();
-        let seat = |(thread, core)| Seat { thread, core, pinning: Pinning::new(now), looked: None };
-        self.seats = workers.zip(cores).map(seat).collect();
+        let assigned = |(thread, core)| WorkerCore { thread, core, pinning: Pinning::new(now), looked: None };
+        self.workers = workers.zip(cores).map(assigned).collect();
     }
 
     pub fn want(&mut self, wanted: WorkerPinning, now: Instant) {
@@ -59,20 +60,20 @@ impl Cores {
         if self.forbidden {
             return;
         }
-        for (worker, seat) in self.seats.iter_mut().enumerate() {
-            let seen = seat.see(now);
-            let before = seat.pinning.pinned;
-            let pinned = seat.pinning.decide(self.wanted, seen, now);
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            let seen = worker.see(now);
+            let before = worker.pinning.pinned;
+            let pinned = worker.pinning.decide(self.wanted, seen, now);
             if pinned == before {
                 continue;
             }
-            let cores = if pinned { &[seat.core][..] } else { &self.all };
-            match seat.thread.keep_on(cores) {
-                Ok(()) if pinned => log::info(format!("worker {worker} is pinned to core {}", seat.core)),
-                Ok(()) => log::info(format!("worker {worker} is not pinned: {}", why(self.wanted, seen))),
+            let cores = if pinned { &[worker.core][..] } else { &self.all };
+            match worker.thread.keep_on(cores) {
+                Ok(()) if pinned => log::info(format!("worker {index} is pinned to core {}", worker.core)),
+                Ok(()) => log::info(format!("worker {index} is not pinned: {}", why(self.wanted, seen))),
                 Err(why) => {
-                    seat.pinning.pinned = false;
-                    log::warn(format!("worker {worker} cannot be moved to {cores:?}: {why}"));
+                    worker.pinning.pinned = false;
+                    log::warn(format!("worker {index} cannot be moved to {cores:?}: {why}"));
                 }
             }
         }
@@ -80,7 +81,7 @@ impl Cores {
 
     /// How many workers are pinned.
     pub fn pinned(&self) -> u32 {
-        self.seats.iter().filter(|seat| seat.pinning.pinned).count() as u32
+        self.workers.iter().filter(|worker| worker.pinning.pinned).count() as u32
     }
 }
 
@@ -104,7 +105,7 @@ fn why(wanted: WorkerPinning, seen: Seen) -> String {
     }
 }
 
-impl Seat {
+impl WorkerCore {
     fn see(&mut self, now: Instant) -> Seen {
         let Ok(scheduled) = self.thread.scheduled() else { return Seen::Nothing };
         match self.looked.replace((now, scheduled)) {

@@ -9,10 +9,13 @@ use std::{
 
 use weir_api::dataplane::v1::{ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
-use weir_snapshot::{Difference, Pool, Snapshot};
+use weir_snapshot::{Pool, Snapshot};
 use weir_telemetry::{Cause, Counters};
 
 use crate::{order::Counted, up::Up};
+
+/// Each object that comes or goes moves all rows behind it. If there are more of them, the rows are made anew.
+const MOVES_MAX: usize = 64;
 
 /// Collects the workers' answers for one sample.
 pub struct Collecting {
@@ -42,14 +45,15 @@ impl Collecting {
 }
 
 /// The sample, whose rows are reused each second.
-pub struct Sheet {
+#[derive(PartialEq, Debug)]
+pub struct Rows {
     sample: Sample,
-    /// Dense ids, in the order of the sample's rows.
+    /// Ids, in the order of the sample's rows.
     services: Vec<u32>,
     servers: Vec<u32>,
 }
 
-impl Sheet {
+impl Rows {
     pub fn of(snapshot: &Snapshot, workers: u32) -> Self {
         let mut services: Vec<_> = snapshot.services().collect();
         services.sort_by(|a, b| a.uuid.cmp(&b.uuid));
@@ -67,8 +71,14 @@ impl Sheet {
         Self { sample, services, servers: servers().map(|(_, server)| server.id).collect() }
     }
 
-    /// Applies the next snapshot.
-    pub fn follow(&mut self, difference: &Difference) {
+    /// Takes the rows of the next snapshot.
+    pub fn follow(&mut self, next: &Snapshot) {
+        let difference = next.difference();
+        let moved = difference.services.len() + difference.services_gone.len();
+        if moved + difference.pools.len() + difference.pools_gone.len() > MOVES_MAX {
+            *self = Self::of(next, self.sample.workers);
+            return;
+        }
         difference.services_gone.iter().for_each(|gone| self.put_service(&gone.uuid, None));
         difference.services.iter().for_each(|service| self.put_service(&service.uuid, Some(service.id)));
         difference.pools_gone.iter().for_each(|gone| self.put_pool(&gone.uuid, None));

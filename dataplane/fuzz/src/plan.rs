@@ -36,7 +36,8 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
         certificates: plan.certificates.iter().map(|certificate| certificate.uuid.clone()).collect(),
         pki_profiles: plan.pki_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
     };
-    let away = PlanChange { removed: Some(removed), ..PlanChange::default() };
+    let empty = Plan { revision: plan.revision, ..Plan::default() };
+    let away = PlanChange { base_revision: plan.revision, changed: Some(empty), removed: Some(removed) };
     let (nothing, warnings) = snapshot.changed(&Change::from(away), worker).expect("a Plan of nothing is sound");
     assert!(nothing.services().count() + nothing.pools().count() + nothing.listeners().count() + warnings.len() == 0);
     assert_eq!(nothing.difference().listeners_gone.len(), snapshot.listeners().count());

@@ -12,6 +12,7 @@ mod channel;
 mod client;
 mod crowd;
 mod dials;
+mod difference;
 mod link;
 mod malformed;
 mod message;

@@ -6,7 +6,7 @@ use weir_proxy::{
     Limits, Proxy,
     io::{Event, Handler, Time},
 };
-use weir_snapshot::{Snapshot, Worker};
+use weir_snapshot::{Change as PlanChange, Snapshot, Worker};
 use weir_tls::{
     Certificate, ClientConfig, ClientSettings, Group, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings,
     Version,
@@ -18,6 +18,7 @@ use crate::{
     client::Client,
     crowd,
     dials::{Attempt, Dials},
+    difference,
     link::Appetite,
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
@@ -243,7 +244,13 @@ impl World {
         match &self.scenario.changes[what - before].1 {
             Change::Plan(plan) => {
                 self.ledger.tell(now, "world", format_args!("the Plan changes to revision {}", plan.revision));
-                match Snapshot::build(plan, Some(&self.snapshot), &self.worker) {
+                // Half of them come as changes, as an agent sends them.
+                let change = match plan.revision % 2 {
+                    0 => PlanChange::from(difference::between(&self.scenario.plan, plan)),
+                    _ => PlanChange::whole(plan.as_ref().clone()),
+                };
+                self.scenario.plan = plan.as_ref().clone();
+                match self.snapshot.changed(&change, &self.worker) {
                     Ok((snapshot, _)) => {
                         self.snapshot = Arc::new(snapshot);
                         self.proxy.replace(&mut self.network, self.snapshot.clone());

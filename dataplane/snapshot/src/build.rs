@@ -13,7 +13,7 @@ use weir_api::dataplane::v1::{self, Plan};
 use crate::{
     Change, Difference, Finding, Gone, Listener, Recycled, Snapshot, TransportAddress, Worker, certificate,
     change::Source,
-    check::{Leaving, check_names, check_size},
+    check::{Leaving, check_names, check_revision, check_size},
     finding::Findings,
     ids::Renumbering,
     kept::Objects,
@@ -35,13 +35,14 @@ impl Snapshot {
         plan: &Plan,
         previous: Option<&Snapshot>,
         worker: &Worker,
-    ) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
+    ) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {
         previous.unwrap_or(&Snapshot::empty()).changed(&Change::whole(plan.clone()), worker)
     }
 
     /// The snapshot after a change of this one. The cost is that of the changed objects and of those that refer to them.
-    pub fn changed(&self, change: &Change, worker: &Worker) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
+    pub fn changed(&self, change: &Change, worker: &Worker) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {
         let mut findings = Findings::default();
+        check_revision(change, &mut findings);
         let leaving = Leaving::of(self, change);
         check_size(self, change, &leaving, &mut findings);
         check_names(change, &mut findings);
@@ -269,7 +270,7 @@ impl<'c> Draft<'c> {
         }
     }
 
-    fn done(self) -> Result<(Snapshot, Vec<Finding>), Vec<Finding>> {
+    fn done(mut self) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {
         if !self.findings.errors.is_empty() {
             return Err(self.findings.errors);
         }

@@ -94,6 +94,14 @@ fn growth<S: Source, T: Clone>(
     Growth { comes: changed.iter().map(|source| size(source)).sum(), goes: goes.map(|kept| size(source(kept))).sum() }
 }
 
+/// An agent takes revision 0 for "no Plan".
+pub(crate) fn check_revision(change: &Change, findings: &mut Findings) {
+    if change.revision() == 0 {
+        let plan = Subject { kind: "plan", uuid: "", name: "" };
+        findings.error(plan, "revision", "the Plan has no revision");
+    }
+}
+
 pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
     unique(&change.services, findings);
     unique(&change.pools, findings);

@@ -24,11 +24,11 @@ pub struct Difference {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gone {
     pub uuid: String,
-    /// Its dense id.
+    /// Its id.
     pub id: u32,
 }
 
-/// Ids of new objects that belonged to other objects earlier: their counters restart at 0.
+/// Ids of new objects that have the rows of objects removed earlier: their counters restart at 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recycled {
     pub services: Vec<u32>,

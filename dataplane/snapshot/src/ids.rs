@@ -1,19 +1,24 @@
-//! Small dense ids for objects with long names. An object keeps its id from one snapshot to the next. Tables on the hot
-//! path are indexed by ids.
+//! Ids of objects with long names: the [index](id) of a row in a table, and a generation. An object keeps its id from one
+//! snapshot to the next. An index that becomes free is used again, with the next generation, so tables stay dense.
 //!
 //! The ids depend only on the Plans and their order: workers that get the same Plans assign the same ids.
 
-use std::{collections::VecDeque, sync::Arc};
+use weir_telemetry::id;
 
-/// How many freed ids are held back before the oldest is reused: connections of its former object may still be ending.
-/// Tables by id have at most this many unused rows.
-const QUARANTINE: usize = 1024;
+use crate::shared::Shared;
+
+/// How many ids stay free: tables have at most this many unused rows. So the generations of an index, which begin again
+/// after 16,384 objects, begin again after 16 million objects.
+const SPARE: usize = 1024;
 
 /// The free ids.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
-    /// Oldest first.
-    free: Arc<VecDeque<u32>>,
+    /// The ids of removed objects, numbered in the order of their removal.
+    free: Shared<u64, u32>,
+    /// The number of the oldest.
+    oldest: u64,
+    /// The first index that no object had.
     next: u32,
 }
 
@@ -21,7 +26,7 @@ pub(crate) struct Ids {
 #[derive(Default)]
 pub(crate) struct Renumbering {
     ids: Ids,
-    /// Ids of new objects that other objects had earlier.
+    /// Ids of new objects whose index other objects had earlier.
     recycled: Vec<u32>,
     freed: Vec<u32>,
 }
@@ -35,14 +40,21 @@ impl Ids {
 impl Renumbering {
     /// An id for a new object.
     pub fn take(&mut self) -> u32 {
-        if self.ids.free.len() > QUARANTINE
-            && let Some(id) = Arc::make_mut(&mut self.ids.free).pop_front()
+        if self.ids.free.len() > SPARE
+            && let Some(freed) = self.ids.free.remove(&self.ids.oldest)
         {
-            self.recycled.push(id);
-            return id;
+            self.ids.oldest += 1;
+            self.recycled.push(id::successor(freed));
+            return id::successor(freed);
         }
         self.ids.next += 1;
+        debug_assert!(self.ids.next <= id::INDEXES, "more objects than a Plan may have");
         self.ids.next - 1
+    }
+
+    /// The index alone, for objects that are not counted.
+    pub fn take_index(&mut self) -> u32 {
+        id::index(self.take()) as u32
     }
 
     /// Frees the id of an object that was removed.
@@ -52,10 +64,10 @@ impl Renumbering {
 
     /// The ids after the change, and those that were recycled in it.
     pub fn done(mut self) -> (Ids, Vec<u32>) {
-        if !self.freed.is_empty() {
-            // Only now, so that an id freed in this change is not reused in it.
-            self.freed.sort_unstable();
-            Arc::make_mut(&mut self.ids.free).extend(self.freed);
+        // Only now, so that an index freed in this change is not reused in it.
+        self.freed.sort_unstable();
+        for id in self.freed {
+            self.ids.free.insert(self.ids.oldest + self.ids.free.len() as u64, id);
         }
         (self.ids, self.recycled)
     }
@@ -82,12 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn freed_id_is_reused_oldest_first_once_the_quarantine_is_full() {
-        let all = QUARANTINE as u32 + 2;
+    fn index_is_reused_oldest_first_with_the_next_generation() {
+        let all = SPARE as u32 + 2;
         let (ids, ..) = changed(&Ids::default(), [], all as usize);
         let (ids, ..) = changed(&ids, (0..all).rev(), 0);
-        let (_, taken, recycled) = changed(&ids, [], 3);
-        assert_eq!((taken, recycled), (vec![0, 1, all], vec![0, 1]));
+        let (ids, taken, recycled) = changed(&ids, [], 3);
+        let reused = [0, 1].map(id::successor).to_vec();
+        assert_eq!((taken, &recycled), ([&reused[..], &[all]].concat(), &reused));
+        let (ids, ..) = changed(&ids, reused, 0);
+        let (_, taken, _) = changed(&ids, [], 3);
+        assert_eq!(taken, [id::successor(2), id::successor(3), all + 1]);
     }
 
     #[test]
@@ -96,11 +112,11 @@ mod tests {
         for _ in 0..50 {
             (ids, living, _) = changed(&ids, living, 100);
         }
-        assert!(ids.next as usize <= QUARANTINE + 300, "{}", ids.next);
+        assert!(ids.next as usize <= SPARE + 300, "{}", ids.next);
     }
 
     #[test]
-    fn freed_id_is_not_reused_in_the_same_change() {
+    fn freed_index_is_not_reused_in_the_same_change() {
         let (ids, ..) = changed(&Ids::default(), [], 2000);
         let (_, taken, _) = changed(&ids, 0..2000, 5);
         assert_eq!(taken, [2000, 2001, 2002, 2003, 2004]);

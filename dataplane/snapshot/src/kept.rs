@@ -17,6 +17,19 @@ impl<S, T: Clone> Clone for Kept<S, T> {
     }
 }
 
+/// The uuid that an object refers to. On the wire an empty uuid is no reference.
+pub(crate) fn reference(uuid: &str) -> Option<&str> {
+    (!uuid.is_empty()).then_some(uuid)
+}
+
+/// Whether both are there and `alike`, or neither is there.
+pub(crate) fn both_or_neither<T>(one: Option<T>, other: Option<T>, alike: impl FnOnce(T, T) -> bool) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => alike(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
 /// The objects of one kind while a Plan is read.
 pub(crate) struct Objects<T> {
     pub all: Shared<Arc<str>, T>,

@@ -16,6 +16,7 @@ use crate::{
     Finding, ServerTls, address,
     finding::{Findings, Subject},
     ids::Renumbering,
+    kept::{both_or_neither, reference},
     server_tls::{KeptServerTls, ServerTlsReader},
 };
 
@@ -23,7 +24,7 @@ const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
 #[derive(Debug)]
 pub struct Pool {
-    /// Dense; stays the same in all snapshots. An index for tables of pools.
+    /// Stays the same in all snapshots. An index for tables of pools.
     pub id: u32,
     pub uuid: String,
     pub name: String,
@@ -59,16 +60,13 @@ impl Pool {
 
     /// Whether a connection to a server made for one of the pools suits the other.
     pub fn speaks_like(&self, other: &Self) -> bool {
-        match (&self.tls, &other.tls) {
-            (Some(mine), Some(others)) => mine.is(others),
-            (mine, others) => mine.is_none() && others.is_none(),
-        }
+        both_or_neither(self.tls.as_ref(), other.tls.as_ref(), ServerTls::is)
     }
 }
 
 #[derive(Debug)]
 pub struct Server {
-    /// Dense; stays the same in all snapshots. Unique over all pools.
+    /// Stays the same in all snapshots. Unique over all pools. Telemetry counts by it.
     pub id: u32,
     /// The name for the operator and the agent, unique in its pool: "10.0.0.1:80".
     pub name: String,
@@ -155,7 +153,7 @@ impl PoolReader<'_> {
             return None;
         }
         let pool = Pool {
-            id: before.map_or_else(|| self.pool_ids.take(), |kept| kept.object.id),
+            id: before.map_or_else(|| self.pool_ids.take_index(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             by_name: in_order_of_names(&servers),
@@ -223,19 +221,16 @@ impl PoolReader<'_> {
 impl KeptPool {
     /// The uuid of the certificate of the pool's TLS.
     pub fn certificate(&self) -> Option<&str> {
-        self.source.server_tls.as_ref().map(|tls| tls.certificate_uuid.as_str())
+        self.source.server_tls.as_ref().and_then(|tls| reference(&tls.certificate_uuid))
     }
 
     /// The uuid of the PKI profile of the pool's TLS.
     pub fn pki_profile(&self) -> Option<&str> {
-        self.source.server_tls.as_ref().map(|tls| tls.pki_profile_uuid.as_str())
+        self.source.server_tls.as_ref().and_then(|tls| reference(&tls.pki_profile_uuid))
     }
 
     fn is_made_of(&self, tls: Option<&KeptServerTls>) -> bool {
-        match (&self.object.tls, tls) {
-            (Some(mine), Some(other)) => mine.is(&other.object),
-            (mine, other) => mine.is_none() && other.is_none(),
-        }
+        both_or_neither(self.object.tls.as_ref(), tls.map(|kept| &kept.object), ServerTls::is)
     }
 }
 

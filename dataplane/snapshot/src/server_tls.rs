@@ -8,7 +8,7 @@ use weir_tls::{
 use crate::{
     certificate::KeptCertificate,
     finding::{Findings, Subject},
-    kept::{Kept, Objects},
+    kept::{Kept, Objects, both_or_neither, reference},
     pki_profile::KeptPkiProfile,
     tls,
 };
@@ -150,24 +150,15 @@ impl ServerTlsReader<'_> {
 impl Parts {
     /// Whether both are clones of the same objects.
     fn are(&self, others: &Self) -> bool {
-        let same_authorities = match (&self.authorities, &others.authorities) {
-            (Some(mine), Some(others)) => mine.are(others),
-            (mine, others) => mine.is_none() && others.is_none(),
-        };
-        let same_certificate = match (&self.certificate, &others.certificate) {
-            (Some(mine), Some(other)) => mine.is(other),
-            (mine, other) => mine.is_none() && other.is_none(),
-        };
-        same_authorities && same_certificate
+        both_or_neither(self.authorities.as_ref(), others.authorities.as_ref(), Authorities::are)
+            && both_or_neither(self.certificate.as_ref(), others.certificate.as_ref(), Certificate::is)
     }
 }
 
 /// The object with this uuid. `Ok(None)`: it is unusable. `Ok(Some(None))`: no uuid was given. `Err`: there is no such
 /// object.
 fn referred<'u, S, T: Clone>(among: &Objects<Kept<S, T>>, uuid: &'u str) -> Result<Option<Option<T>>, &'u str> {
-    if uuid.is_empty() {
-        return Ok(Some(None));
-    }
+    let Some(uuid) = reference(uuid) else { return Ok(Some(None)) };
     let found = among.find(uuid).ok_or(uuid)?;
     Ok(found.map(|kept| Some(kept.object.clone())))
 }

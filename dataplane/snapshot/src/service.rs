@@ -11,7 +11,7 @@ use crate::{
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
-    kept::Objects,
+    kept::{Objects, both_or_neither, reference},
     pool::KeptPool,
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
@@ -19,7 +19,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct VirtualService {
-    /// Dense; stays the same in all snapshots. Telemetry counts by it.
+    /// Stays the same in all snapshots. Telemetry counts by it.
     pub id: u32,
     pub uuid: String,
     pub name: String,
@@ -108,18 +108,20 @@ impl ServiceReader<'_> {
     ) -> Option<Arc<KeptService>> {
         let subject = subject(source);
         let found = findings.errors.len();
-        let application = application(subject, source, findings);
-        let tcp = tcp(subject, source.tcp.as_ref(), findings);
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
-        if findings.errors.len() > found {
-            return None;
-        }
         let unchanged =
             |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
-        if let Some(kept) = before.filter(unchanged) {
+        if findings.errors.len() == found
+            && let Some(kept) = before.filter(unchanged)
+        {
             return Some(kept.clone());
+        }
+        let application = application(subject, source, findings);
+        let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        if findings.errors.len() > found {
+            return None;
         }
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
@@ -135,11 +137,9 @@ impl ServiceReader<'_> {
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
-        if source.pool_uuid.is_empty() {
-            return None;
-        }
-        let Some(pool) = self.pools.find(&source.pool_uuid) else {
-            findings.error(subject(source), "pool_ref", format!("there is no pool {}", source.pool_uuid));
+        let uuid = reference(&source.pool_uuid)?;
+        let Some(pool) = self.pools.find(uuid) else {
+            findings.error(subject(source), "pool_ref", format!("there is no pool {uuid}"));
             return None;
         };
         pool.map(|kept| kept.object.clone())
@@ -179,9 +179,9 @@ impl ServiceReader<'_> {
 }
 
 impl KeptService {
-    /// The uuid of its pool; empty: it has none.
-    pub fn pool(&self) -> &str {
-        &self.source.pool_uuid
+    /// The uuid of its pool.
+    pub fn pool(&self) -> Option<&str> {
+        reference(&self.source.pool_uuid)
     }
 
     /// The uuids of its certificates.
@@ -198,15 +198,9 @@ impl KeptService {
     }
 
     fn is_made_of(&self, pool: Option<&Arc<Pool>>, tls: Option<&KeptTls>) -> bool {
-        let same_pool = match (&self.object.pool, pool) {
-            (Some(mine), Some(other)) => Arc::ptr_eq(mine, other),
-            (mine, other) => mine.is_none() && other.is_none(),
-        };
-        let same_tls = match (&self.object.tls, tls) {
-            (Some(mine), Some(other)) => mine.is(&other.config),
-            (mine, other) => mine.is_none() && other.is_none(),
-        };
-        same_pool && same_tls
+        let config = tls.map(|kept| &kept.config);
+        both_or_neither(self.object.pool.as_ref(), pool, Arc::ptr_eq)
+            && both_or_neither(self.object.tls.as_ref(), config, weir_tls::ServerConfig::is)
     }
 }
 

@@ -38,7 +38,7 @@ impl Listener {
     }
 }
 
-/// The dense ids of all objects that have one.
+/// The ids of all objects that have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     pub services: Ids,

@@ -28,7 +28,7 @@ impl References {
     }
 
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
-        self.services_of_pools.follow(uuid, before.map(KeptService::pool), after.map(KeptService::pool));
+        self.services_of_pools.follow(uuid, before.and_then(KeptService::pool), after.and_then(KeptService::pool));
         self.services_of_certificates.follow(
             uuid,
             before.into_iter().flat_map(KeptService::certificates),
@@ -76,10 +76,26 @@ impl Users {
 
 #[cfg(test)]
 mod tests {
+    use weir_api::dataplane::v1::{L4Profile, Plan, TcpProfile, VirtualService};
+
     use super::*;
+    use crate::{Snapshot, Worker};
 
     fn of(users: &Users, used: &str) -> Vec<String> {
         users.of(used).map(|user| user.to_string()).collect()
+    }
+
+    #[test]
+    fn object_without_a_reference_uses_nothing() {
+        let service = VirtualService {
+            uuid: "shop".into(),
+            l4: Some(L4Profile::default()),
+            tcp: Some(TcpProfile::default()),
+            ..VirtualService::default()
+        };
+        let plan = Plan { revision: 1, virtual_services: vec![service], ..Plan::default() };
+        let snapshot = Snapshot::build(&plan, None, &Worker::all(1, 0)[0]).unwrap().0;
+        assert_eq!(of(&snapshot.references.services_of_pools, ""), [""; 0]);
     }
 
     #[test]

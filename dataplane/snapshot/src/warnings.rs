@@ -1,12 +1,17 @@
 //! The warnings about a Plan. Several objects can cause the same warning; the operator sees it once.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use crate::Finding;
 
-/// Each warning with the number of objects that cause it.
+/// Shared by all snapshots between which no warning changes.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Warnings(BTreeMap<Warning, u32>);
+pub(crate) struct Warnings {
+    /// Each warning with the number of objects that cause it.
+    causes: Arc<BTreeMap<Warning, u32>>,
+    /// `None`: the warnings have changed since the list was made.
+    list: Option<Arc<[Finding]>>,
+}
 
 #[derive(Clone, PartialEq, Debug)]
 struct Warning(Finding);
@@ -14,23 +19,29 @@ struct Warning(Finding);
 impl Warnings {
     /// The warnings that an object causes change from `before` to `after`.
     pub fn follow(&mut self, before: &[Finding], after: &[Finding]) {
+        if before == after {
+            return;
+        }
+        self.list = None;
+        let causes = Arc::make_mut(&mut self.causes);
         for said in after {
-            *self.0.entry(Warning(said.clone())).or_default() += 1;
+            *causes.entry(Warning(said.clone())).or_default() += 1;
         }
         for said in before {
             let warning = Warning(said.clone());
-            if let Some(times) = self.0.get_mut(&warning) {
+            if let Some(times) = causes.get_mut(&warning) {
                 *times -= 1;
                 if *times == 0 {
-                    self.0.remove(&warning);
+                    causes.remove(&warning);
                 }
             }
         }
     }
 
     /// Sorted by object and field.
-    pub fn all(&self) -> Vec<Finding> {
-        self.0.keys().map(|warning| warning.0.clone()).collect()
+    pub fn all(&mut self) -> Arc<[Finding]> {
+        let causes = &self.causes;
+        self.list.get_or_insert_with(|| causes.keys().map(|warning| warning.0.clone()).collect()).clone()
     }
 }
 
@@ -68,12 +79,20 @@ mod tests {
         let mut warnings = Warnings::default();
         warnings.follow(&[], &[about("b"), about("a")]);
         warnings.follow(&[], &[about("a")]);
-        assert_eq!(warnings.all(), [about("a"), about("b")]);
+        assert_eq!(*warnings.all(), [about("a"), about("b")]);
         warnings.follow(&[about("a"), about("b")], &[]);
-        assert_eq!(warnings.all(), [about("a")]);
-        warnings.follow(&[about("a")], &[about("a")]);
-        assert_eq!(warnings.all(), [about("a")]);
+        assert_eq!(*warnings.all(), [about("a")]);
         warnings.follow(&[about("a")], &[]);
-        assert_eq!(warnings.all(), []);
+        assert_eq!(*warnings.all(), []);
+    }
+
+    #[test]
+    fn change_without_other_warnings_copies_none() {
+        let mut before = Warnings::default();
+        before.follow(&[], &[about("a")]);
+        let list = before.all();
+        let mut after = before.clone();
+        after.follow(&[about("a")], &[about("a")]);
+        assert!(Arc::ptr_eq(&after.all(), &list) && Arc::ptr_eq(&after.causes, &before.causes));
     }
 }

@@ -1,11 +1,8 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::Cause;
+use crate::{Cause, id};
 
-/// A higher id is a defect of its giver, and is not counted. This keeps a table below 256 MiB.
-const IDS_MAX: u32 = 1 << 18;
-
-/// Something the data plane did or saw. `service` and `server` are dense ids of the snapshot.
+/// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Happening {
     ClientConnected {
@@ -137,25 +134,25 @@ impl Counters {
 
     /// The counters of a service; `None` when nothing happened to it yet.
     pub fn service(&self, id: u32) -> Option<&ServiceCounters> {
-        self.services.rows.get(id as usize)
+        self.services.get(id)
     }
 
     /// How many services have clients.
     pub fn services_in_use(&self) -> u64 {
-        self.services.rows.iter().filter(|row| row.open_connections > 0).count() as u64
+        self.services.rows.iter().filter(|row| row.counters.open_connections > 0).count() as u64
     }
 
     pub fn server(&self, id: u32) -> Option<&ServerCounters> {
-        self.servers.rows.get(id as usize)
+        self.servers.get(id)
     }
 
-    /// Starts a service at 0: its id named another one before.
+    /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
-        *self.services.row(id) = ServiceCounters::default();
+        self.services.restart(id);
     }
 
     pub fn restart_server(&mut self, id: u32) {
-        *self.servers.row(id) = ServerCounters::default();
+        self.servers.restart(id);
     }
 
     /// Adds the counters of another worker.
@@ -165,41 +162,63 @@ impl Counters {
     }
 }
 
-/// Rows by id. An id that is too high counts in `stray`, which nobody reads, instead of using memory.
+/// Rows by the index of an id. What happens to an object after another one has its row counts in `stray`, which nobody
+/// reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Table<T> {
-    rows: Vec<T>,
+    rows: Vec<Row<T>>,
     stray: T,
 }
 
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Row<T> {
+    generation: u32,
+    counters: T,
+}
+
 impl<T: Default> Table<T> {
+    fn get(&self, id: u32) -> Option<&T> {
+        let row = self.rows.get(id::index(id)).filter(|row| row.generation == id::generation(id));
+        row.map(|row| &row.counters)
+    }
+
     fn row(&mut self, id: u32) -> &mut T {
-        let at = id as usize;
-        if at >= self.rows.len() {
-            return self.new_row(id);
+        let at = id::index(id);
+        if self.rows.get(at).is_none_or(|row| row.generation != id::generation(id)) {
+            return self.other_row(id);
         }
-        &mut self.rows[at]
+        &mut self.rows[at].counters
     }
 
     #[cold]
-    fn new_row(&mut self, id: u32) -> &mut T {
-        debug_assert!(id < IDS_MAX, "id {id} is not dense");
-        if id >= IDS_MAX {
+    fn other_row(&mut self, id: u32) -> &mut T {
+        let at = id::index(id);
+        if at < self.rows.len() {
             return &mut self.stray;
         }
-        self.reach(id as usize + 1);
-        &mut self.rows[id as usize]
+        self.restart(id);
+        &mut self.rows[at].counters
+    }
+
+    /// Gives the row to the object with this id.
+    fn restart(&mut self, id: u32) {
+        let at = id::index(id);
+        self.reach(at + 1);
+        self.rows[at] = Row { generation: id::generation(id), counters: T::default() };
     }
 
     fn reach(&mut self, len: usize) {
         if self.rows.len() < len {
-            self.rows.resize_with(len, T::default);
+            self.rows.resize_with(len, Row::default);
         }
     }
 
     fn add(&mut self, other: &Self, add: impl Fn(&mut T, &T)) {
         self.reach(other.rows.len());
-        self.rows.iter_mut().zip(&other.rows).for_each(|(mine, theirs)| add(mine, theirs));
+        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            debug_assert_eq!(mine.generation, theirs.generation, "the workers count by different snapshots");
+            add(&mut mine.counters, &theirs.counters);
+        }
     }
 }
 
@@ -247,7 +266,7 @@ impl ServerCounters {
     }
 }
 
-/// A gauge goes down; a goodbye after a restart of the row does not wrap it.
+/// A gauge goes down.
 fn leave(open_connections: &mut u64) {
     *open_connections = open_connections.saturating_sub(1);
 }
@@ -340,14 +359,26 @@ mod tests {
     }
 
     #[test]
-    fn reused_id_starts_at_zero_and_a_late_goodbye_does_not_wrap() {
+    fn what_happens_to_an_object_after_its_removal_is_not_counted_for_the_next_one_in_its_row() {
         let mut counters =
             counted(&[Happening::ClientConnected { service: 1 }, Happening::ServerConnected { server: 1 }]);
-        counters.restart_service(1);
-        counters.restart_server(1);
+        let next = id::successor(1);
+        counters.restart_service(next);
+        counters.restart_server(next);
+        counters.note(Happening::ClientConnected { service: next });
+        counters.note(Happening::ServerConnected { server: next });
+        counters.note(Happening::ClientBytes { service: 1, received: 7, sent: 7 });
         counters.note(Happening::ClientGone { service: 1 });
         counters.note(Happening::ServerGone { server: 1 });
-        assert_eq!(counters.service(1), Some(&ServiceCounters::default()));
-        assert_eq!(counters.server(1), Some(&ServerCounters::default()));
+        let service = ServiceCounters { connections: 1, open_connections: 1, ..Default::default() };
+        assert_eq!((counters.service(1), counters.service(next)), (None, Some(&service)));
+        let server = ServerCounters { connections: 1, open_connections: 1, ..Default::default() };
+        assert_eq!((counters.server(1), counters.server(next)), (None, Some(&server)));
+    }
+
+    #[test]
+    fn object_that_is_first_heard_of_late_has_its_own_row() {
+        let id = id::successor(2);
+        assert_eq!(counted(&[Happening::Request { service: id }]).service(id).unwrap().requests, 1);
     }
 }

@@ -2,12 +2,14 @@
 //! change.
 //!
 //! Flow: `proxy` records happenings in the [`Counters`] of its worker. `control` copies them each second, adds those of
-//! all workers, and sends one Sample. Virtual services and servers have small dense ids from `snapshot`, so to count is
-//! an array index and an addition: no hashing, no lock, and no allocation once a table has its size.
+//! all workers, and sends one Sample. Virtual services and servers have ids from `snapshot` that contain the [index](id)
+//! of a row, so to count is an array index and an addition: no hashing, no lock, and no allocation once a table has its
+//! size.
 #![forbid(unsafe_code)]
 
 mod cause;
 mod counters;
+pub mod id;
 
 pub use cause::Cause;
 pub use counters::{Counters, Happening, ServerCounters, ServiceCounters};

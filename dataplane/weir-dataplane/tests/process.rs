@@ -119,6 +119,22 @@ fn refuses_plan_without_sockets_and_keeps_serving_the_current_one() {
     assert!(get(address).contains("one"));
 }
 
+#[test]
+fn refuses_plan_for_whose_listeners_it_has_too_few_descriptors() {
+    let dataplane = Dataplane::start_with_descriptors(64);
+    let mut agent = Agent::connect(&dataplane);
+    let origin = origin("one");
+    let mut large = plan(1, agent.give_socket(), &[origin]);
+    (0..19).for_each(|_| large.virtual_services[0].listeners.push(listener(agent.give_socket())));
+    agent.send(Frame::Plan(large));
+    let Reply::Nack(nack) = agent.verdict() else { panic!("it was accepted") };
+    assert_eq!(&*nack.errors[0].name, "shop");
+    assert!(nack.errors[0].message.contains("LimitNOFILE"), "{}", nack.errors[0].message);
+    let address = agent.give_socket();
+    agent.apply(plan(2, address, &[origin]));
+    assert!(get(address).contains("one"));
+}
+
 /// A change that adds a virtual service at `address` with the existing pool.
 fn another(revision: u64, address: SocketAddr) -> Plan {
     let mut added = plan(revision, address, &[]);
@@ -291,7 +307,7 @@ fn monitored_server_serves_only_while_the_agent_says_it_is_up() {
     assert!(get(address).starts_with("HTTP/1.1 503"));
     for up in [true, false] {
         let state = ServerState { pool_uuid: "pool-1".into(), server_id: origin.to_string(), up };
-        agent.send(Frame::ServerStates(ServerStates { states: vec![state] }));
+        agent.send(Frame::ServerStates(ServerStates { states: vec![state], sample_later: false }));
         agent.sample_when(|sample| sample.servers[0].up == up);
         assert!(get(address).starts_with(if up { "HTTP/1.1 200" } else { "HTTP/1.1 503" }));
     }

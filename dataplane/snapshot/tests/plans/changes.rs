@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_api::dataplane::v1::Plan;
+use weir_api::dataplane::v1::{Plan, VirtualService};
 use weir_snapshot::{Snapshot, Worker};
+use weir_telemetry::{Counters, Happening, id};
 
 use crate::plan::*;
 
@@ -115,6 +116,7 @@ fn warnings_of_unchanged_objects_are_repeated() {
     let (after, second) = Snapshot::build(&plan, Some(&before), &worker).unwrap();
     assert!(same_service(&before, &after, SHOP));
     assert_eq!((first.len(), &first), (1, &second));
+    assert!(Arc::ptr_eq(&first, &second));
 }
 
 #[test]
@@ -154,7 +156,32 @@ fn recycled_ids_are_reported_so_that_their_counters_restart() {
     let mut plan = plan();
     plan.pools[0].servers.truncate(3);
     let snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
-    assert_eq!(snapshot.difference().recycled.servers, [0, 1, 2]);
+    assert_eq!(snapshot.difference().recycled.servers, [0, 1, 2].map(id::successor));
     let ids: Vec<_> = snapshot.pool("pool-1").unwrap().servers.iter().map(|server| server.id).collect();
-    assert_eq!(ids, [0, 1, 2]);
+    assert_eq!(ids, [0, 1, 2].map(id::successor));
+}
+
+/// Many services are removed at once. The next change adds one, which gets the row of one of them.
+#[test]
+fn client_of_a_removed_service_is_not_counted_for_the_service_that_gets_its_row() {
+    let (worker, mut counters) = (worker(), Counters::default());
+    let named = |uuid: String| VirtualService { uuid, listeners: Vec::new(), ..plan().virtual_services[1].clone() };
+    let with = |services: Vec<VirtualService>| Plan { virtual_services: services, ..plan() };
+    let many = with((0..2000).map(|number| named(format!("old-{number}"))).collect());
+    let before = Snapshot::build(&many, None, &worker).unwrap().0;
+    for service in before.services() {
+        counters.note(Happening::ClientConnected { service: service.id });
+    }
+    let between = Snapshot::build(&with(Vec::new()), Some(&before), &worker).unwrap().0;
+    let after = Snapshot::build(&with(vec![named("new".to_owned())]), Some(&between), &worker).unwrap().0;
+    after.difference().recycled.services.iter().for_each(|id| counters.restart_service(*id));
+    let new = after.service("new").unwrap().id;
+    counters.note(Happening::ClientConnected { service: new });
+    for service in before.services() {
+        counters.note(Happening::ClientBytes { service: service.id, received: 1, sent: 1 });
+        counters.note(Happening::ClientGone { service: service.id });
+    }
+    let counted = counters.service(new).unwrap();
+    assert_eq!((counted.open_connections, counted.received_bytes), (1, 0));
+    assert!(before.services().any(|old| id::index(old.id) == id::index(new)), "the row is used again");
 }

@@ -11,6 +11,7 @@ pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
     ("nothing is wrong", |_| {}),
+    ("no revision", |p| p.revision = 0),
     ("a listener without an address", |p| p.virtual_services[0].listeners[0].address = "shop".to_owned()),
     ("a listener on port 0", |p| p.virtual_services[0].listeners[0].port = 0),
     ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
@@ -143,7 +144,7 @@ fn transcript() -> String {
         change(&mut plan);
         writeln!(text, "# {title}").unwrap();
         let (verdict, findings) = match Snapshot::build(&plan, None, &worker()) {
-            Ok((_, warnings)) => ("accepted", warnings),
+            Ok((_, warnings)) => ("accepted", warnings.to_vec()),
             Err(errors) => ("refused", errors),
         };
         writeln!(text, "{verdict}").unwrap();

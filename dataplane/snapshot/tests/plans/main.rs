@@ -4,9 +4,12 @@
 mod changes;
 mod contents;
 mod damage;
+#[path = "../../../sim/src/difference.rs"]
+mod difference;
 mod findings;
 #[path = "../../../fuzz/src/plan.rs"]
 mod fuzz;
 mod plan;
 mod protocols;
 mod sequences;
+mod steps;

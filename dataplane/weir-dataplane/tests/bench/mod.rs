@@ -38,10 +38,21 @@ impl Dataplane {
     }
 
     pub fn start_with(flags: &[&str]) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_weir-dataplane")), flags)
+    }
+
+    /// With so few file descriptors.
+    pub fn start_with_descriptors(descriptors: u32) -> Self {
+        let mut limited = Command::new("prlimit");
+        limited.args([&format!("--nofile={descriptors}:{descriptors}"), env!("CARGO_BIN_EXE_weir-dataplane")]);
+        Self::spawn(limited, &["--no-pin"])
+    }
+
+    fn spawn(mut command: Command, flags: &[&str]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("weir-dataplane-{}-{}.sock", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
-        let mut process = Command::new(env!("CARGO_BIN_EXE_weir-dataplane"))
+        let mut process = command
             .args(["--workers", &WORKERS.to_string()])
             .args(flags)
             .arg("--socket")

@@ -1187,10 +1187,11 @@ func (x *Finding) GetMessage() string {
 	return ""
 }
 
-// The data plane answers at once with a Sample that shows these states.
+// The next Sample shows these states. The data plane sends that Sample at once, unless the agent has time.
 type ServerStates struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	States        []*ServerState         `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
+	SampleLater   bool                   `protobuf:"varint,2,opt,name=sample_later,json=sampleLater,proto3" json:"sample_later,omitempty"` // the Sample that is due anyway is early enough
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1230,6 +1231,13 @@ func (x *ServerStates) GetStates() []*ServerState {
 		return x.States
 	}
 	return nil
+}
+
+func (x *ServerStates) GetSampleLater() bool {
+	if x != nil {
+		return x.SampleLater
+	}
+	return false
 }
 
 type ServerState struct {
@@ -3332,9 +3340,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x02 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"F\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"i\n" +
 	"\fServerStates\x126\n" +
-	"\x06states\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.ServerStateR\x06states\"W\n" +
+	"\x06states\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.ServerStateR\x06states\x12!\n" +
+	"\fsample_later\x18\x02 \x01(\bR\vsampleLater\"W\n" +
 	"\vServerState\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x0e\n" +

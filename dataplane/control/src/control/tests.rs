@@ -1,0 +1,151 @@
+use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, ServerStates, TcpProfile, VirtualService};
+use weir_reactor::{Driver, Limits, Reactor, process::Thread};
+use weir_telemetry::Counters;
+
+use super::*;
+use crate::{order::ORDERS_MAX, up::Up};
+
+/// A control thread that the test gives its messages, with one worker that the test plays.
+struct Rig {
+    control: Control,
+    _orders: mpsc::Receiver<Order>,
+    _worker: Reactor,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let worker = Reactor::new(Limits { connections: 8, pipes: 0, ..Limits::default() }).unwrap();
+        let (orders, receiver) = mpsc::sync_channel(ORDERS_MAX);
+        let mut control = Control::new("test", Cores::new(vec![0], true));
+        control.employ(vec![WorkerLink { orders, waker: worker.waker(), thread: Thread::current() }]);
+        Self { control, _orders: receiver, _worker: worker }
+    }
+
+    fn agent_comes(&mut self, agent: u64) -> Agent {
+        let (near, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        self.control.take(Message::AgentCame { agent, stream: Arc::new(near) });
+        Agent(far)
+    }
+
+    fn agent_sends(&mut self, agent: u64, frame: Frame) {
+        let received = Received { agent, frame, fds: Vec::new(), _busy: mpsc::channel().0 };
+        self.control.take(Message::Frame(Box::new(received)));
+    }
+
+    fn worker_applies(&mut self, revision: u64) {
+        self.control.take(Message::Answer(Answer::Applied { revision }));
+    }
+
+    fn worker_counts(&mut self) {
+        let counted = Counted { counters: Counters::default(), up: Up::default(), suspect: Vec::new() };
+        self.control.take(Message::Answer(Answer::Counted(Box::new(counted))));
+    }
+}
+
+/// The far end of a link.
+struct Agent(UnixStream);
+
+impl Agent {
+    /// Everything that has arrived.
+    fn hears(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Ok((FromDataplane { frame: Some(frame) }, _)) = frame::read(&self.0) {
+            all.push(match frame {
+                Reply::Hello(hello) => format!("hello at {}", hello.applied_revision),
+                Reply::Sockets(sockets) => format!("{} sockets", sockets.sockets.len()),
+                Reply::Ack(ack) => format!("ack {}", ack.revision),
+                Reply::Nack(nack) => format!("nack {}: {:?}", nack.revision, nack.errors),
+                Reply::Sample(sample) => {
+                    format!("sample of {:?}", sample.virtual_services.iter().map(|row| &row.uuid).collect::<Vec<_>>())
+                }
+            });
+        }
+        all
+    }
+}
+
+fn plan(revision: u64, services: &[&str]) -> Frame {
+    let service = |uuid: &&str| VirtualService {
+        uuid: uuid.to_string(),
+        l4: Some(L4Profile::default()),
+        tcp: Some(TcpProfile::default()),
+        ..Default::default()
+    };
+    Frame::Plan(Plan { revision, virtual_services: services.iter().map(service).collect(), ..Plan::default() })
+}
+
+#[test]
+fn agent_that_comes_while_a_plan_is_being_applied_is_greeted_with_that_plan() {
+    let mut rig = Rig::new();
+    let first = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &[]));
+    let second = rig.agent_comes(2);
+    assert_eq!(second.hears(), [""; 0]);
+    rig.worker_applies(1);
+    assert_eq!(first.hears(), ["hello at 0", "0 sockets", "ack 1"]);
+    assert_eq!(second.hears(), ["hello at 1", "0 sockets"]);
+}
+
+#[test]
+fn answer_to_an_agent_that_has_gone_does_not_reach_the_next_one() {
+    let mut rig = Rig::new();
+    let first = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &[]));
+    drop(first);
+    rig.control.take(Message::AgentGone { agent: 1, why: Error::Closed });
+    let second = rig.agent_comes(2);
+    rig.worker_applies(1);
+    assert_eq!(second.hears(), ["hello at 1", "0 sockets"]);
+}
+
+#[test]
+fn agent_that_came_and_went_while_a_plan_was_being_applied_is_forgotten() {
+    let mut rig = Rig::new();
+    let first = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &[]));
+    drop(rig.agent_comes(2));
+    rig.control.take(Message::AgentGone { agent: 2, why: Error::Closed });
+    rig.worker_applies(1);
+    rig.agent_sends(1, plan(2, &[]));
+    rig.worker_applies(2);
+    assert_eq!(first.hears(), ["hello at 0", "0 sockets", "ack 1", "ack 2"]);
+}
+
+#[test]
+fn sample_has_the_objects_that_its_numbers_were_counted_for() {
+    let mut rig = Rig::new();
+    let agent = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &["shop"]));
+    rig.worker_applies(1);
+    rig.control.count();
+    rig.agent_sends(1, plan(2, &["intranet"]));
+    // A worker handles its orders in sequence.
+    rig.worker_counts();
+    rig.worker_applies(2);
+    rig.control.count();
+    rig.worker_counts();
+    let said = ["hello at 0", "0 sockets", "ack 1", "sample of [\"shop\"]", "ack 2", "sample of [\"intranet\"]"];
+    assert_eq!(agent.hears(), said);
+}
+
+#[test]
+fn states_are_counted_at_once_unless_a_later_sample_is_early_enough() {
+    let mut rig = Rig::new();
+    let _agent = rig.agent_comes(1);
+    for (sample_later, counts) in [(true, false), (false, true)] {
+        rig.agent_sends(1, Frame::ServerStates(ServerStates { states: Vec::new(), sample_later }));
+        assert_eq!(rig.control.collecting.is_some(), counts);
+    }
+}
+
+#[test]
+fn change_without_a_plan_is_refused() {
+    let mut rig = Rig::new();
+    let agent = rig.agent_comes(1);
+    rig.agent_sends(1, plan(1, &[]));
+    rig.worker_applies(1);
+    rig.agent_sends(1, Frame::PlanChange(PlanChange { base_revision: 1, ..Default::default() }));
+    let heard = agent.hears();
+    assert!(heard.last().unwrap().contains("the Plan has no revision"), "{heard:?}");
+}

@@ -1,0 +1,125 @@
+//! Random actions of operators, and what they make of a Plan.
+
+use proptest::{prelude::*, sample::subsequence};
+use weir_api::dataplane::v1::*;
+
+use super::plan::{self, listener, server};
+
+/// One action of an operator.
+#[derive(Clone, Debug)]
+pub enum Step {
+    PutService {
+        n: usize,
+        pool: usize,
+        ports: Vec<u32>,
+        tls: bool,
+        certificates: Vec<usize>,
+        layer4: bool,
+        drains: bool,
+    },
+    RemoveService(usize),
+    PutPool {
+        n: usize,
+        servers: Vec<u32>,
+        certificate: Option<usize>,
+        odd_suite: bool,
+        settings: u32,
+    },
+    RemovePool(usize),
+    PutCertificate {
+        n: usize,
+        content: usize,
+    },
+    RemoveCertificate(usize),
+    PutPkiProfile {
+        content: usize,
+    },
+    RemovePkiProfile,
+}
+
+pub fn step() -> impl Strategy<Value = Step> {
+    let service = (0..4_usize, 0..4_usize, subsequence(vec![80, 81, 82, 83, 443], 0..3), any::<bool>());
+    let service = (service, subsequence(vec![0, 1], 0..=2), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let servers = subsequence((1..8).collect::<Vec<_>>(), 0..5);
+    let pool = (0..3_usize, servers, prop::option::of(0..2_usize), any::<bool>(), 0..3_u32);
+    prop_oneof![
+        6 => service.prop_map(|((n, pool, ports, tls), certificates, layer4, drains)|
+            Step::PutService { n, pool, ports, tls, certificates, layer4, drains }),
+        1 => (0..4_usize).prop_map(Step::RemoveService),
+        4 => pool.prop_map(|(n, servers, certificate, odd_suite, settings)|
+            Step::PutPool { n, servers, certificate, odd_suite, settings }),
+        1 => (0..3_usize).prop_map(Step::RemovePool),
+        2 => (0..2_usize, 0..2_usize).prop_map(|(n, content)| Step::PutCertificate { n, content }),
+        1 => (0..2_usize).prop_map(Step::RemoveCertificate),
+        2 => (0..2_usize).prop_map(|content| Step::PutPkiProfile { content }),
+        1 => Just(Step::RemovePkiProfile),
+    ]
+}
+
+/// The objects that services refer to.
+pub fn foundation() -> Vec<Step> {
+    let pool = |n| Step::PutPool { n, servers: vec![1, 2], certificate: Some(0), odd_suite: true, settings: 0 };
+    let mut steps = vec![Step::PutPkiProfile { content: 0 }];
+    steps.extend((0..2).map(|n| Step::PutCertificate { n, content: n }));
+    steps.extend((0..3).map(pool));
+    steps
+}
+
+fn put<T>(all: &mut Vec<T>, new: T, uuid: fn(&T) -> &str) {
+    match all.iter().position(|old| uuid(old) == uuid(&new)) {
+        Some(at) => all[at] = new,
+        None => all.push(new),
+    }
+}
+
+pub fn take(plan: &mut Plan, step: &Step) {
+    let model = plan::plan();
+    match step {
+        Step::PutService { n, pool, ports, tls, certificates, layer4, drains } => {
+            let mut new = model.virtual_services[0].clone();
+            new.uuid = format!("virtualservice-{n}");
+            new.listeners = ports.iter().map(|port| listener("192.0.2.1", *port, *tls && *port == 443)).collect();
+            new.pool_uuid = if *pool == 3 { String::new() } else { format!("pool-{pool}") };
+            new.certificate_uuids = certificates.iter().map(|n| format!("certificate-{n}")).collect();
+            if *layer4 {
+                (new.http, new.l4) = (None, Some(L4Profile::default()));
+            }
+            if *drains {
+                new.duty = Duty::Drain.into();
+            }
+            put(&mut plan.virtual_services, new, |service| &service.uuid);
+        }
+        Step::RemoveService(n) => plan.virtual_services.retain(|old| old.uuid != format!("virtualservice-{n}")),
+        Step::PutPool { n, servers, certificate, odd_suite, settings } => {
+            let mut new = model.pools[0].clone();
+            new.uuid = format!("pool-{n}");
+            new.algorithm = *settings as i32;
+            (new.response_timeout_ms, new.max_connection_reuse) = (*settings, *settings);
+            let settled = |n: &u32| Server { ratio: settings + 1, ..server(&format!("10.0.0.{n}"), 80) };
+            new.servers = servers.iter().map(settled).collect();
+            new.server_tls = certificate.map(|n| {
+                let mut tls = model.pools[1].server_tls.clone().unwrap();
+                (tls.certificate_uuid, tls.pki_profile_uuid) = (format!("certificate-{n}"), "pkiprofile".to_owned());
+                if *odd_suite {
+                    tls.profile.as_mut().unwrap().cipher_suites.push("TLS_RSA_WITH_AES_128_CBC_SHA".to_owned());
+                }
+                tls
+            });
+            put(&mut plan.pools, new, |pool| &pool.uuid);
+        }
+        Step::RemovePool(n) => plan.pools.retain(|old| old.uuid != format!("pool-{n}")),
+        Step::PutCertificate { n, content } => {
+            let new = Certificate { uuid: format!("certificate-{n}"), ..model.certificates[*content].clone() };
+            put(&mut plan.certificates, new, |certificate| &certificate.uuid);
+        }
+        Step::RemoveCertificate(n) => plan.certificates.retain(|old| old.uuid != format!("certificate-{n}")),
+        Step::PutPkiProfile { content } => {
+            let mut new = PkiProfile { uuid: "pkiprofile".to_owned(), ..model.pki_profiles[0].clone() };
+            if *content == 1 {
+                new.ca_certs_der = model.certificates[1].chain_der.clone();
+            }
+            put(&mut plan.pki_profiles, new, |profile| &profile.uuid);
+        }
+        Step::RemovePkiProfile => plan.pki_profiles.clear(),
+    }
+}
