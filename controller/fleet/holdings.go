@@ -36,7 +36,7 @@ func (e *Engine) look() place.Holdings {
 	edits := map[string]*place.Holding{}
 	for uuid := range h.stale {
 		now := e.holding(uuid)
-		if delete(h.open, uuid); now.Delivery != place.Current {
+		if delete(h.open, uuid); now.Delivery == place.Turning || now.Delivery == place.Outdated {
 			h.open[uuid] = true
 		}
 		switch was := h.all.Of(uuid); {

@@ -90,6 +90,24 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 	}
 }
 
+func TestNothingIsOpenOnceAnEngineHasAppliedEverything(t *testing.T) {
+	e, random, now := Unheard(time.Unix(1_000_000, 0)), rand.New(rand.NewPCG(1, 0)), time.Unix(1_000_000, 0)
+	opened := 0
+	for revision := range uint64(20) {
+		plan := anyPlan(random, 100+revision)
+		e.expect(plan)
+		e.look()
+		opened += len(e.holdings.open)
+		e.apply(plan, nil, now)
+		if e.look(); len(e.holdings.open) > 0 {
+			t.Fatalf("revision %d: the engine has applied all, and open is %v", revision, e.holdings.open)
+		}
+	}
+	if opened == 0 {
+		t.Error("no Plan opened anything")
+	}
+}
+
 func shown(all place.Holdings) (text string) {
 	for _, holding := range all {
 		text += fmt.Sprintf("\n%+v", *holding)
