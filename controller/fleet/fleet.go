@@ -72,7 +72,7 @@ func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
 	for uuid, plan := range plans {
-		f.known.news.ofServices(f.engine(uuid).expect(plan))
+		f.known.news.of(f.engine(uuid).expect(plan), nil)
 	}
 }
 

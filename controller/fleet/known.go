@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -91,8 +90,7 @@ func (k *Known) observe(state reconcile.State) {
 	}
 	k.state = state
 	services, pools := k.wanted.turn(state.Model)
-	k.news.ofServices(services)
-	maps.Copy(k.news.pools, pools)
+	k.news.of(services, pools)
 	for uuid := range services {
 		if k.services[uuid] == nil {
 			delete(k.past.services, uuid)

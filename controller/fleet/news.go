@@ -18,7 +18,10 @@ type news struct {
 
 func newNews() news { return news{services: map[string]bool{}, pools: map[string]bool{}} }
 
-func (n *news) ofServices(uuids map[string]bool) { maps.Copy(n.services, uuids) }
+func (n *news) of(services, pools map[string]bool) {
+	maps.Copy(n.services, services)
+	maps.Copy(n.pools, pools)
+}
 
 // News returns the states that may have changed since its last call.
 func (f *Fleet) News() events.News {

@@ -61,14 +61,16 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 }
 
 // apply notes the Plan that the engine has applied; nil: the engine has none. It returns the virtual services that
-// differ from the Plan before.
-func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) map[string]bool {
+// differ from the Plan before, and the pools with servers whose verdicts it dropped.
+func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) (
+	services, pools map[string]bool) {
 	before := e.Held
+	pools = e.forgetUnchecked(before, held, e.told)
 	e.Held, e.told, e.Warnings = held, true, warnings
 	if held == e.Wanted {
 		e.Refusal = nil
 	}
-	return e.assume(before, held, now)
+	return e.assume(before, held, now), pools
 }
 
 // assume takes the duties from the Plan that the engine has applied, where they differ from those of the Plan before.

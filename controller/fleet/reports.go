@@ -79,7 +79,7 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if engine := f.known.engines[engineUUID]; engine != nil {
-		f.known.news.ofServices(engine.apply(plan, warnings, f.now()))
+		f.known.news.of(engine.apply(plan, warnings, f.now()))
 		f.move()
 	}
 }
