@@ -66,7 +66,9 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 		f.move()
 	}
 	engine.State = next
-	f.known.news.ofAll = f.known.news.ofAll || was != next
+	if was != next {
+		f.known.news.ofEngine(engine)
+	}
 	if turn := was.TurnTo(next); turn != health.NoTurn {
 		f.tell(f.called(uuid).Turned(turn, engine.WhyDown()))
 	}

@@ -55,9 +55,9 @@ func (f *Fleet) Observe(state reconcile.State) {
 	f.expect(state.Plans)
 	for uuid, engine := range known.engines {
 		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
+			known.news.ofEngine(engine)
 			known.past.keep(engine.Sample, nil)
 			delete(known.engines, uuid)
-			known.news.ofAll = true
 		}
 	}
 	known.forgetServers()

@@ -213,3 +213,36 @@ func TestNewsOfOneVirtualServiceIsNoneOfAnother(t *testing.T) {
 		t.Errorf("it is gone, and news is %+v", news)
 	}
 }
+
+func TestNewsOfAnEngineIsOnlyOfWhatItHas(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	state := s.State
+	next := *state.Model
+	for i := range 3 { // virtual services without a pool, and a pool that nothing uses
+		other := &model.VirtualService{}
+		other.UUID = fmt.Sprint("vs-", 2+i)
+		next.VirtualServices = append(slices.Clone(next.VirtualServices), other)
+	}
+	unused := &model.Pool{}
+	unused.UUID = "pool-2"
+	next.Pools, state.Model = append(slices.Clone(next.Pools), unused), &next
+	s.Observe(state)
+	s.News()
+	for what, happens := range map[string]func(){
+		"its routes":    func() { s.Routed("se-one", fleettest.Routing()) },
+		"its suspicion": func() { s.Suspected("se-one", "10.0.0.1:80", 1) },
+		"its end":       func() { s.Disconnected("se-one", "gone") },
+	} {
+		happens()
+		if news := s.News(); len(news.Services) != 1 || len(news.Pools) != 1 {
+			t.Errorf("%s: news is %+v", what, news)
+		}
+	}
+	before := *state.Model
+	before.Pools, state.Model = before.Pools[:1], &before
+	s.Observe(state)
+	if news := s.News(); len(news.Services) > 0 || !slices.Equal(news.PoolsGone, []string{"pool-2"}) {
+		t.Errorf("a pool that nothing used is gone, and news is %+v", news)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // Known is what the controller wants now, and what engines have reported. Only the function given to Read may use it,
@@ -15,8 +16,10 @@ type Known struct {
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	*wanted
-	past past
-	news news
+	lacks map[string]*place.Unplaced // of state, by virtual service uuid
+	found map[string][]int           // positions in the findings of state, by uuid of the object
+	past  past
+	news  news
 }
 
 // ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.
@@ -88,12 +91,29 @@ func (k *Known) observe(state reconcile.State) {
 		}
 		k.news.services[was.VirtualService] = true
 	}
+	k.index(state)
 	k.state = state
 	services, pools := k.wanted.turn(state.Model)
 	k.news.of(services, pools)
 	for uuid := range services {
 		if k.services[uuid] == nil {
 			delete(k.past.services, uuid)
+		}
+	}
+}
+
+// index makes the indexes of the next state anew where they differ from those of the state before.
+func (k *Known) index(next reconcile.State) {
+	if !sorted.IsOne(k.state.Unplaced, next.Unplaced) {
+		k.lacks = make(map[string]*place.Unplaced, len(next.Unplaced))
+		for i := range next.Unplaced {
+			k.lacks[next.Unplaced[i].VirtualService] = &next.Unplaced[i]
+		}
+	}
+	if !sorted.IsOne(k.state.Findings, next.Findings) {
+		k.found = map[string][]int{}
+		for i, finding := range next.Findings {
+			k.found[finding.UUID] = append(k.found[finding.UUID], i)
 		}
 	}
 }

@@ -95,15 +95,16 @@ func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services ma
 	return services
 }
 
-// greet takes the revision that an engine reports at the begin of its session.
-func (e *Engine) greet(revision uint64, now time.Time) {
+// greet takes the revision that an engine reports at the begin of its session. It returns the same as apply.
+func (e *Engine) greet(revision uint64, now time.Time) (services, pools map[string]bool) {
 	switch revision {
 	case 0: // the engine has lost its disk, and serves nothing
-		e.apply(nil, nil, now)
+		return e.apply(nil, nil, now)
 	case e.Held.GetRevision():
 	default: // the engine applied another Plan, and its answer was lost
 		e.told = false
 	}
+	return nil, nil
 }
 
 // countIdle counts the samples without a client, for each virtual service that drains. It returns true if one of them

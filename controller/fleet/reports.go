@@ -12,14 +12,14 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.move() // the engine waits for a decision, also if its session ended unnoticed
-	f.known.news.ofAll = true
 	f.greetings++
 	engine := f.engine(engineUUID)
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
 	engine.Version, engine.Resources = hello.GetVersion(), hello.GetResources()
 	engine.Status, engine.Detours = hello.GetStatus(), hello.GetDetours()
 	engine.hearRouting(hello.GetRouting(), f.now())
-	engine.greet(hello.GetRevision(), f.now())
+	f.known.news.of(engine.greet(hello.GetRevision(), f.now()))
+	f.known.news.ofEngine(engine)
 	f.turn(engineUUID, engine, engine.State.Connected(engine.Status.GetDataplane()))
 	clear(engine.verdicts)
 	engine.judge(hello.GetVerdicts(), f.known.wanted)
@@ -55,7 +55,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		f.hearSample(engineUUID, engine, body.Sample)
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
-		f.known.news.ofAll = true
+		f.known.news.ofEngine(engine)
 		f.move()
 	case *enginev1.Report_Detours:
 		engine.Detours = body.Detours
@@ -65,9 +65,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 }
 
 func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev1.Sample) {
-	if engine.take(sample, f.known.past) {
-		f.known.news.ofAll = true
-	}
+	f.known.news.of(nil, engine.take(sample, f.known.past))
 	f.tellShortages(engineUUID, engine)
 	if engine.countIdle() {
 		f.move()
@@ -119,7 +117,6 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 	}
 	engine.Gone, engine.Since = reason, f.now()
 	engine.holdings.unknown = true
-	f.known.news.ofAll = true
 	f.turn(engineUUID, engine, engine.State.Disconnected())
 }
 

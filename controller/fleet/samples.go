@@ -13,9 +13,9 @@ type Sample struct {
 	servers  map[ServerKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process. The counts of an earlier process go to past. take returns whether the
-// set of suspect servers has changed.
-func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
+// take keeps the last two samples of one process. The counts of an earlier process go to past. take returns the uuids of
+// the pools with a server that became suspect, or ceased to be.
+func (e *Engine) take(from *dataplanev1.Sample, past past) (pools map[string]bool) {
 	next := &Sample{
 		Sample:   from,
 		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
@@ -36,22 +36,27 @@ func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
 	return e.suspect(next)
 }
 
-// suspect notes since when at least one worker of the engine suspects a server.
-func (e *Engine) suspect(told *Sample) (changed bool) {
+// suspect notes since when at least one worker of the engine suspects a server. It returns the uuids of the pools with a
+// server that became suspect, or ceased to be.
+func (e *Engine) suspect(told *Sample) (pools map[string]bool) {
 	before := e.suspects
-	e.suspects = map[ServerKey]time.Time{}
+	e.suspects, pools = map[ServerKey]time.Time{}, map[string]bool{}
 	for key, counters := range told.servers {
 		if counters.GetSuspectingWorkers() == 0 {
 			continue
 		}
 		since, known := before[key]
 		if !known {
-			since = time.UnixMilli(int64(told.GetUnixMs()))
+			since, pools[key.Pool] = time.UnixMilli(int64(told.GetUnixMs())), true
 		}
 		e.suspects[key] = since
-		changed = changed || !known
 	}
-	return changed || len(e.suspects) != len(before)
+	for key := range before {
+		if _, still := e.suspects[key]; !still {
+			pools[key.Pool] = true
+		}
+	}
+	return pools
 }
 
 // Service returns nil if the sample has no counters of the virtual service.
