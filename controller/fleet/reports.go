@@ -35,6 +35,10 @@ func (f *Fleet) Greetings() uint64 {
 
 // Reported takes a report of an agent: any but the Hello and the answers to Plans.
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
+	var sample *Sample
+	if from := report.GetSample(); from != nil {
+		sample = newSample(from)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
@@ -52,7 +56,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 			f.known.news.pools[verdict.GetPoolUuid()] = true
 		}
 	case *enginev1.Report_Sample:
-		f.hearSample(engineUUID, engine, body.Sample)
+		f.hearSample(engineUUID, engine, sample)
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
 		f.known.news.ofEngine(engine)
@@ -64,7 +68,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	}
 }
 
-func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev1.Sample) {
+func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *Sample) {
 	f.known.news.of(nil, engine.take(sample, f.known.past))
 	f.tellShortages(engineUUID, engine)
 	if engine.countIdle() {
