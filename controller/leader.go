@@ -58,6 +58,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
 		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events, log: l.log, known: l.known,
 	}
+	defer l.events.Flush()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return l.keeper.Run(ctx) })
