@@ -95,11 +95,6 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
 		f.move()
 	}
-	for _, finding := range errors {
-		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
-			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message",
-			finding.GetMessage())
-	}
 }
 
 // Missed notes that a number of heartbeats in a row did not arrive. Disconnected follows.

@@ -173,7 +173,7 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 // from it. Publish also ends the sessions of deleted engines.
 func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, plan := range plans {
-		s.desk(uuid).retarget(plan, known)
+		s.retarget(uuid, plan, known)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,13 +186,31 @@ func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	}
 }
 
-func (s *Server) desk(uuid string) *desk {
+func (s *Server) retarget(uuid string, plan *enginev1.Plan, known uint64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	desk := s.desk(uuid)
+	s.mu.Unlock()
+	desk.retarget(plan, known)
+}
+
+// desk returns the desk of an engine. The caller holds the lock.
+func (s *Server) desk(uuid string) *desk {
 	if s.desks[uuid] == nil {
 		s.desks[uuid] = &desk{}
 	}
 	return s.desks[uuid]
+}
+
+// enter begins a visit. It holds the lock from the look at the engine on: if the engine is deleted later, Publish finds
+// the desk and ends the visit. Error: errDeleted.
+func (s *Server) enter(uuid string) (*desk, *visit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.members.Exists(uuid) {
+		return nil, nil, errDeleted
+	}
+	desk := s.desk(uuid)
+	return desk, desk.enter(), nil
 }
 
 // Session serves one agent until either side ends the stream.
@@ -201,10 +219,15 @@ func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, engine
 	if err != nil {
 		return err
 	}
-	desk := s.desk(uuid)
-	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: desk.enter()}
+	desk, visit, err := s.enter(uuid)
+	if err != nil {
+		return statusOf(err)
+	}
+	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: visit}
 	err = conversation.run(stream)
-	desk.leave(conversation.visit, func() { s.part(uuid, err) })
+	if desk.leave(visit, func() { s.part(uuid, err) }) {
+		s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
+	}
 	return statusOf(err)
 }
 
@@ -214,7 +237,6 @@ func (s *Server) part(uuid string, err error) {
 		s.engines.Missed(uuid, heartbeatsMissed)
 	}
 	s.engines.Disconnected(uuid, reasonOf(err))
-	s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
 }
 
 // conversation connects one session with one stream.
@@ -266,17 +288,20 @@ func (c *conversation) hear(report *enginev1.Report) error {
 	if err != nil {
 		return err
 	}
+	hello := report.GetHello()
 	current := c.desk.tell(c.visit, func() {
-		if hello := report.GetHello(); hello != nil {
+		if hello != nil {
 			c.desk.greeted = c.server.engines.Connected(c.engine, hello)
-			c.server.log.Info("engine connected", "engine", c.engine, "host", hello.GetResources().GetHostname(),
-				"version", hello.GetVersion(), "revision", hello.GetRevision())
-			return
+		} else {
+			c.server.engines.Reported(c.engine, report)
 		}
-		c.server.engines.Reported(c.engine, report)
 	})
 	if !current {
-		return errSuperseded
+		return c.visit.cause
+	}
+	if hello != nil {
+		c.server.log.Info("engine connected", "engine", c.engine, "host", hello.GetResources().GetHostname(),
+			"version", hello.GetVersion(), "revision", hello.GetRevision())
 	}
 	return c.pass(step)
 }
@@ -298,6 +323,7 @@ func (c *conversation) pass(step step) error {
 		})
 	} else if outcome != nil {
 		c.desk.tell(c.visit, func() { c.server.engines.Refused(c.engine, outcome.plan, outcome.findings) })
+		c.logRefusal(outcome)
 	}
 	for _, directive := range step.directives {
 		select {
@@ -307,6 +333,20 @@ func (c *conversation) pass(step step) error {
 		}
 	}
 	return nil
+}
+
+// findingsLogged is the number of errors of one Plan that the log of the process names. The runtime of the engine has all.
+const findingsLogged = 20
+
+func (c *conversation) logRefusal(refused *outcome) {
+	log := c.server.log.With("engine", c.engine, "revision", refused.plan.GetRevision())
+	for _, finding := range refused.findings[:min(len(refused.findings), findingsLogged)] {
+		log.Warn("engine refused a change", "object", finding.GetKind()+" "+finding.GetName(),
+			"field", finding.GetField(), "message", finding.GetMessage())
+	}
+	if more := len(refused.findings) - findingsLogged; more > 0 {
+		log.Warn("engine refused a change for more reasons", "reasons", more)
+	}
 }
 
 func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive], in chan<- *enginev1.Report) error {
