@@ -35,10 +35,12 @@ type leader struct {
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
 func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
 	told := events.New(config.Log, time.Now)
-	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
+	find := func(engineUUID string) (name string, exists bool) {
+		return membership.Find(data.objects.View(), engineUUID)
+	}
 	return &leader{
 		objects: data.objects, log: config.Log, events: told, known: &known{},
-		fleet: fleet.New(exists, config.Log, told, time.Now),
+		fleet: fleet.New(find, told, time.Now),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,

@@ -33,6 +33,12 @@ func (e Engine) Missed(heartbeats int) Entry {
 			heartbeats))
 }
 
+// ChecksTooMany returns the event that the engine reports the states of more servers than the controller keeps.
+func (e Engine) ChecksTooMany(most int) Entry {
+	return e.Entry("SE_VERDICTS_DROPPED",
+		fmt.Sprintf("checks more than %d servers: the controller shows the states of that many, and not of the others", most))
+}
+
 // Said returns an event that the agent reported, about an object.
 func (e Engine) Said(id, message, object string) Entry {
 	entry := e.Entry(id, message)

@@ -45,9 +45,12 @@ type Engine struct {
 	sessions  map[netip.Addr]place.Session // of Routing, by the router's address
 	announced map[string]bool              // of Routing: virtual services that a router hears of
 
-	verdicts  map[ServerKey]*enginev1.ServerVerdict
-	suspects  map[ServerKey]time.Time // since when servers are suspect to its workers
-	hardships [shortages]hardship
+	verdicts   map[ServerKey]*enginev1.ServerVerdict
+	overflowed bool                    // verdicts were dropped
+	suspects   map[ServerKey]time.Time // since when servers are suspect to its workers
+	sentAway   [shortages]sentAway
+
+	resumes bool // it served before this leader began: that it serves again is no event
 }
 
 // Refusal says why an engine refused a Plan.

@@ -69,10 +69,21 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 	if was != next {
 		f.known.news.ofEngine(engine)
 	}
-	if turn := was.TurnTo(next); turn != health.NoTurn {
+	turn := was.TurnTo(next)
+	if turn == health.NoTurn {
+		return
+	}
+	if turn == health.WentDown || !engine.resumes {
 		f.tell(f.called(uuid).Turned(turn, engine.WhyDown()))
 	}
+	engine.resumes = false
 }
+
+// resumeWithin is the time after the start of a leader in which engines connect again. What served before then, and
+// serves again within this time, is no event.
+const resumeWithin = time.Minute
+
+func (f *Fleet) isResuming() bool { return f.now().Sub(f.start) < resumeWithin }
 
 func (f *Fleet) anyHeard() bool {
 	for _, engine := range f.known.engines {

@@ -141,6 +141,15 @@ func TestDeletedEngineIsForgotten(t *testing.T) {
 	}
 }
 
+func TestHelloOfADeletedEngineIsNotHeard(t *testing.T) {
+	s := fleettest.Empty(t)
+	s.Deleted["se-1"] = true
+	s.Connected("se-1", &enginev1.Hello{Status: fleettest.Running}) // its session ends a moment later
+	if isKnown(s, "se-1") || len(s.Events.Entries()) > 0 {
+		t.Errorf("it is known, or told of: %v", s.Events.Entries())
+	}
+}
+
 func isKnown(s *fleettest.Stage, engine string) (known bool) {
 	s.Read(func(all *fleet.Known) { known = all.Engine(engine) != nil })
 	return known

@@ -46,7 +46,7 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, now := slog.New(slog.DiscardHandler), time.Unix(1_000_000, 0)
 		clock := func() time.Time { return now }
-		s := New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+		s := New(func(uuid string) (string, bool) { return uuid, true }, events.New(quiet, clock), clock)
 		running := &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}
 		s.Connected("se-one", &enginev1.Hello{Status: running})
 		e, plans := s.known.engines["se-one"], []*enginev1.Plan{nil}

@@ -3,10 +3,12 @@ package fleet
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 )
 
 // news is the set of objects whose state may have changed since the last call of News, deleted ones included. A state
@@ -37,8 +39,21 @@ func (n news) ofEngine(engine *Engine) {
 // result, and is in the next one.
 func (f *Fleet) News() (told events.News) {
 	changed := f.takeNews()
-	f.Read(func(known *Known) { told = known.statesOf(changed) })
+	f.Read(func(known *Known) {
+		told = known.statesOf(changed)
+		for i := range told.Services {
+			news := &told.Services[i]
+			news.Resumes = f.isResuming() && known.wasServed(news.VirtualService.UUID, f.start)
+		}
+	})
 	return told
+}
+
+// wasServed tells whether an engine has had a virtual service to serve since before a time.
+func (k *Known) wasServed(serviceUUID string, before time.Time) bool {
+	return slices.ContainsFunc(k.Assignment(serviceUUID).Seats, func(seat place.Seat) bool {
+		return (seat.State == place.Serving || seat.State == place.Leaving) && seat.Since.Before(before)
+	})
 }
 
 func (f *Fleet) takeNews() news {

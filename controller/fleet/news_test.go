@@ -87,8 +87,8 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1_000_000, 0) }
 		deleted := map[string]bool{}
-		exists := func(engine string) bool { return !deleted[engine] }
-		f := New(exists, quiet, events.New(quiet, clock), clock)
+		find := func(engine string) (string, bool) { return engine, !deleted[engine] }
+		f := New(find, events.New(quiet, clock), clock)
 		state := reconcile.State{Model: &model.Model{}, Plans: map[string]*enginev1.Plan{"se-one": {}, "se-two": {}}}
 		told := map[string]health.State{}
 		for step := range 80 {

@@ -4,6 +4,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/health"
 )
 
 // Connected begins a session. It drops what the engine reported earlier and its Hello does not repeat. It returns the
@@ -11,9 +12,14 @@ import (
 func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.move() // the engine waits for a decision, also if its session ended unnoticed
+	if f.isDeleted(engineUUID) {
+		return f.greetings // its session is about to end
+	}
 	f.greetings++
 	engine := f.engine(engineUUID)
+	if engine.State == health.Unheard {
+		engine.resumes = hello.GetRevision() != 0 && f.isResuming()
+	}
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
 	engine.Version, engine.Resources = hello.GetVersion(), hello.GetResources()
 	engine.Status, engine.Detours = hello.GetStatus(), hello.GetDetours()
@@ -22,7 +28,8 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.known.news.ofEngine(engine)
 	f.turn(engineUUID, engine, engine.State.Connected(engine.Status.GetDataplane()))
 	clear(engine.verdicts)
-	engine.judge(hello.GetVerdicts(), f.known.wanted)
+	f.judge(engineUUID, engine, hello.GetVerdicts())
+	f.move() // the engine waits for a decision, also if its session ended unnoticed
 	return f.greetings
 }
 
@@ -51,10 +58,7 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		engine.Status = body.Status
 		f.turn(engineUUID, engine, engine.State.Reported(body.Status.GetDataplane()))
 	case *enginev1.Report_Verdicts:
-		engine.judge(body.Verdicts, f.known.wanted)
-		for _, verdict := range body.Verdicts.GetVerdicts() {
-			f.known.news.pools[verdict.GetPoolUuid()] = true
-		}
+		f.judge(engineUUID, engine, body.Verdicts)
 	case *enginev1.Report_Sample:
 		f.hearSample(engineUUID, engine, sample)
 	case *enginev1.Report_Routing:
@@ -121,7 +125,11 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 
 // called returns an engine with its name, for events. The caller holds the lock.
 func (f *Fleet) called(engineUUID string) events.Engine {
-	return events.Engine{UUID: engineUUID, Name: f.known.Name(engineUUID)}
+	name, exists := f.find(engineUUID)
+	if !exists {
+		name = f.known.Name(engineUUID)
+	}
+	return events.Engine{UUID: engineUUID, Name: name}
 }
 
 func (f *Fleet) tell(entry events.Entry) { f.events.Add(entry) }

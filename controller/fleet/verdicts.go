@@ -11,21 +11,29 @@ import (
 	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// verdictsMax is the number of servers of one engine whose verdicts are kept. Further verdicts are dropped.
+// verdictsMax is the number of servers of one engine whose verdicts are kept. Further verdicts are dropped, and an
+// event says so.
 const verdictsMax = 50_000
 
 // Verdict returns the last verdict of the engine's monitors about a server; nil: there is none.
 func (e *Engine) Verdict(server ServerKey) *enginev1.ServerVerdict { return e.verdicts[server] }
 
-func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
+// judge takes verdicts of an engine's monitors. It adds an event when the engine first reports more servers than are
+// kept.
+func (f *Fleet) judge(engineUUID string, engine *Engine, verdicts *enginev1.ServerVerdicts) {
 	for _, verdict := range verdicts.GetVerdicts() {
 		key := ServerKey{verdict.GetPoolUuid(), verdict.GetServerId()}
-		if _, known := e.verdicts[key]; !known && len(e.verdicts) >= verdictsMax {
+		if _, known := engine.verdicts[key]; !known && len(engine.verdicts) >= verdictsMax {
+			if !engine.overflowed {
+				engine.overflowed = true
+				f.tell(f.called(engineUUID).ChecksTooMany(verdictsMax))
+			}
 			continue
 		}
-		e.verdicts[key] = verdict
-		if !wanted.members[key] {
-			wanted.unwanted[key] = true
+		engine.verdicts[key] = verdict
+		f.known.news.pools[key.Pool] = true
+		if !f.known.members[key] {
+			f.known.unwanted[key] = true
 		}
 	}
 }
@@ -99,9 +107,10 @@ func (e *Engine) forgetServers(unwanted map[ServerKey]bool) (kept []ServerKey) {
 }
 
 // forgetUnchecked drops the verdicts about servers that the engine has ceased to check. before is the Plan that it had;
-// if that is not known, forgetUnchecked drops all verdicts about servers that it does not check now. If the engine checks
-// a server again later, it starts from the beginning and reports what it finds. It keeps its verdict as long as the
-// server has any monitor, and then reports only changes. forgetUnchecked returns the uuids of the pools of these servers.
+// if that is not known, forgetUnchecked drops all verdicts about servers that it does not check now. If the engine
+// checks a server again later, it starts from the beginning and reports what it finds. It keeps its verdict as long as
+// the server has any monitor, and then reports only changes. forgetUnchecked returns the uuids of the pools of these
+// servers.
 func (e *Engine) forgetUnchecked(before, held *enginev1.Plan, isBeforeKnown bool) (pools map[string]bool) {
 	checked, gone := map[ServerKey]bool{}, maps.Keys(e.verdicts)
 	if isBeforeKnown {

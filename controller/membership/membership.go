@@ -97,10 +97,16 @@ func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 }
 
 // Exists tells whether an engine has joined and is not deleted.
-func (r *Register) Exists(engineUUID string) bool { return ExistsIn(r.Objects.View(), engineUUID) }
+func (r *Register) Exists(engineUUID string) bool {
+	_, exists := Find(r.Objects.View(), engineUUID)
+	return exists
+}
 
-// ExistsIn does what Exists does, in a given view.
-func ExistsIn(view *store.View, engineUUID string) bool {
-	_, ok := view.Get(engineKind, engineUUID)
-	return ok
+// Find returns the name of an engine in a view, and whether it has joined and is not deleted.
+func Find(view *store.View, engineUUID string) (name string, exists bool) {
+	record, exists := view.Get(engineKind, engineUUID)
+	if !exists {
+		return "", false
+	}
+	return record.Name, true
 }

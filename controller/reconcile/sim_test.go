@@ -208,8 +208,8 @@ func (s *sim) restart() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
-	noneElse := func(string) bool { return false } // engines without a Plan do not exist
-	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
+	find := func(uuid string) (string, bool) { return uuid, s.engine(uuid) != nil }
+	s.fleet = fleet.New(find, events.New(quiet, clock), clock)
 	s.reconciler, s.placer = reconcile.Reconciler{}, place.Placer{}
 	s.started, s.alarm, s.totals = s.now, s.now, map[string]int64{}
 }
