@@ -42,7 +42,7 @@ func (e *Engine) facts() place.Engine {
 	cpu, _ := e.CPUPercent()
 	nextHop, _ := netip.ParseAddr(e.Routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.Works(), Since: e.turned, Gathering: e.gathering, Told: e.told, Host: e.Resources.GetHostname(),
+		Up: e.Works(), Since: e.turnedAt, Gathering: e.gathering, Told: e.heldKnown, Host: e.Resources.GetHostname(),
 		CPUPercent: cpu, NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
 	}
 	switch {
@@ -62,7 +62,7 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 			f.began = f.now()
 		}
 		f.gather(engine, next)
-		engine.turned = f.now()
+		engine.turnedAt = f.now()
 		f.move()
 	}
 	engine.State = next

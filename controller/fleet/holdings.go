@@ -58,7 +58,7 @@ func (e *Engine) holding(uuid string) place.Holding {
 	held := e.duties[uuid]
 	switch {
 	case e.due[uuid] == 0:
-	case held != nil && e.Held.GetRevision() < e.turnedIn[uuid]:
+	case held != nil && e.Held.GetRevision() < e.dutyTurnedIn[uuid]:
 		now.Delivery = place.Turning
 	case held != nil && e.HasApplied(uuid):
 		now.Delivery = place.Current

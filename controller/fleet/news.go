@@ -30,7 +30,7 @@ func (n news) ofEngine(engine *Engine) {
 	for uuid := range engine.duties {
 		n.services[uuid] = true
 	}
-	for uuid := range engine.turnedIn {
+	for uuid := range engine.dutyTurnedIn {
 		n.services[uuid] = true
 	}
 }
@@ -64,7 +64,8 @@ func (f *Fleet) takeNews() news {
 	return taken
 }
 
-// statesOf returns the states of some objects and of those that depend on them. It computes the state of each pool once.
+// statesOf returns the states of some objects and of those that depend on them. It computes the state of each pool
+// once.
 func (k *Known) statesOf(changed news) (told events.News) {
 	k.spread(changed)
 	states := map[*model.Pool]health.Pool{}

@@ -54,9 +54,9 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 	was, is := serviceIn(e.Wanted, serviceUUID), serviceIn(wanted, serviceUUID)
 	switch {
 	case is == nil:
-		delete(e.turnedIn, serviceUUID)
+		delete(e.dutyTurnedIn, serviceUUID)
 	case was == nil || was.GetDuty() != is.GetDuty():
-		e.turnedIn[serviceUUID] = wanted.GetRevision()
+		e.dutyTurnedIn[serviceUUID] = wanted.GetRevision()
 	}
 }
 
@@ -65,8 +65,8 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) (
 	services, pools map[string]bool) {
 	before := e.Held
-	pools = e.forgetUnchecked(before, held, e.told)
-	e.Held, e.told, e.Warnings = held, true, warnings
+	pools = e.forgetUnchecked(before, held, e.heldKnown)
+	e.Held, e.heldKnown, e.Warnings = held, true, warnings
 	if held == e.Wanted {
 		e.Refusal = nil
 	}
@@ -102,7 +102,7 @@ func (e *Engine) greet(revision uint64, now time.Time) (services, pools map[stri
 		return e.apply(nil, nil, now)
 	case e.Held.GetRevision():
 	default: // the engine applied another Plan, and its answer was lost
-		e.told = false
+		e.heldKnown = false
 	}
 	return nil, nil
 }
