@@ -101,6 +101,11 @@ func (e *Engine) HasApplied(uuid string) bool {
 	return e.isDue(uuid) && e.Held.GetRevision() >= e.due[uuid]
 }
 
+// HasNewest tells whether the engine is known to have applied the newest Plan for it.
+func (e *Engine) HasNewest() bool {
+	return e.heldKnown && e.Held != nil && e.Held.GetRevision() == e.Wanted.GetRevision()
+}
+
 // isDue tells whether a resource is in the newest Plan for the engine.
 func (e *Engine) isDue(uuid string) bool {
 	if e == nil {
