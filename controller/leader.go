@@ -22,7 +22,7 @@ import (
 // down.
 //
 // The memory of a leader is lost with it. The next leader rebuilds it from the store and from the reports of engines
-// that connect. ARCHITECTURE.md has the table.
+// that connect. The table under "Nodes and the leader" in ARCHITECTURE.md says of each state whose it is.
 type leader struct {
 	objects *store.Store
 	log     *slog.Logger

@@ -101,7 +101,7 @@ func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing
 	}
 	want := []string{
 		"SE_DOWN no heartbeat from the agent",
-		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row are missing: the agent hangs, or is cut off from the controller",
 		"SE_UP serves",
 	}
 	if !slices.Equal(told, want) {

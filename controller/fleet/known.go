@@ -25,7 +25,8 @@ type Known struct {
 // ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.
 type ServerKey struct{ Pool, Server string }
 
-// Read calls look with what is known, under the lock. look must not keep any of it.
+// Read calls look with what is known, under the lock. look must not keep any of it but what an engine has reported,
+// such as Engine.Routing: a report never changes, the next one replaces it.
 func (f *Fleet) Read(look func(known *Known)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -102,7 +102,7 @@ func (e *Engine) greet(revision uint64, now time.Time) (services, pools map[stri
 		return e.apply(nil, nil, now)
 	case e.Held.GetRevision():
 	default: // the engine applied another Plan, and its answer was lost
-		e.heldKnown = false
+		e.heldKnown, e.Warnings = false, nil
 	}
 	return nil, nil
 }

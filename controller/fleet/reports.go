@@ -7,8 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/health"
 )
 
-// Connected begins a session. It drops what the engine reported earlier and its Hello does not repeat. It returns the
-// number of this greeting.
+// Connected begins a session. Verdicts, states and routes are those of the Hello from now on. A refusal ends: link
+// sends the Plan again. Warnings stay if the engine still has their Plan. The last sample stays, and the suspicions in
+// it: the same data plane may go on counting. Connected returns the number of this greeting.
 func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -22,7 +23,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	}
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
 	engine.Version, engine.Resources = hello.GetVersion(), hello.GetResources()
-	engine.Status, engine.Detours = hello.GetStatus(), hello.GetDetours()
+	engine.Status, engine.Detours, engine.Refusal = hello.GetStatus(), hello.GetDetours(), nil
 	engine.hearRouting(hello.GetRouting(), f.now())
 	f.known.news.of(engine.greet(hello.GetRevision(), f.now()))
 	f.known.news.ofEngine(engine)
