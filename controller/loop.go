@@ -118,7 +118,7 @@ func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 			l.events.Add(entryOf(event))
 		}
 	}
-	return errors.Join(err, keepRings(ctx, l.objects, w.Rings))
+	return errors.Join(err, keepRings(ctx, l.objects, l.view, w.Rings))
 }
 
 func entryOf(event place.Event) events.Entry {
