@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
@@ -59,7 +58,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step makes one step. What it writes comes back as a view, and the next step starts from that view.
+// step makes one step. It sends Plans before it writes: a write can take long, and fails if the disk is full. What it
+// writes comes back as a view, and the next step starts from that view.
 func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	if err := l.look(l.objects.View()); err != nil {
 		return again, err
@@ -70,14 +70,13 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 		l.events.Add(events.Engine{UUID: event.Engine.UUID, Name: event.Engine.Name}.Entry(event.ID, event.Message))
 	}
 	l.keeper.Observe(out.Observation)
+	if out.State != nil {
+		l.fleet.Observe(*out.State)
+	}
+	l.link.Publish(out.Plans, known)
 	if out.Write == nil {
-		if out.State != nil {
-			l.fleet.Observe(*out.State)
-		}
-		l.link.Publish(out.Plans, known)
 		return out.Again, nil
 	}
-	l.welcome(out.Idle, known)
 	if err := l.write(ctx, *out.Write); err != nil {
 		l.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
 		return time.Now().Add(retryAfter), nil
@@ -100,13 +99,6 @@ func (l *loop) input() reconcile.Input {
 			Now: time.Now().UTC(),
 		},
 		Findings: l.read.findings, Rings: l.read.rings, Usage: l.fleet.Usage, Secret: newSecret,
-	}
-}
-
-func (l *loop) welcome(idle map[string]*enginev1.Plan, known uint64) {
-	if len(idle) > 0 {
-		l.fleet.Expect(idle)
-		l.link.Publish(idle, known)
 	}
 }
 

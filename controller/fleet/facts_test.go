@@ -116,20 +116,6 @@ func TestWhatAnEngineHasIsNotKnownWhenItsLastAnswerWasLost(t *testing.T) {
 	}
 }
 
-func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
-	s := fleettest.New(t)
-	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
-	early := fleettest.PlanOf(11, "vs-2")
-	s.Expect(map[string]*enginev1.Plan{"se-one": early})
-	s.Refused(
-		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global",
-			Message: "no route"}},
-	)
-	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
-		t.Errorf("it says %q", why)
-	}
-}
-
 func TestRefusalAndWarningsEndWithTheSessionUnlessTheEngineHasTheirPlan(t *testing.T) {
 	s := fleettest.New(t)
 	found := []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "has no effect"}}

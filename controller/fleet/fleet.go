@@ -29,8 +29,8 @@ type Fleet struct {
 	began     time.Time // when the first engine reported; until then, when this controller started
 }
 
-// Find looks an engine up in the store. The store is newer than the last state that was observed. exists is false if the
-// engine is deleted.
+// Find looks an engine up in the store. The store is newer than the last state that was observed. exists is false if
+// the engine is deleted.
 type Find func(engineUUID string) (name string, exists bool)
 
 // New returns a fleet to which no engine has reported.
@@ -69,13 +69,6 @@ func (f *Fleet) Observe(state reconcile.State) {
 func (f *Fleet) isDeleted(engineUUID string) bool {
 	_, exists := f.find(engineUUID)
 	return !exists
-}
-
-// Expect takes Plans that some engines get before the decision for all engines is complete.
-func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.expect(plans)
 }
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {

@@ -86,7 +86,8 @@ func TestVerdictEndsWhenTheEngineCeasesToCheckTheServer(t *testing.T) {
 		s.Applied("se-one", checking(s, 10, "hm-1"), nil)
 		s.Judge("se-one", server, true, "")
 		if s.Applied("se-one", checking(s, 11, "hm-2"), nil); !has() {
-			t.Errorf("%s: the engine keeps a verdict when one monitor replaces another, and the controller does not", what)
+			t.Errorf("%s: the engine keeps a verdict when one monitor replaces another, and the controller does not",
+				what)
 		}
 		left := checking(s, 12, "hm-2")
 		leave(left)
@@ -174,7 +175,6 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
 		"plans":     func() { s.Want(12, "pool-1") },
-		"expected":  func() { s.Expect(map[string]*enginev1.Plan{"se-one": plan}) },
 		"suspected": func() { s.Suspected("se-one", "10.0.0.1:80", 1) },
 		"gone":      func() { s.Disconnected("se-one", "gone") },
 	} {

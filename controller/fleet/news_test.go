@@ -94,7 +94,7 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 		for step := range 80 {
 			engine := []string{"se-one", "se-two"}[random.IntN(2)]
 			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
-			switch random.IntN(11) {
+			switch random.IntN(10) {
 			case 0:
 				status.Dataplane = enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
 				f.Connected(engine, &enginev1.Hello{Status: status})
@@ -120,14 +120,12 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 					f.Disconnected(engine, "gone")
 				}
 			case 6:
-				f.Expect(map[string]*enginev1.Plan{engine: anyPlan(random, uint64(200+step))})
-			case 7:
 				peer := &enginev1.PeerState{Address: "10.0.0.254",
 					State: enginev1.BgpState(random.IntN(2)) * enginev1.BgpState_BGP_STATE_ESTABLISHED}
 				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Routing{
 					Routing: &enginev1.Routing{Peers: []*enginev1.PeerState{peer}},
 				}})
-			case 8:
+			case 7:
 				deleted[engine] = !deleted[engine]
 				state.Plans = maps.Clone(state.Plans)
 				if delete(state.Plans, engine); !deleted[engine] {

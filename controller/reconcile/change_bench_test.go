@@ -122,11 +122,6 @@ func (h *house) step() (changed int) {
 			Findings: h.findings, Secret: func() []byte { return make([]byte, 32) },
 			Usage: h.fleet.Usage,
 		})
-		if out.Write != nil {
-			h.stored = h.stored.With(out.Write.Changed, out.Write.Gone...)
-			h.change()
-			continue
-		}
 		if out.State != nil {
 			h.fleet.Observe(*out.State)
 		}
@@ -136,6 +131,11 @@ func (h *house) step() (changed int) {
 				h.fleet.Applied(uuid, plan, nil)
 				changed++
 			}
+		}
+		if out.Write != nil {
+			h.stored = h.stored.With(out.Write.Changed, out.Write.Gone...)
+			h.change()
+			continue
 		}
 		return changed
 	}

@@ -233,18 +233,16 @@ func (s *sim) decide() {
 		}
 		out := s.reconciler.Step(in)
 		s.alarm = out.Again
-		if out.Write == nil {
-			if out.State != nil {
-				s.fleet.Observe(*out.State)
-				if s.compared {
-					s.agreeOnPlans(in, *out.State)
-				}
+		if out.State != nil {
+			s.fleet.Observe(*out.State)
+			if s.compared {
+				s.agreeOnPlans(in, *out.State)
 			}
-			s.send(out.Plans)
+		}
+		s.send(out.Plans)
+		if out.Write == nil {
 			return
 		}
-		s.fleet.Expect(out.Idle)
-		s.send(out.Idle)
 		if s.troubled && s.IntN(20) == 0 {
 			s.order()
 		}
