@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/cloud"
@@ -32,6 +33,14 @@ type loop struct {
 
 	view *store.View // that read was made from
 	read knowledge
+
+	untold []pending // of the last write, if it failed
+}
+
+// pending is an event about an assignment. It is added if the assignment turns out to be in the store.
+type pending struct {
+	event      place.Event
+	assignment place.Assignment
 }
 
 // run goes on until ctx or the store ends.
@@ -64,6 +73,7 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	if err := l.look(l.objects.View()); err != nil {
 		return again, err
 	}
+	l.tellUntold()
 	known := l.fleet.Greetings() // sessions so far; read before Facts, so that Facts knows all of them
 	out := l.reconciler.Step(l.input())
 	for _, event := range out.Engines {
@@ -108,9 +118,31 @@ func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 	for _, event := range w.Events {
 		if written[event.VirtualService.UUID] {
 			l.events.Add(entryOf(event))
+		} else if err != nil {
+			l.untold = append(l.untold, pending{event, assignmentIn(w.Changed, event.VirtualService.UUID)})
 		}
 	}
 	return errors.Join(err, keepRings(ctx, l.objects, l.view, w.Rings))
+}
+
+func assignmentIn(changed []place.Assignment, uuid string) place.Assignment {
+	at := slices.IndexFunc(changed, func(a place.Assignment) bool { return a.VirtualService == uuid })
+	if at < 0 {
+		return place.Assignment{}
+	}
+	return changed[at]
+}
+
+// tellUntold adds the events of a write that failed after the store had taken it, for example because the disk was
+// slow. If the store has not taken it, the next step decides and tells the same again.
+func (l *loop) tellUntold() {
+	for _, late := range l.untold {
+		uuid := late.event.VirtualService.UUID
+		if late.assignment.VirtualService == uuid && l.read.before.Of(uuid).Equal(late.assignment) {
+			l.events.Add(entryOf(late.event))
+		}
+	}
+	l.untold = nil
 }
 
 func entryOf(event place.Event) events.Entry {
