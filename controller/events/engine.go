@@ -26,6 +26,12 @@ func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	return e.Entry("SE_DOWN", whyDown)
 }
 
+// Replaced returns the event that another host has joined under the engine's name.
+func (e Engine) Replaced() Entry {
+	return e.Entry("SE_REPLACED",
+		"a host has joined under the name of this engine: the one that had the name before cannot connect any more")
+}
+
 // Missed returns the event that heartbeats of the engine's agent did not arrive.
 func (e Engine) Missed(heartbeats int) Entry {
 	return e.Entry("SE_HEARTBEAT_FAILURE",
@@ -36,7 +42,8 @@ func (e Engine) Missed(heartbeats int) Entry {
 // ChecksTooMany returns the event that the engine reports the states of more servers than the controller keeps.
 func (e Engine) ChecksTooMany(most int) Entry {
 	return e.Entry("SE_VERDICTS_DROPPED",
-		fmt.Sprintf("checks more than %d servers: the controller shows the states of that many, and not of the others", most))
+		fmt.Sprintf("checks more than %d servers: the controller shows the states of that many, and not of the others",
+			most))
 }
 
 // Said returns an event that the agent reported, about an object.

@@ -27,6 +27,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/port"
 )
@@ -63,15 +64,14 @@ const (
 	enginesPart   = 2
 )
 
-var (
-	errSuperseded = errors.New("another session of this engine has begun")
-	errDeleted    = errors.New("engine is deleted: join it again with a new token")
-)
+var errSuperseded = errors.New("another session of this engine has begun")
 
 // Members are the engines that have joined.
 type Members interface {
-	// Join registers an engine and returns its uuid. No connected engine may have the name.
-	Join(ctx context.Context, name string) (uuid string, err error)
+	// Join registers an engine. No connected engine may have the name.
+	Join(ctx context.Context, name string) (membership.Joined, error)
+	// Check returns an error if an engine may not connect with a certificate of a Join.
+	Check(uuid, join string) error
 	// Exists returns false after an operator has deleted the engine. Its certificate is worthless then.
 	Exists(uuid string) bool
 }
@@ -180,7 +180,7 @@ func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, desk := range s.desks {
 		// An engine that joined after these Plans were made exists already. It gets its Plan next time.
 		if _, planned := plans[uuid]; !planned && !s.members.Exists(uuid) {
-			desk.end(errDeleted)
+			desk.end(membership.ErrDeleted)
 			delete(s.desks, uuid)
 		}
 	}
@@ -202,12 +202,13 @@ func (s *Server) desk(uuid string) *desk {
 }
 
 // enter begins a visit. It holds the lock from the look at the engine on: if the engine is deleted later, Publish finds
-// the desk and ends the visit. Error: errDeleted.
+// the desk and ends the visit. Error:
+// membership.ErrDeleted.
 func (s *Server) enter(uuid string) (*desk, *visit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.members.Exists(uuid) {
-		return nil, nil, errDeleted
+		return nil, nil, membership.ErrDeleted
 	}
 	desk := s.desk(uuid)
 	return desk, desk.enter(), nil
@@ -215,7 +216,7 @@ func (s *Server) enter(uuid string) (*desk, *visit, error) {
 
 // Session serves one agent until either side ends the stream.
 func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
-	uuid, err := s.caller(stream.Context())
+	uuid, _, err := s.caller(stream.Context())
 	if err != nil {
 		return err
 	}
@@ -335,7 +336,8 @@ func (c *conversation) pass(step step) error {
 	return nil
 }
 
-// findingsLogged is the number of errors of one Plan that the log of the process names. The runtime of the engine has all.
+// findingsLogged is the number of errors of one Plan that the log of the process names. The runtime of the engine has
+// all.
 const findingsLogged = 20
 
 func (c *conversation) logRefusal(refused *outcome) {
@@ -393,7 +395,7 @@ func statusOf(err error) error {
 		return status.Error(codes.DeadlineExceeded, err.Error())
 	case errors.Is(err, errSuperseded):
 		return status.Error(codes.Aborted, err.Error())
-	case errors.Is(err, errDeleted):
+	case errors.Is(err, membership.ErrDeleted):
 		return status.Error(codes.PermissionDenied, err.Error())
 	case errors.Is(err, ErrProtocol):
 		return status.Error(codes.InvalidArgument, err.Error())

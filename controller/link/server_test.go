@@ -25,6 +25,7 @@ import (
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
@@ -39,19 +40,34 @@ const firstGreeting = 1
 type register struct {
 	mu      sync.Mutex
 	gone    map[string]bool
-	names   map[string]string
+	joins   map[string]string // the Join that counts, by uuid
+	replace bool              // names that are taken may be taken over
 	told    chan string
 	overrun func() // called once, after Exists has looked and before it returns
 }
 
-func (r *register) Join(_ context.Context, name string) (string, error) {
+func (r *register) Join(_ context.Context, name string) (membership.Joined, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, taken := r.names[name]; taken {
-		return "", fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
+	if _, taken := r.joins["se-"+name]; taken && !r.replace {
+		return membership.Joined{}, fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
 	}
-	r.names[name] = "se-" + name
-	return "se-" + name, nil
+	r.joins["se-"+name] = fmt.Sprint("join-", len(r.told), r.replace)
+	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, nil
+}
+
+func (r *register) Check(uuid, join string) error {
+	r.mu.Lock()
+	last := r.joins[uuid]
+	r.mu.Unlock()
+	switch {
+	case !r.Exists(uuid):
+		return membership.ErrDeleted
+	case last != join:
+		return membership.ErrReplaced
+	default:
+		return nil
+	}
 }
 
 func (r *register) Exists(uuid string) bool {
@@ -123,9 +139,10 @@ func newRigWith(t *testing.T, log slog.Handler) *rig {
 	rig := &rig{
 		T: t, authority: authority, address: listener.Addr().String(),
 		tokens:   pki.NewTokens(pkitest.NewVault(), authority, time.Now),
-		register: &register{gone: map[string]bool{}, names: map[string]string{}, told: make(chan string, 100)},
+		register: &register{gone: map[string]bool{}, joins: map[string]string{}, told: make(chan string, 100)},
 	}
-	rig.server = NewServer(authority, rig.tokens, rig.register, rig.register, nil, slog.New(log))
+	told := events.New(slog.New(slog.DiscardHandler), time.Now)
+	rig.server = NewServer(authority, rig.tokens, rig.register, rig.register, told, slog.New(log))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- rig.server.Serve(ctx, listener) }()
@@ -478,4 +495,26 @@ func TestRenewsTheCertificateOfTheEngineThatAsks(t *testing.T) {
 	}
 	rig.session(tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, 0)
 	rig.expect("se-a connected")
+}
+
+func TestHostWhoseNameAnotherOneTookIsRefusedAndToldWhy(t *testing.T) {
+	rig := newRig(t)
+	first := rig.join("a")
+	rig.register.mu.Lock()
+	rig.register.replace = true
+	rig.register.mu.Unlock()
+	second := rig.join("a")
+	stream, err := enginev1.NewFleetClient(rig.dial(first)).Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied ||
+		!strings.Contains(got.Message(), "another host has joined under the name") {
+		t.Errorf("got %v", got)
+	}
+	rig.session(second, 0)
+	rig.expect("se-a connected")
+	if told := rig.server.events.Entries(); len(told) != 1 || told[0].ID != "SE_REPLACED" || told[0].Name != "a" {
+		t.Errorf("told is %+v", told)
+	}
 }
