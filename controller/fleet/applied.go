@@ -80,8 +80,9 @@ func (k *Known) Findings(vs *model.VirtualService) []model.Finding {
 // findingsOf returns the findings in the order of the state.
 func (k *Known) findingsOf(concerns map[string]bool) (own []model.Finding) {
 	var positions []int
+	found := k.found()
 	for uuid := range concerns {
-		positions = append(positions, k.found[uuid]...)
+		positions = append(positions, found[uuid]...)
 	}
 	slices.Sort(positions)
 	for _, i := range positions {

@@ -36,10 +36,12 @@ type Find func(engineUUID string) (name string, exists bool)
 // New returns a fleet to which no engine has reported.
 func New(find Find, events *events.Log, now func() time.Time) *Fleet {
 	wanted := newWanted()
-	return &Fleet{
+	f := &Fleet{
 		find: find, events: events, now: now, moved: make(chan struct{}, 1), start: now(), began: now(),
 		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted), news: newNews()},
 	}
+	f.known.index(reconcile.State{})
+	return f
 }
 
 // IsConnected tells whether an engine has a session.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -16,8 +17,8 @@ type Known struct {
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	*wanted
-	lacks map[string]*place.Unplaced // of state, by virtual service uuid
-	found map[string][]int           // positions in the findings of state, by uuid of the object
+	lacks func() map[string]*place.Unplaced // of state, by virtual service uuid
+	found func() map[string][]int           // positions in the findings of state, by uuid of the object
 	past  past
 	news  news
 }
@@ -103,18 +104,30 @@ func (k *Known) observe(state reconcile.State) {
 	}
 }
 
-// index makes the indexes of the next state anew where they differ from those of the state before.
+// index replaces the indexes of the state where the next state differs. An index is made when it is first used: most
+// states are replaced before that.
 func (k *Known) index(next reconcile.State) {
-	if !sorted.IsOne(k.state.Unplaced, next.Unplaced) {
-		k.lacks = make(map[string]*place.Unplaced, len(next.Unplaced))
-		for i := range next.Unplaced {
-			k.lacks[next.Unplaced[i].VirtualService] = &next.Unplaced[i]
-		}
+	unplaced, findings := next.Unplaced, next.Findings // a function must not keep all of the state
+	if k.lacks == nil || !sorted.IsOne(k.state.Unplaced, next.Unplaced) {
+		k.lacks = sync.OnceValue(func() map[string]*place.Unplaced { return lacksOf(unplaced) })
 	}
-	if !sorted.IsOne(k.state.Findings, next.Findings) {
-		k.found = map[string][]int{}
-		for i, finding := range next.Findings {
-			k.found[finding.UUID] = append(k.found[finding.UUID], i)
-		}
+	if k.found == nil || !sorted.IsOne(k.state.Findings, next.Findings) {
+		k.found = sync.OnceValue(func() map[string][]int { return positionsOf(findings) })
 	}
+}
+
+func lacksOf(unplaced []place.Unplaced) map[string]*place.Unplaced {
+	lacks := make(map[string]*place.Unplaced, len(unplaced))
+	for i := range unplaced {
+		lacks[unplaced[i].VirtualService] = &unplaced[i]
+	}
+	return lacks
+}
+
+func positionsOf(findings []model.Finding) map[string][]int {
+	positions := map[string][]int{}
+	for i, finding := range findings {
+		positions[finding.UUID] = append(positions[finding.UUID], i)
+	}
+	return positions
 }
