@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/store"
@@ -80,6 +81,7 @@ func emptyStore(t *testing.T) *store.Store {
 		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
 			return pki.OpenSealer(t.TempDir() + "/key")
 		},
+		Index: admit.AddressKeys,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/sorted"
-	"github.com/weir-lb/weir/controller/store"
 )
 
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
@@ -24,7 +24,7 @@ type orders struct {
 
 // Order accepts an order within a transaction. It returns how many engines should serve from then on. It also returns a
 // function that adds the events; call it after the transaction is written. Error: *place.Refusal.
-func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int,
+func (o orders) Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int,
 	tell func(), err error) {
 	in, err := o.input(tx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (o orders) Order(tx *store.Tx, virtualServiceUUID string, order place.Order
 
 // Redistribute makes virtual services of a group change places with their standbys, within a transaction. It returns
 // the number of these virtual services. Error: *place.Refusal.
-func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error) {
+func (o orders) Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error) {
 	in, err := o.input(tx)
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (o orders) Redistribute(tx *store.Tx, groupUUID string) (virtualServices in
 }
 
 // input returns what placement depends on, as of a transaction.
-func (o orders) input(tx *store.Tx) (place.Input, error) {
+func (o orders) input(tx *admit.Tx) (place.Input, error) {
 	read, err := o.known.read(tx.View())
 	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
 		Now: time.Now().UTC()}, err
@@ -81,20 +81,22 @@ func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error
 	return vs, nil
 }
 
-func putAssignments(tx *store.Tx, assignments []place.Assignment) error {
+func putAssignments(tx *admit.Tx, assignments []place.Assignment) error {
 	for _, assignment := range assignments {
 		record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
 		if err != nil {
 			return err
 		}
-		tx.Put(record)
+		if err := tx.Keep(record); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
 // ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
-func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error) {
+func (o orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error) {
 	read, err := o.known.read(tx.View())
 	if err != nil {
 		return "", err
@@ -114,7 +116,7 @@ func (o orders) RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile str
 	}
 	record, err := recordOf(ringKind, ring.Profile, ring.Turn(time.Now(), newSecret()))
 	if err == nil {
-		tx.Put(record)
+		err = tx.Keep(record)
 	}
 	return ring.Profile, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/place"
@@ -34,8 +35,9 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 		}
 		return err
 	}))
+	gate := gateOf(t, objects)
 	rotate := func(vs string) (profile string, err error) {
-		failure := objects.Update(t.Context(), func(tx *store.Tx) error {
+		failure := gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
 			profile, err = orders{known: &known{}}.RotateKeys(tx, vs)
 			return nil
 		})
@@ -93,8 +95,9 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 		engines.Connected(engine,
 			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
+	gate := gateOf(t, objects)
 	redistribute := func(group string) (moved int, err error) {
-		must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
+		must(t, gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
 			moved, err = orders{engines, told, &known{}}.Redistribute(tx, group)
 			return nil
 		}))
@@ -115,6 +118,13 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 			t.Errorf("%s: %v", group, err)
 		}
 	}
+}
+
+func gateOf(t *testing.T, objects *store.Store) *admit.Gate {
+	t.Helper()
+	gate, err := admit.Open(t.Context(), objects, time.Now, slog.New(slog.DiscardHandler))
+	must(t, err)
+	return gate
 }
 
 func put(tx *store.Tx, kind, uuid string, object schema.Object) {

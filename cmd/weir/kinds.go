@@ -112,7 +112,7 @@ func listCommand(kind *schema.Kind) *cobra.Command {
 	return command
 }
 
-// howToBegin is an empty table.
+// howToBegin is printed instead of an empty table.
 func howToBegin(kind *schema.Kind) string {
 	if !kind.Creatable() {
 		return "There is no " + kind.Name + "." + originOf(kind)

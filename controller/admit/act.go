@@ -8,12 +8,12 @@ import (
 )
 
 // Act admits an action on an object that does not change the object. do runs in the transaction, and may run more than
-// once.
+// once. It writes records that are no objects, with Keep.
 func (g *Gate) Act(ctx context.Context, w Write, id, action string,
-	do func(tx *store.Tx, object *store.Record) error) error {
+	do func(tx *Tx, object *store.Record) error) error {
 	err := w.mayWrite(action)
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) error {
+		err = g.Update(ctx, w.Who, func(tx *Tx) error {
 			object, err := Find(tx.View(), w.Tenant, w.Kind, id)
 			if err != nil {
 				return err
@@ -31,5 +31,5 @@ func Lookup(view *store.View, tenant Tenant, kind, reference string) (*store.Rec
 	if err != nil {
 		return nil, err
 	}
-	return lookUp(view, target, tenant.UUID)
+	return lookUp(view, target, Tenant{UUID: tenant.UUID})
 }

@@ -9,6 +9,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"time"
@@ -41,8 +42,12 @@ const (
 	choresWaiting = 30
 )
 
-// Open loads the sessions that the store keeps.
+// Open loads the sessions that the store keeps. The store must have AddressKeys as its Index: without them, no two
+// virtual services would seem to share an address.
 func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
+	if !objects.HasIndex() {
+		return nil, errors.New("defect: the store was opened without admit.AddressKeys as its index")
+	}
 	sessions, err := OpenSessions(ctx, objects.Vault("session"), now, log)
 	if err != nil {
 		return nil, err
@@ -67,6 +72,7 @@ type Write struct {
 	Kind   *schema.Kind
 
 	chores *chores
+	system bool // the controller writes: limits for operators do not apply
 }
 
 // Edit makes the new object from a copy of the stored one. It may run more than once.
@@ -148,7 +154,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (
 	*store.Record, error) {
 	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
-		return resolve(tx.View(), w.Kind, o, tenant)
+		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: w.system}, stored)
 	})
 	if err != nil {
 		return nil, err
@@ -205,6 +211,8 @@ func remove(tx *store.Tx, w Write, id string) error {
 	return nil
 }
 
+// newUUID returns the uuid of a new object. A chosen one must be new among the objects of all kinds, because Plans name
+// resources by uuid alone.
 func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error) {
 	if chosen == "" {
 		return kind.Prefix + "-" + uuid.NewString(), nil
@@ -213,8 +221,10 @@ func newUUID(view *store.View, kind *schema.Kind, chosen string) (string, error)
 		return "", &schema.FieldError{Kind: kind.Name, Field: "uuid",
 			Problem: "a chosen uuid is made of letters, digits, '-', '_', '.' and ':', at most 128"}
 	}
-	if _, taken := view.Get(kind.Name, chosen); taken {
-		return "", &Duplicate{kind.Title, "uuid", chosen}
+	for _, holder := range view.KindsOf(chosen) {
+		if other, isObject := schema.Lookup(holder); isObject {
+			return "", &Duplicate{other.Title, "uuid", chosen}
+		}
 	}
 	return chosen, nil
 }

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -52,5 +53,25 @@ func TestCreateIsAnsweredThoughADeleteFollows(t *testing.T) {
 	}
 	if _, there := gate.store.View().Get("pool", "pool-p"); there || deleted != nil {
 		t.Errorf("the pool is still there, and the delete was answered with %v", deleted)
+	}
+}
+
+func TestUUIDBelongsToOneObjectOfAllKinds(t *testing.T) {
+	gate := openGate(t)
+	if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "p"}, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"pool", "healthmonitor"} {
+		_, err := gate.Create(t.Context(), gate.by(t, kind), schema.Object{"name": "q",
+			"type": "HEALTH_MONITOR_TCP"}, "shop")
+		if taken, ok := errors.AsType[*Duplicate](err); !ok || taken.Title != "Pool" || taken.Field != "uuid" {
+			t.Errorf("a %s with this uuid: %v", kind, err)
+		}
+	}
+	gate.alter(t, func(tx *store.Tx) {
+		tx.Put(&store.Record{Kind: "memory", UUID: "remembered", Name: "m", Object: schema.Object{}})
+	})
+	if _, err := gate.Create(t.Context(), gate.by(t, "pool"), schema.Object{"name": "r"}, "remembered"); err != nil {
+		t.Errorf("with the uuid of a record that is no object: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func openStore(t *testing.T) *store.Store {
 	dir := t.TempDir()
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
-		Logger: slog.New(slog.DiscardHandler)})
+		Logger: slog.New(slog.DiscardHandler), Index: AddressKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +75,39 @@ func TestBootstrapGivesTheBuiltInCertificatesTheirKeys(t *testing.T) {
 			[]byte(textOf(record.Object, "key"))); err != nil {
 			t.Errorf("%s: %v", record.Name, err)
 		}
+	}
+}
+
+func TestAdministratorComesBackWhateverThePasswordsOfOthersMustBe(t *testing.T) {
+	gate := openGate(t)
+	_, err := gate.Change(t.Context(), gate.by(t, systemKind), "default", func(o schema.Object) (schema.Object, error) {
+		o["portal_configuration"].(schema.Object)["minimum_password_length"] = int64(32)
+		return o, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate.alter(t, func(tx *store.Tx) { tx.Delete(userKind, "user-1") })
+	if err := gate.Bootstrap(t.Context(), secondPassword); err != nil {
+		t.Fatal(err)
+	}
+	who := Credentials{Username: "admin", Password: secondPassword}
+	if _, _, err := gate.Login(t.Context(), who, ""); err != nil {
+		t.Errorf("the administrator: %v", err)
+	}
+}
+
+func TestGateRefusesAStoreThatFindsNoAddresses(t *testing.T) {
+	dir := t.TempDir()
+	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
+	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
+		Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer objects.Close()
+	if _, err := Open(t.Context(), objects, time.Now, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("the gate opens")
 	}
 }
 

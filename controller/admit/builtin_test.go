@@ -78,7 +78,7 @@ func TestBuiltInObjectsThatWereRenamedBeforeStayAndAreFound(t *testing.T) {
 		if err := gate.changeName(t, kind, uuid, "mine"); err != nil {
 			t.Errorf("%s may not keep its name: %v", kind, err)
 		}
-		found, err := lookUp(gate.store.View(), schema.RefTarget{Kind: kind, Name: name}, AdminTenant)
+		found, err := lookUp(gate.store.View(), schema.RefTarget{Kind: kind, Name: name}, Tenant{UUID: AdminTenant})
 		if err != nil || found.UUID != uuid {
 			t.Errorf("%s %s is not found: %v", kind, name, err)
 		}

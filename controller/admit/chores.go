@@ -31,14 +31,14 @@ func (g *Gate) update(ctx context.Context, chores *chores, decide func(tx *store
 		if !errors.Is(err, errAsked) {
 			return err
 		}
-		if err := g.labour(ctx, chores.next); err != nil {
+		if err := g.doChore(ctx, chores.next); err != nil {
 			return err
 		}
 	}
 }
 
-// labour does a chore when the queue allows it.
-func (g *Gate) labour(ctx context.Context, do func() error) (err error) {
+// doChore does a chore when the queue allows it.
+func (g *Gate) doChore(ctx context.Context, do func() error) (err error) {
 	leave, err := g.chores.enter()
 	if err != nil {
 		return err

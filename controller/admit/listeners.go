@@ -37,8 +37,9 @@ type listener struct {
 	vip         vip
 }
 
-// Index returns the keys under which the store finds the objects that have an address.
-func Index(record *store.Record) (keys []string) {
+// AddressKeys returns the keys under which the store finds the objects that have an address. Give it to the store as
+// its Index.
+func AddressKeys(record *store.Record) (keys []string) {
 	if record.Kind == serviceKind || record.Kind == addressKind {
 		for _, vip := range vipsIn(record.Object) {
 			keys = append(keys, addressKey(vip.address))

@@ -41,17 +41,18 @@ func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, 
 	}
 	who, ok := principalOf(g.store.View(), session.UserUUID, address)
 	if !ok || !session.Fits(who.mark) {
-		g.Sessions.End(ctx, sessionID)
+		_ = g.Sessions.End(ctx, sessionID) // it is invalid in any case
 		return Session{}, Principal{}, ErrNotLoggedIn
 	}
 	who.SessionID = sessionID
 	return session, who, nil
 }
 
-// Logout ends the session of a request.
-func (g *Gate) Logout(ctx context.Context, who Principal) {
-	g.Sessions.End(ctx, who.SessionID)
-	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, nil)
+// Logout ends the session of a request. On error, the session goes on.
+func (g *Gate) Logout(ctx context.Context, who Principal) error {
+	err := g.Sessions.End(ctx, who.SessionID)
+	g.Audit.add(Entry{User: who.Name, Address: who.Address, Action: "logout", Kind: userKind, Object: who.UUID}, err)
+	return err
 }
 
 // endLogins removes the sessions and tokens that the old password of a user opened, except the session but (empty:

@@ -1,10 +1,8 @@
 package admit
 
 import (
-	"cmp"
 	"crypto/tls"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -14,12 +12,12 @@ import (
 
 const systemKind = "systemconfiguration"
 
-// builtInPortal are the certificates that every controller has.
+// builtInPortal are the certificates that every controller has, the cheaper handshake first.
 var builtInPortal = []string{"System-Default-Portal-Cert-EC256", "System-Default-Portal-Cert"}
 
 // PortalCertificates returns the certificates that the REST API may use, best first: those of the system configuration,
-// then the built-in ones, so that there is always one. Configured certificates with an elliptic-curve key come first: a
-// handshake with an RSA key takes ten times as long, and delays other clients.
+// in their order, then the built-in ones, so that there is always one. Clients that have saved a fingerprint rely on
+// the order.
 func PortalCertificates(view *store.View) []*store.Record {
 	var found []*store.Record
 	add := func(uuid string) {
@@ -30,18 +28,10 @@ func PortalCertificates(view *store.View) []*store.Record {
 	for _, uuid := range portalRefs(portalOf(view)) {
 		add(uuid)
 	}
-	slices.SortStableFunc(found, func(a, b *store.Record) int {
-		return cmp.Compare(algorithmOf(a), algorithmOf(b)) // "SSL_KEY_ALGORITHM_EC" before "SSL_KEY_ALGORITHM_RSA"
-	})
 	for _, name := range builtInPortal {
 		add(schema.BuiltinUUID(certificateKind, name))
 	}
 	return found
-}
-
-func algorithmOf(certificate *store.Record) string {
-	parameters, _ := certificate.Object["key_params"].(schema.Object)
-	return textOf(parameters, "algorithm")
 }
 
 // KeyPair turns an sslkeyandcertificate into a certificate for a TLS server. A CA certificate has no key and gives an

@@ -9,14 +9,17 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// resolve turns every reference of an object into "/api/<kind>/<uuid>" of an existing object.
-func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant string) error {
+// resolve turns every reference of an object into "/api/<kind>/<uuid>" of an existing object. An object keeps the
+// references that it has in stored: an earlier version, or the controller, may refer to an object of another tenant.
+func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant Tenant, stored *store.Record) error {
 	for _, reference := range kind.References(object) {
 		target, err := schema.ParseRef(reference.Kind, reference.Value)
 		if err != nil {
 			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
 		}
-		found, err := lookUp(view, target, tenant)
+		from := tenant
+		from.All = tenant.All || stored != nil && target.UUID != "" && stored.RefersTo(target.Kind, target.UUID)
+		found, err := lookUp(view, target, from)
 		if err != nil {
 			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
 		}
@@ -27,15 +30,15 @@ func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant s
 
 // lookUp returns the object that a reference names: by uuid, or by name. It looks for the name in the tenant that the
 // reference names, or else in the tenant of the referring object and in admin.
-func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Record, error) {
+func lookUp(view *store.View, target schema.RefTarget, tenant Tenant) (*store.Record, error) {
 	if target.UUID != "" {
 		found, ok := view.Get(target.Kind, target.UUID)
-		if ok && (usableFrom(found, tenant)) {
+		if ok && usableFrom(found, tenant) {
 			return found, nil
 		}
 		return nil, fmt.Errorf("%s not found: there is none with uuid %s", titleOf(target.Kind), target.UUID)
 	}
-	owners := []string{tenant, AdminTenant}
+	owners := []string{tenant.UUID, AdminTenant}
 	if target.Tenant != "" {
 		named, ok := tenantNamed(view, target.Tenant)
 		if !ok {
@@ -57,9 +60,9 @@ func lookUp(view *store.View, target schema.RefTarget, tenant string) (*store.Re
 }
 
 // usableFrom tells whether an object of a tenant may refer to this object. It may if the object belongs to the same
-// tenant or to admin.
-func usableFrom(record *store.Record, tenant string) bool {
-	return record.Tenant == tenant || record.Tenant == AdminTenant
+// tenant or to admin, or if tenant stands for all of them.
+func usableFrom(record *store.Record, tenant Tenant) bool {
+	return tenant.All || record.Tenant == tenant.UUID || record.Tenant == AdminTenant
 }
 
 func inCloud(view *store.View, record *store.Record, cloud string) bool {

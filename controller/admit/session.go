@@ -137,16 +137,24 @@ func (s *Sessions) saveUse(ctx context.Context, hash string, session Session) {
 	}
 }
 
-// End closes one session.
-func (s *Sessions) End(ctx context.Context, id string) {
+// End closes one session, even if the client has gone. If the vault fails, the session stays open: it would be open
+// again after a restart.
+func (s *Sessions) End(ctx context.Context, id string) error {
 	hash := hashOf(id)
 	s.mutex.Lock()
-	_, open := s.byHash[hash]
+	known, open := s.byHash[hash]
 	delete(s.byHash, hash)
 	s.mutex.Unlock()
-	if open {
-		s.drop(ctx, hash)
+	if !open {
+		return nil
 	}
+	if err := s.vault.Delete(context.WithoutCancel(ctx), hash); err != nil {
+		s.mutex.Lock()
+		s.byHash[hash] = known
+		s.mutex.Unlock()
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
 }
 
 // Expect prepares a session for a new password: the session is valid under the mark of the old and of the new password.

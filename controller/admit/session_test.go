@@ -37,9 +37,12 @@ func (v *shelf) Put(_ context.Context, key string, value []byte) error {
 	return v.broken
 }
 
-func (v *shelf) Delete(_ context.Context, key string) error {
+func (v *shelf) Delete(ctx context.Context, key string) error {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	delete(v.values, key)
 	return v.broken
 }
@@ -116,6 +119,31 @@ func TestOldestSessionEndsWhenThereAreTooMany(t *testing.T) {
 	}
 	if _, err := sessions.Resume(t.Context(), first.ID); !errors.Is(err, ErrNotLoggedIn) {
 		t.Errorf("the oldest answers %v", err)
+	}
+}
+
+func TestSessionThatCannotBeRemovedGoesOn(t *testing.T) {
+	vault := &shelf{values: map[string][]byte{}}
+	sessions := openSessions(t, vault, standing(time.Unix(1000, 0)))
+	session, err := sessions.Start(t.Context(), "user-1", "mark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vault.broken = errors.New("disk on fire")
+	if err := sessions.End(t.Context(), session.ID); !errors.Is(err, vault.broken) {
+		t.Errorf("got %v", err)
+	}
+	vault.broken = nil
+	if _, err := sessions.Resume(t.Context(), session.ID); err != nil {
+		t.Errorf("after that: %v", err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := sessions.End(gone, session.ID); err != nil || len(vault.values) != 0 {
+		t.Errorf("by a client that has gone: %v; %d are in the vault", err, len(vault.values))
+	}
+	if _, err := sessions.Resume(t.Context(), session.ID); !errors.Is(err, ErrNotLoggedIn) {
+		t.Errorf("the ended session answers %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,17 +15,23 @@ import (
 func System(part string) Principal { return Principal{Name: "system:" + part, Superuser: true} }
 
 // Update admits the writes of a part of the controller, in one transaction. decide may run more than once. Each object
-// passes the same steps as a write over REST, and leaves the same audit entry.
+// passes the same steps as a write over REST, and leaves the same audit entry. Unlike an object of an operator, it may
+// refer to objects of any tenant: an engine is of tenant admin, and its group may be of another one.
+//
+// If a write is refused, nothing is written, even if decide returns no error. Every write leaves its audit entry also
+// if the transaction fails: some of these failures leave it open whether the objects are on disk.
 func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) error) error {
 	tx, chores := &Tx{}, &chores{}
 	err := g.update(ctx, chores, func(stored *store.Tx) error {
 		tx = &Tx{gate: g, who: who, chores: chores, tx: stored}
-		return decide(tx)
+		return cmp.Or(decide(tx), tx.refused())
 	})
 	for _, attempt := range tx.attempts {
-		if refused := attempt.err != nil && !errors.Is(attempt.err, errAsked); refused || err == nil {
-			g.Audit.note(attempt.write, attempt.action, attempt.object, attempt.err)
+		reason := attempt.err
+		if errors.Is(reason, errAsked) { // the attempt was to be repeated after a chore, and the chore failed
+			reason = nil
 		}
+		g.Audit.note(attempt.write, attempt.action, attempt.object, cmp.Or(reason, err))
 	}
 	return err
 }
@@ -43,6 +50,16 @@ type attempted struct {
 	write          Write
 	action, object string
 	err            error
+}
+
+// refused returns the reason of the first write that was refused.
+func (t *Tx) refused() error {
+	for _, attempt := range t.attempts {
+		if attempt.err != nil {
+			return attempt.err
+		}
+	}
+	return nil
 }
 
 // View returns the objects, including the writes of this transaction so far.
@@ -79,7 +96,7 @@ func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
 		return fmt.Errorf("defect: %s is no kind of object", kind)
 	}
 	w := Write{Who: t.who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant, All: true},
-		Kind: known, chores: t.chores}
+		Kind: known, chores: t.chores, system: true}
 	err := do(w)
 	t.attempts = append(t.attempts, attempted{w, action, object, err})
 	return err

@@ -48,7 +48,7 @@ func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *te
 	}
 }
 
-func TestWriteOfTheControllerThatIsRefusedLeavesNothingButAnAuditEntry(t *testing.T) {
+func TestWriteOfTheControllerThatIsRefusedLeavesNothingButAuditEntries(t *testing.T) {
 	gate := openGate(t)
 	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
 		if err := tx.Delete("user", "user-1"); err == nil {
@@ -64,9 +64,49 @@ func TestWriteOfTheControllerThatIsRefusedLeavesNothingButAnAuditEntry(t *testin
 	if _, there := gate.store.View().Get("pool", "pool-1"); there || !errors.As(err, &twice) {
 		t.Errorf("there is one: %v; %v", there, err)
 	}
-	const want = "system:test delete user user-1 refused, system:test create pool p refused"
+	const want = "system:test delete user user-1 refused, system:test create pool p refused, " +
+		"system:test create pool p refused"
 	if got := strings.Join(gate.audited(9), ", "); got != want {
 		t.Errorf("audited are %s", got)
+	}
+}
+
+func TestWriteOfTheControllerThatTheStoreFailsIsAudited(t *testing.T) {
+	gate := openGate(t)
+	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
+		if _, err := tx.Create("pool", schema.Object{"name": "p"}, "pool-1"); err != nil {
+			return err
+		}
+		large := schema.Object{"text": strings.Repeat("x", 16<<20)}
+		return tx.Keep(&store.Record{Kind: "memory", UUID: "m", Name: "m", Object: large})
+	})
+	if !errors.Is(err, store.ErrTooLarge) {
+		t.Fatalf("got %v", err)
+	}
+	if got := strings.Join(gate.audited(9), ", "); got != "system:test create pool p refused" {
+		t.Errorf("audited are %q", got)
+	}
+}
+
+func TestRefusalThatTheControllerIgnoresIsARefusal(t *testing.T) {
+	gate := openGate(t)
+	address := schema.Object{"vip_id": "1", "ip_address": schema.Object{"addr": "10.0.0.1", "type": "V4"}}
+	err := gate.Update(t.Context(), System("test"), func(tx *Tx) error {
+		vip := schema.Object{"name": "vip", "vip": []any{address}}
+		if _, err := tx.Create(addressKind, vip, "vsvip-1"); err != nil {
+			return err
+		}
+		for _, name := range []string{"first", "second"} {
+			_, _ = tx.Create(serviceKind, schema.Object{"name": name, "vsvip_ref": "/api/vsvip/vsvip-1",
+				"services": []any{schema.Object{"port": int64(80)}}}, "")
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "is served by virtual service first already") {
+		t.Errorf("got %v", err)
+	}
+	if count := gate.store.View().Count(serviceKind); count != 0 {
+		t.Errorf("%d virtual services are written", count)
 	}
 }
 

@@ -87,7 +87,7 @@ func ownerOf(view *store.View, w Write, sent schema.Object) (string, error) {
 	target, err := schema.ParseRef(tenantKind, named)
 	if err == nil {
 		var found *store.Record
-		if found, err = lookUp(view, target, AdminTenant); err == nil {
+		if found, err = lookUp(view, target, Tenant{UUID: AdminTenant}); err == nil {
 			return found.UUID, nil
 		}
 	}

@@ -51,7 +51,8 @@ type memory struct {
 	started   map[string]time.Time // by engine uuid: when this controller started or found it
 	awaySince map[string]time.Time // by engine uuid
 	idleSince map[string]time.Time // by engine uuid
-	failures  map[string]failure   // by name of the place
+	failures  failures             // by name of the place
+	refusals  failures             // by engine uuid: writes about it that admission refused
 	lacking   map[string]lack      // by group uuid: the last event that no place is left
 }
 
@@ -59,7 +60,7 @@ func newMemory() *memory {
 	return &memory{
 		working: map[string]bool{}, started: map[string]time.Time{}, awaySince: map[string]time.Time{},
 		idleSince: map[string]time.Time{},
-		failures:  map[string]failure{}, lacking: map[string]lack{},
+		failures:  failures{}, refusals: failures{}, lacking: map[string]lack{},
 	}
 }
 
@@ -141,7 +142,9 @@ func (w *world) stepStarting(d *decision, instance Instance) {
 	}
 	switch w.placeOf(d, instance).State {
 	case Free, Stopped:
-		d.tasks = append(d.tasks, task{create, instance})
+		if w.memory.failures.mayTry(d, instance.Name, w.now) {
+			d.tasks = append(d.tasks, task{create, instance})
+		}
 	default: // an earlier controller started it, or its state is unknown
 		w.memory.started[instance.Engine] = w.now
 		d.wake(w.now.Add(reportTimeout), w.now)
@@ -156,21 +159,27 @@ func (w *world) awaitReport(d *decision, instance Instance, started time.Time) {
 	d.wake(end, w.now)
 	switch {
 	case !end.After(w.now):
-		w.memory.fail(instance.Name, w.now)
-		w.become(d, instance, Retiring, "CREATE_SE_TIMEOUT",
+		w.giveUp(d, instance, "CREATE_SE_TIMEOUT",
 			fmt.Sprintf("it was started and has not reported within %v", reportTimeout))
 	case look.After(w.now):
 	default:
 		if place := w.placeOf(d, instance); place.State == Stopped {
-			w.memory.fail(instance.Name, w.now)
-			w.become(d, instance, Retiring, "CREATE_SE_FAIL", "it ended as soon as it was started: "+place.Problem)
+			w.giveUp(d, instance, "CREATE_SE_FAIL", "it ended as soon as it was started: "+place.Problem)
 		}
+	}
+}
+
+// giveUp retires an engine that does not come up. Its place pauses.
+func (w *world) giveUp(d *decision, instance Instance, id, message string) {
+	if w.become(d, instance, Retiring, id, message) {
+		w.memory.failures.add(instance.Name, w.now)
 	}
 }
 
 // stepRetiring waits until the engine has no virtual services.
 func (w *world) stepRetiring(d *decision, instance Instance) {
-	if !w.seated[instance.Engine] && w.memory.mayTry(d, instance.Name, w.now) {
+	if !w.seated[instance.Engine] && w.memory.failures.mayTry(d, instance.Name, w.now) &&
+		w.memory.refusals.mayTry(d, instance.Engine, w.now) {
 		d.tasks = append(d.tasks, task{retire, instance})
 	}
 }
@@ -186,7 +195,8 @@ func (w *world) startAgain(d *decision, instance Instance) {
 		return
 	}
 	state := w.placeOf(d, instance).State
-	if (state == Free || state == Stopped) && w.memory.mayTry(d, instance.Name, w.now) && !w.justStarted(d, instance) {
+	if (state == Free || state == Stopped) && w.memory.failures.mayTry(d, instance.Name, w.now) &&
+		!w.justStarted(d, instance) {
 		d.news = append(d.news, news{"CREATING_SE", instance, "it has ended, and is started again"})
 		d.tasks = append(d.tasks, task{create, instance})
 	}
@@ -229,7 +239,11 @@ func (w *world) isFresh(d *decision, cloud string, listing listing) bool {
 	return false
 }
 
-func (w *world) become(d *decision, instance Instance, state State, id, message string) {
+// become changes the state of an instance. It does not if the store has refused a change of the instance lately.
+func (w *world) become(d *decision, instance Instance, state State, id, message string) (done bool) {
+	if !w.memory.refusals.mayTry(d, instance.Engine, w.now) {
+		return false
+	}
 	i := slices.IndexFunc(w.instances, func(i Instance) bool { return i.Engine == instance.Engine })
 	instance.State, instance.Since = state, w.now
 	w.instances[i] = instance
@@ -237,6 +251,7 @@ func (w *world) become(d *decision, instance Instance, state State, id, message 
 	if id != "" {
 		d.news = append(d.news, news{id, instance, message})
 	}
+	return true
 }
 
 // wake asks for another decision at a time.

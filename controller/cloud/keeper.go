@@ -2,7 +2,7 @@ package cloud
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -102,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			k.Log.Error("what was decided about engines is not written; it is tried again", "reason", err)
+			k.Log.Error("the decisions about engines cannot be stored; the controller decides again", "reason", err)
 			again = time.Now().Add(retryAfter)
 		}
 		if !again.IsZero() {
@@ -118,9 +118,7 @@ func (k *Keeper) step(ctx context.Context) (again time.Time, err error) {
 		return again, err
 	}
 	d := world.decide()
-	if err := k.write(ctx, d.changed, nil); err != nil {
-		return again, err
-	}
+	err = k.write(ctx, world, &d)
 	k.tell(d.news)
 	for _, cloud := range d.list {
 		k.list(ctx, cloud)
@@ -128,7 +126,7 @@ func (k *Keeper) step(ctx context.Context) (again time.Time, err error) {
 	for _, task := range d.tasks {
 		k.start(ctx, task)
 	}
-	return d.again, nil
+	return d.again, err
 }
 
 // world returns nil before the first observation.
@@ -180,25 +178,42 @@ func newUUID() string {
 	return kind.Prefix + "-" + uuid.NewString()
 }
 
-// write stores changed instances. It disables the engine of an instance that retires, so that the engine gets no new
-// virtual services. It removes the instance gone, and its engine.
-func (k *Keeper) write(ctx context.Context, changed []Instance, gone *Instance) error {
-	if len(changed) == 0 && gone == nil {
-		return nil
+// write stores the changed instances of a decision, each in its own transaction: a refusal concerns one engine only. It
+// takes out of the decision what is not written. Error: nothing can be written at present.
+func (k *Keeper) write(ctx context.Context, w *world, d *decision) error {
+	for i, instance := range d.changed {
+		refused, err := k.update(ctx, func(tx *admit.Tx) error { return putInstance(tx, instance) })
+		if err != nil {
+			d.forget(d.changed[i:])
+			return err
+		}
+		w.answer(d, instance, refused, "its object cannot be changed")
 	}
-	return k.Gate.Update(ctx, admit.System("cloud"), func(tx *admit.Tx) error {
-		for _, instance := range changed {
-			if err := putInstance(tx, instance); err != nil {
-				return err
-			}
-		}
-		if gone != nil {
-			return removeInstance(tx, *gone)
-		}
-		return nil
-	})
+	return nil
 }
 
+// remove deletes an instance whose engine has ended, and the engine.
+func (k *Keeper) remove(ctx context.Context, w *world, d *decision, gone Instance) error {
+	refused, err := k.update(ctx, func(tx *admit.Tx) error { return removeInstance(tx, gone) })
+	if err == nil {
+		w.answer(d, gone, refused, "it has ended, and its object cannot be deleted")
+	}
+	return err
+}
+
+// update writes something about one engine. refused is why it may not be written, err why nothing can be written.
+func (k *Keeper) update(ctx context.Context, decide func(tx *admit.Tx) error) (refused, err error) {
+	err = k.Gate.Update(ctx, admit.System("cloud"), func(tx *admit.Tx) error {
+		refused = decide(tx)
+		return refused
+	})
+	if refused != nil {
+		return refused, nil
+	}
+	return nil, err
+}
+
+// putInstance disables the engine of an instance that retires, so that the engine gets no new virtual services.
 func putInstance(tx *admit.Tx, instance Instance) error {
 	if err := tx.Keep(recordOf(instance)); err != nil {
 		return err
@@ -271,8 +286,8 @@ func (k *Keeper) start(ctx context.Context, t task) {
 
 func (k *Keeper) carryOut(ctx context.Context, cloud Cloud, t task) error {
 	if cloud == nil {
-		return fmt.Errorf(
-			"nothing starts and ends engines in its cloud any more: end it by hand, and start the controller as before to forget it")
+		return errors.New("the controller no longer starts and ends engines in this cloud: end the engine yourself; " +
+			"the controller deletes it when it manages the cloud again")
 	}
 	k.places <- struct{}{}
 	defer func() { <-k.places }()
@@ -306,12 +321,12 @@ func (k *Keeper) finish(ctx context.Context, o outcome) {
 	}
 	w := &world{now: time.Now().UTC(), memory: k.memory}
 	d, gone := w.hear(o)
-	var removed *Instance
+	err := k.write(ctx, w, &d)
 	if gone {
-		removed = &o.instance
+		err = k.remove(ctx, w, &d, o.instance)
 	}
-	if err := k.write(ctx, d.changed, removed); err != nil {
-		k.Log.Error("what became of an engine is not written", "engine", o.instance.Name, "reason", err)
+	if err != nil {
+		k.Log.Error("the new state of an engine cannot be stored", "engine", o.instance.Name, "reason", err)
 	}
 	delete(k.listed, o.instance.Cloud) // the list has changed
 	k.tell(d.news)

@@ -118,7 +118,7 @@ func (w *world) free(d *decision, listing listing) (best Place, found bool) {
 	for _, place := range listing.places {
 		held := func(i Instance) bool { return i.Name == place.Engine }
 		if place.State == Free && !w.names[place.Engine] && !slices.ContainsFunc(w.instances, held) &&
-			w.memory.mayTry(d, place.Engine, w.now) {
+			w.memory.failures.mayTry(d, place.Engine, w.now) {
 			candidates = append(candidates, place)
 		}
 	}

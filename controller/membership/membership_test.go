@@ -28,7 +28,8 @@ func newOffice(t *testing.T) *office {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }
-	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet})
+	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet,
+		Index: admit.AddressKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +96,32 @@ func TestEngineThatACloudStartedJoinsAsTheCloudSaid(t *testing.T) {
 	o.late = errors.New("too late")
 	if _, err := o.Join(t.Context(), "north"); !errors.Is(err, o.late) || o.Objects.View().Count(engineKind) != 1 {
 		t.Errorf("one that its cloud is about to end: %v", err)
+	}
+}
+
+func TestEngineJoinsACloudAndAGroupOfAnotherTenant(t *testing.T) {
+	o := newOffice(t)
+	o.make("tenant", schema.Object{"name": "blue"}, "tenant-blue")
+	for _, kind := range []string{"cloud", "serviceenginegroup"} {
+		o.make(kind, schema.Object{"name": "blue", "tenant_ref": "/api/tenant/tenant-blue"}, kind+"-blue")
+	}
+	o.origin = &Origin{Engine: "se-blue", Cloud: "cloud-blue", Group: "serviceenginegroup-blue"}
+	engine := o.join("south")
+	if engine.Object["cloud_ref"] != "/api/cloud/cloud-blue" ||
+		engine.Object["se_group_ref"] != "/api/serviceenginegroup/serviceenginegroup-blue" {
+		t.Errorf("it joined as %v", engine.Object)
+	}
+}
+
+// make creates an object as the system.
+func (o *office) make(kind string, object schema.Object, uuid string) {
+	o.Helper()
+	err := o.Gate.Update(o.Context(), admit.System("test"), func(tx *admit.Tx) error {
+		_, err := tx.Create(kind, object, uuid)
+		return err
+	})
+	if err != nil {
+		o.Fatal(err)
 	}
 }
 

@@ -10,41 +10,44 @@ import (
 
 // unheededOfGroup has the settings of an engine group on which nobody acts: neither place, nor cloud, nor engines.
 var unheededOfGroup = differing[kinds.ServiceEngineGroup]([]reason{
-	{"an engine has the CPUs, the memory and the disk of its machine: has no effect",
+	{"an engine uses the CPUs, the memory and the disk of its machine: has no effect",
 		`vcpus_per_se memory_per_se disk_per_se cpu_reserve mem_reserve connection_memory_percentage app_cache_percent
 		extra_shared_config_memory ssl_sess_cache_per_vs l7_conns_per_core`},
-	{"a data plane has one worker for each core, and nothing is shared between workers: has no effect",
+	{"a data plane has one worker for each core, and workers share nothing: has no effect",
 		`dedicated_dispatcher_core num_dispatcher_cores num_dispatcher_queues max_queues_per_vnic distribute_queues
 		distribute_vnics hybrid_rss_mode max_num_se_dps se_hyperthreaded_mode use_hyperthreaded_cores cpu_socket_affinity
 		least_load_core_selection se_dp_isolation async_ssl async_ssl_threads vss_placement lbaction_num_requests_to_dispatch`},
 	{kernels,
 		`se_use_dpdk se_dpdk_pmd pcap_tx_mode disable_tso disable_gro disable_csum_offloads se_lro se_mtu se_tx_batch_size
 		se_txq_threshold path_mtu_discovery_v4 path_mtu_discovery_v6 flow_table_new_syn_max_entries`},
-	{"engines are called as their cloud calls them: has no effect", "se_name_prefix"},
-	{"any engine of the group may take a virtual service: has no effect",
+	{"engines have the names that their cloud gives them: has no effect", "se_name_prefix"},
+	{"the controller may place a virtual service on any engine of the group: has no effect",
 		"placement_mode per_app host_attribute_key host_attribute_value"},
-	{"has no effect: ha_mode says it", "active_standby"},
+	{"ha_mode decides this: has no effect", "active_standby"},
 	{staysActive, "auto_redistribute_active_standby_load"},
-	{"the engine that stands by checks servers, so that it can begin at once: has no effect", "hm_on_standby"},
-	{"clients find engines by routes, and servers see engines' own addresses: has no effect", "floating_intf_ip"},
-	{"an engine has vs_scaleout_timeout until it serves: has no effect",
+	{"a standby engine always checks servers, so that it can take over at once: has no effect", "hm_on_standby"},
+	{"routes lead clients to engines, and engines connect to servers from their own addresses: has no effect",
+		"floating_intf_ip"},
+	{"vs_scaleout_timeout limits how long an engine may take until it serves: has no effect",
 		"vs_se_scaleout_ready_timeout vs_switchover_timeout"},
-	{"without the controller each engine goes on with what it has: nothing is elected", "self_se_election"},
-	{"engines search three times, 100 ms each: has no effect", "se_flow_probe_retries se_flow_probe_retry_timer"},
-	{"BFD and the engine's stream to the controller tell that it is away, see aggressive_failure_detection: has no effect",
+	{"without the controller, each engine keeps serving, and no leader is elected: has no effect", "self_se_election"},
+	{"an engine asks the others three times who holds a connection, and waits 100 ms each time: has no effect",
+		"se_flow_probe_retries se_flow_probe_retry_timer"},
+	{"BFD and the stream to the controller show whether an engine is away, see aggressive_failure_detection: has no effect",
 		`dp_hb_frequency dp_hb_timeout_count dp_aggressive_hb_frequency dp_aggressive_hb_timeout_count se_vs_hb_max_vs_in_pkt
 		se_dp_max_hb_version`},
-	{"engines pass on packets in UDP to port 6090, and clients are answered by who holds the connection: has no effect",
+	{"engines pass packets to each other in UDP on port 6090, and the engine with the connection answers: has no effect",
 		"se_tunnel_mode se_tunnel_udp_port se_delayed_flow_delete"},
-	{"what engines must agree on is in their Plans, they exchange nothing: has no effect", "use_objsync objsync_port"},
-	{"engines tell of their sessions at once: has no effect", "bgp_state_update_interval"},
-	{"a certificate is chosen by name while the handshake begins: has no effect", "ssl_preprocess_sni_hostname"},
-	{"pools say it of their connections to servers: has no effect",
+	{"Plans contain all that engines must agree on, and engines exchange no objects: has no effect",
+		"use_objsync objsync_port"},
+	{"engines report changes of BGP sessions at once: has no effect", "bgp_state_update_interval"},
+	{"an engine chooses the certificate by name during the handshake: has no effect", "ssl_preprocess_sni_hostname"},
+	{"each pool sets this for its connections to servers: has no effect",
 		"upstream_connpool_enable upstream_connect_timeout upstream_read_timeout upstream_send_timeout"},
 	{"engines keep no logs of requests yet: has no effect",
 		`significant_log_throttle udf_log_throttle non_significant_log_throttle log_disksz n_log_streaming_threads
 		se_dp_log_nf_enqueue_percent se_dp_log_udf_enqueue_percent`},
-	{"engines tell what they count each second: has no effect",
+	{"engines report their counters each second: has no effect",
 		"metrics_collection_mode realtime_se_metrics user_defined_metric_age"},
 })
 

@@ -70,16 +70,19 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 	return comparing(view, kind, name, value), nil
 }
 
-// searching looks for a text anywhere in what a client can read of an object. The form "(name,x)" looks in one field.
+// searching looks for a text anywhere in what a client can read of an object. The form "(name,x)" looks in one field,
+// "(,x)" in all of them.
 func searching(kind *schema.Kind, value string, fold bool) (filter, error) {
-	inner, ofField := strings.CutPrefix(strings.TrimSuffix(value, ")"), "(")
-	if !ofField {
-		holds := kind.Search(value, fold)
-		return func(r *store.Record) bool { return holds(r.Object) }, nil
+	field, wanted := "", value
+	if inner, ofField := strings.CutPrefix(strings.TrimSuffix(value, ")"), "("); ofField {
+		var found bool
+		if field, wanted, found = strings.Cut(inner, ","); !found {
+			return nil, &badQuery{"search", "give a text, or (field,text)"}
+		}
 	}
-	field, wanted, found := strings.Cut(inner, ",")
-	if !found {
-		return nil, &badQuery{"search", "give a text, or (field,text)"}
+	if field == "" {
+		holds := kind.Search(wanted, fold)
+		return func(r *store.Record) bool { return holds(r.Object) }, nil
 	}
 	folded := func(text string) string { return text }
 	if fold {

@@ -103,9 +103,13 @@ func (c *call) systemConfiguration() schema.Object {
 
 // logout ends the sessions of all cookies of the request. If one were left, the next request would be logged in again.
 func logout(c *call) error {
-	c.api.gate.Logout(c.r.Context(), c.who)
+	if err := c.api.gate.Logout(c.r.Context(), c.who); err != nil {
+		return err
+	}
 	for _, id := range c.sessionIDs() {
-		c.api.gate.Sessions.End(c.r.Context(), id)
+		if err := c.api.gate.Sessions.End(c.r.Context(), id); err != nil {
+			return err
+		}
 	}
 	c.w.Header().Del("Set-Cookie")
 	return c.reply(http.StatusOK, schema.Object{})

@@ -42,12 +42,12 @@ type JoinTokens interface {
 type Orders interface {
 	// Order writes an order into tx. It returns how many engines should serve from then on. Call tell after the commit:
 	// it adds the events.
-	Order(tx *store.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
+	Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int, tell func(), err error)
 	// RotateKeys turns the ring of session ticket keys. It returns the uuid of the SSL profile that the ring belongs
 	// to.
-	RotateKeys(tx *store.Tx, virtualServiceUUID string) (profile string, err error)
+	RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error)
 	// Redistribute swaps virtual services of a group with their standbys, and returns how many.
-	Redistribute(tx *store.Tx, groupUUID string) (virtualServices int, err error)
+	Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error)
 }
 
 // Config is what the API needs.

@@ -74,7 +74,7 @@ func scale(verb place.Verb) handler {
 		var engines int
 		var tell func()
 		err = c.api.gate.Act(c.r.Context(), c.write(kind), c.path[2], string(verb),
-			func(tx *store.Tx, vs *store.Record) (err error) {
+			func(tx *admit.Tx, vs *store.Record) (err error) {
 				engines, tell, err = c.api.orders.Order(tx, vs.UUID, order)
 				return err
 			})
@@ -91,7 +91,7 @@ func scale(verb place.Verb) handler {
 // rotateKeys answers "POST /api/virtualservice/<uuid>/rotatekeys" with the SSL profile whose keys it has rotated.
 func rotateKeys(c *call) error {
 	var profile string
-	err := c.act("rotatekeys", func(tx *store.Tx, vs *store.Record) (err error) {
+	err := c.act("rotatekeys", func(tx *admit.Tx, vs *store.Record) (err error) {
 		profile, err = c.api.orders.RotateKeys(tx, vs.UUID)
 		return err
 	})
@@ -105,7 +105,7 @@ func rotateKeys(c *call) error {
 // swaps with their standbys.
 func redistribute(c *call) error {
 	var moved int
-	err := c.act("redistribute", func(tx *store.Tx, group *store.Record) (err error) {
+	err := c.act("redistribute", func(tx *admit.Tx, group *store.Record) (err error) {
 		moved, err = c.api.orders.Redistribute(tx, group.UUID)
 		return err
 	})
@@ -116,7 +116,7 @@ func redistribute(c *call) error {
 }
 
 // act does an action without parameters on an object.
-func (c *call) act(action string, do func(tx *store.Tx, object *store.Record) error) error {
+func (c *call) act(action string, do func(tx *admit.Tx, object *store.Record) error) error {
 	body, err := c.body()
 	if err == nil {
 		_, err = readScaleRequest(place.Verb(action), body)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
@@ -17,7 +18,7 @@ import (
 // heard records orders and does nothing else. It refuses to scale in.
 type heard struct{ orders []place.Order }
 
-func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (engines int, tell func(), err error) {
+func (h *heard) Order(_ *admit.Tx, _ string, order place.Order) (engines int, tell func(), err error) {
 	if order.Verb == place.DoScaleIn {
 		return 0, nil, &place.Refusal{Field: "from_se_ref", Problem: "engine-9 does not serve web"}
 	}
@@ -25,14 +26,14 @@ func (h *heard) Order(_ *store.Tx, _ string, order place.Order) (engines int, te
 	return 2, func() {}, nil
 }
 
-func (h *heard) RotateKeys(*store.Tx, string) (string, error) {
+func (h *heard) RotateKeys(*admit.Tx, string) (string, error) {
 	if len(h.orders) > 0 {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: "web has no SSL profile"}
 	}
 	return "sslprofile-1", nil
 }
 
-func (h *heard) Redistribute(*store.Tx, string) (int, error) {
+func (h *heard) Redistribute(*admit.Tx, string) (int, error) {
 	if len(h.orders) > 0 {
 		return 0, &place.Refusal{Field: "ha_mode", Problem: "group g is HA_MODE_SHARED"}
 	}

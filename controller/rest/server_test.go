@@ -1,19 +1,25 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -80,32 +86,35 @@ func TestPortalShowsTheCertificateOfTheSystemConfiguration(t *testing.T) {
 	c.refused(http.StatusPreconditionFailed, "SystemConfiguration", "DELETE", path(own), nil)
 }
 
-func TestPortalShowsWhatCostsLeastOfWhatTheClientTakes(t *testing.T) {
+func TestPortalShowsTheFirstConfiguredCertificateThatTheClientTakes(t *testing.T) {
 	s := newHouse(t).serve()
 	c := s.login()
-	var configured []any
+	own := map[string]any{}
 	for _, algorithm := range []string{"RSA", "EC"} {
-		own := c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
+		own[algorithm] = c.want(http.StatusCreated, "POST", "/api/sslkeyandcertificate",
 			schema.Object{"name": algorithm, "key_params": schema.Object{
 				"algorithm": "SSL_KEY_ALGORITHM_" + algorithm}, "certificate": schema.Object{"self_signed": true,
-				"subject": schema.Object{"common_name": "weir.example"}}})
-		configured = append(configured, own["uuid"])
+				"subject": schema.Object{"common_name": "weir.example"}}})["uuid"]
 	}
-	c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
-		"portal_configuration": schema.Object{"sslkeyandcertificate_refs": configured}}})
-	for name, wants := range map[string]struct {
-		config *tls.Config
-		shown  x509.PublicKeyAlgorithm
+	anything, named := &tls.Config{}, &tls.Config{ServerName: "weir.example.net"}
+	for _, wants := range []struct {
+		configured []any
+		client     *tls.Config
+		shown      x509.PublicKeyAlgorithm
 	}{
-		"takes anything":      {&tls.Config{}, x509.ECDSA},
-		"asks for some name":  {&tls.Config{ServerName: "weir.example.net"}, x509.ECDSA},
-		"takes only RSA keys": {onlyRSA(), x509.RSA},
+		{[]any{own["EC"], own["RSA"]}, anything, x509.ECDSA},
+		{[]any{own["EC"], own["RSA"]}, named, x509.ECDSA},
+		{[]any{own["EC"], own["RSA"]}, onlyRSA(), x509.RSA},
+		{[]any{own["RSA"], own["EC"]}, anything, x509.RSA},
+		{[]any{own["RSA"], own["EC"]}, named, x509.RSA},
 	} {
-		shown, err := s.shownTo(wants.config)
+		c.want(http.StatusOK, "PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{
+			"portal_configuration": schema.Object{"sslkeyandcertificate_refs": wants.configured}}})
+		shown, err := s.shownTo(wants.client)
 		if err != nil {
-			t.Errorf("a client that %s: %v", name, err)
+			t.Errorf("with %v: %v", wants.configured, err)
 		} else if shown.PublicKeyAlgorithm != wants.shown {
-			t.Errorf("a client that %s is shown one of %v", name, shown.PublicKeyAlgorithm)
+			t.Errorf("with %v, shown is one of %v, not of %v", wants.configured, shown.PublicKeyAlgorithm, wants.shown)
 		}
 	}
 }
@@ -249,6 +258,36 @@ func TestDefectInAHandlerIsA500AndNothingElse(t *testing.T) {
 	c := h.login()
 	c.refused(http.StatusInternalServerError, "its log says why", "POST", "/api/securetoken-generate", nil)
 	c.want(http.StatusOK, "GET", "/api/pool", nil)
+}
+
+func TestAnswerThatJSONCannotHoldIsA500InTheLog(t *testing.T) {
+	h := newHouse(t)
+	var log bytes.Buffer
+	h.api.log = slog.New(slog.NewTextHandler(&log, nil))
+	c := h.login()
+	pool := c.pool("web")
+	h.runtime.servers = []schema.Object{{"load": math.Inf(1)}}
+	c.refused(http.StatusInternalServerError, "its log says why", "GET", path(pool)+"/runtime/server", nil)
+	if !strings.Contains(log.String(), "request failed") || !strings.Contains(log.String(), "+Inf") {
+		t.Errorf("logged is %s", log.String())
+	}
+	h.runtime.servers = []schema.Object{{"load": 1}}
+	c.want(http.StatusOK, "GET", path(pool)+"/runtime/server", nil)
+}
+
+func TestListsOfEntriesAreTheJSONOfTheStandardLibrary(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for _, results := range []any{
+		[]admit.Entry(nil), []admit.Entry{}, []events.Entry(nil), []events.Entry{},
+		[]admit.Entry{{Time: at, User: "a<b>", Object: "é"}, {Time: at, Refused: "no"}},
+		[]events.Entry{{Time: at, ID: "VS_UP", Related: []string{"se-1"}}, {Time: at, Message: "\"up\""}},
+	} {
+		answer := schema.Object{"count": 2, "results": results}
+		want, err := json.Marshal(answer)
+		if got := schema.AppendJSON(nil, answer); err != nil || string(got) != string(want) {
+			t.Errorf("got %s, want %s, %v", got, want, err)
+		}
+	}
 }
 
 func TestEachCauseHasItsStatus(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -16,12 +17,14 @@ var aviFields string
 // aviField is one line of aviFields.
 type aviField struct {
 	name   string
-	typed  string // "string", "integer", "number", "boolean", or a message
+	typed  string // one of plainTypes, or a message
 	listed bool
 	ref    string // the kind that it refers to; Weir may lack that kind (refers)
 	usual  any    // its default; nil: none
 	secret bool
 }
+
+var plainTypes = []string{"string", "integer", "number", "boolean"}
 
 // aviMessages are the fields of each message.
 var aviMessages = parseAviFields(aviFields)
@@ -85,7 +88,6 @@ func (k *Kind) keepRest() {
 		panic("schema: no AviFields are of " + k.Title + ": give them, or say that it is Weir's Own")
 	}
 	k.record.keepRest(k.Title)
-	k.noteUnread()
 }
 
 // keepRest adds to a record the fields of its Avi message that its struct lacks. Weir keeps them as they were sent: it
@@ -99,6 +101,7 @@ func (r *record) keepRest(message string) {
 	}
 	r.message = message
 	for _, known := range aviMessages[message] {
+		known.mustHaveType(message)
 		if f, has := r.byName[known.name]; has {
 			f.keepRest(known)
 			continue
@@ -106,6 +109,13 @@ func (r *record) keepRest(message string) {
 		f := known.kept()
 		r.fields = append(r.fields, f)
 		r.byName[f.name] = f
+	}
+}
+
+// mustHaveType panics if the type of a field is no message of AviFields: no value would fit.
+func (a aviField) mustHaveType(message string) {
+	if _, isMessage := aviMessages[a.typed]; !isMessage && !slices.Contains(plainTypes, a.typed) {
+		panic(fmt.Sprintf("schema: %s.%s is a %s, of which there are no AviFields", message, a.name, a.typed))
 	}
 }
 

@@ -184,7 +184,7 @@ func TestJudgesWhatIsKept(t *testing.T) {
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
 			[]string{"servers[1].server_node: Weir does not act on it: has no effect"}},
 		{"user", `{"name":"u","access":[{"tenant_ref":"admin","role_ref":"/api/role?name=WAF-Admin"}]}`, []string{
-			"access[0].role_ref: Weir has no roles yet: who is no superuser is let in to read by System-Admin, and kept out of the tenant by any other"}},
+			"access[0].role_ref: Weir has no roles yet: System-Admin lets a user who is no superuser read the tenant, any other role gives no access to it"}},
 		{"systemconfiguration",
 			`{"fips_mode":true,"ssh_ciphers":[],"portal_configuration":{"api_force_timeout":24,"password_strength_check":true}}`,
 			[]string{"fips_mode: the programs have only one mode of cryptography: has no effect",

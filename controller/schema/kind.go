@@ -76,6 +76,7 @@ func Register[T any](definition Definition) *Kind {
 	}
 	kindByName[k.Name] = k
 	k.keepRest()
+	k.noteUnread()
 	return k
 }
 

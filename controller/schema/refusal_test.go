@@ -180,7 +180,7 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 			`vrfcontext: bgp_profile.ip_communities[0].ip_end: 10.0.0.1 does not come after ip_begin 10.0.0.2`},
 		{"vrfcontext", `{"name":"v","bgp_profile":{"ibgp":true}}`, `vrfcontext: bgp_profile.local_as: is required`},
 		{"vrfcontext", `{"name":"v","bfd_profile":{"minrx":40}}`,
-			`vrfcontext: bfd_profile.minrx: 40 is out of range; give 50 to 4000`},
+			`vrfcontext: bfd_profile.minrx: 40 is out of range; give 50 to 4000000`},
 		{"user", `{"full_name":"Bob"}`, `user: username: is required`},
 	} {
 		k := kindByName[c.kind]

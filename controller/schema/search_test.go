@@ -2,9 +2,11 @@ package schema
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -111,6 +113,22 @@ func TestWritesJSONAsTheStandardLibraryDoes(t *testing.T) {
 		must("json", err)
 		if got := AppendJSON(nil, value); string(got) != string(want) {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func TestWritesValuesThatObjectsDoNotHaveAsTheStandardLibraryDoes(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", -5400))
+	for _, value := range []any{
+		uint64(math.MaxUint64), uint32(7), int8(-1), 1e21, 0.1, at, []time.Time{at}, json.Number("1.0"),
+		map[string]any{"b": 1, "a": "<&>"}, map[string]int{"b": 1, "a": 2}, map[int64]string{10: "x", 9: "y"},
+		map[string]any(nil), []string(nil), []string{"é", "\x7f\u2028"}, struct{}{},
+		Object{"at": at, "count": uint64(1 << 63), "by": map[string][]int{"z": nil, "a": {1}}},
+	} {
+		want, err := json.Marshal(value)
+		must("json", err)
+		if got := AppendJSON([]byte("before "), value); string(got) != "before "+string(want) {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

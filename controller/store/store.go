@@ -118,6 +118,9 @@ func (s *Store) Close() {
 // Failed receives the error with which the database ended under a running store. The process should log it and end.
 func (s *Store) Failed() <-chan error { return s.member.failed }
 
+// HasIndex tells whether Config.Index was set. Without it, View.Indexed finds nothing.
+func (s *Store) HasIndex() bool { return s.index != nil }
+
 // View returns all objects at the newest revision this process has seen.
 func (s *Store) View() *View { return s.view.Load() }
 

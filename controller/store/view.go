@@ -38,7 +38,8 @@ func emptyView() *View {
 }
 
 // keyOf joins the parts of a key, with a zero byte after each. So a prefix of whole parts never matches a longer part.
-// No part contains a zero byte, because admit refuses control characters in names.
+// Kinds, uuids and new names contain no zero byte: admit refuses control characters. An old name may contain one. So
+// Named can also give an object whose name only begins with the name and a zero byte.
 func keyOf(parts ...string) []byte {
 	var key []byte
 	for _, part := range parts {
@@ -92,6 +93,18 @@ func (v *View) Count(kind string) int {
 
 // Kinds names the kinds that have objects, sorted.
 func (v *View) Kinds() []string { return slices.Sorted(maps.Keys(v.kinds)) }
+
+// KindsOf names the kinds in which a record has a uuid, sorted. An assignment has the uuid of its virtual service, a
+// ring of session tickets that of its profile: see schema.Lookup for the kinds of objects.
+func (v *View) KindsOf(uuid string) (kinds []string) {
+	for kind, shelf := range v.kinds {
+		if _, found := shelf.byUUID.Get(keyOf(uuid)); found {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
 
 // Referrers gives the objects with a field that points to the one named, sorted by kind and name.
 func (v *View) Referrers(kind, uuid string) iter.Seq[*Record] {

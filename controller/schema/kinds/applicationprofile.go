@@ -53,7 +53,8 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Closes(noClientCert,
 				`http_profile.pki_profile_ref tcp_app_profile.pki_profile_ref tcp_app_profile.ssl_client_certificate_mode`),
-			schema.Closes(noClientCert+", and a client could send what servers take for the engine's word",
+			schema.Closes(noClientCert+
+				": a client could forge the headers in which servers expect data of its certificate",
 				"http_profile.ssl_client_certificate_action"),
 			schema.NoEffect(noRates, "dos_rl_profile"),
 			schema.NoEffect(noDNS, "dns_service_profile"),

@@ -89,7 +89,8 @@ func init() {
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
 		Kept: []schema.Rule{
 			schema.Closes(
-				"engines do not go by the client's side, and servers would get in plain what shall be encrypted",
+				"engines do not yet choose TLS to servers by whether the client uses TLS: requests that should be "+
+					"encrypted would go to servers in plain text",
 				"use_service_ssl_mode"),
 			schema.NoEffect("a pool has only the servers in the field servers",
 				`autoscale_* external_autoscale_groups ipaddrgroup_ref

@@ -9,7 +9,7 @@ const (
 	noAllocation  = "Weir allocates no addresses: give ip_address"
 	noCloud       = "Weir starts engines on Linux servers only, over SSH"
 	noLogin       = "users log in with accounts of Weir only"
-	noCertificate = "Weir makes and renews no certificates by itself but those that are self_signed"
+	noCertificate = "Weir makes self-signed certificates only, and renews none"
 	ownHardware   = "engines use the hardware of their machines as it is"
 	ownAnswers    = "engines answer with a status only"
 	ownNetwork    = "Weir leaves networks and interfaces of machines as they are"

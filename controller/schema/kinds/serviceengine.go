@@ -1,9 +1,10 @@
 package kinds
 
 import (
+	"strings"
+
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
-	"strings"
 )
 
 // ServiceEngine is one engine. The object is created when the engine joins the controller; operators change its state

@@ -23,9 +23,10 @@ func init() {
 	schema.Register[SystemConfiguration](schema.Definition{
 		Only: "default",
 		Builtins: []schema.Object{{
+			// The first one that a client accepts is shown. A handshake with an RSA key takes ten times as long.
 			"portal_configuration": schema.Object{"sslkeyandcertificate_refs": []any{
-				"/api/sslkeyandcertificate?name=System-Default-Portal-Cert",
 				"/api/sslkeyandcertificate?name=System-Default-Portal-Cert-EC256",
+				"/api/sslkeyandcertificate?name=System-Default-Portal-Cert",
 			}},
 			"secure_channel_configuration": schema.Object{"sslkeyandcertificate_refs": []any{
 				"/api/sslkeyandcertificate?name=System-Default-Secure-Channel-Cert",

@@ -36,8 +36,8 @@ func init() {
 			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "all_tenants": true}},
 		}},
 		Kept: []schema.Rule{
-			schema.Restricts("Weir has no roles yet: who is no superuser is let in to read by System-Admin, "+
-				"and kept out of the tenant by any other",
+			schema.Restricts("Weir has no roles yet: System-Admin lets a user who is no superuser read the tenant, "+
+				"any other role gives no access to it",
 				"access.role_ref"),
 			schema.NoEffect(noLogin, ""),
 		},

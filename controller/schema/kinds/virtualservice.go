@@ -91,7 +91,7 @@ func init() {
 			column.Field("POOL", "pool_ref"),
 			column.Of("SERVERS", poolServers),
 			column.OperState,
-			column.Of("ENGINES", enginesAssigned),
+			column.PartOf("ENGINES", []string{"runtime", "num_se_assigned"}, []string{"runtime", "num_se_requested"}),
 			column.Of("APPLIED", applied),
 		},
 		Beside:  []string{"vsvip", "pool"},
@@ -306,11 +306,6 @@ func poolServers(row column.Row) string {
 		return serversUp(pool)
 	}
 	return ""
-}
-
-func enginesAssigned(row column.Row) string {
-	assigned, requested := row.Text("runtime", "num_se_assigned"), row.Text("runtime", "num_se_requested")
-	return fmt.Sprintf("%s of %s", column.Dash(assigned), column.Dash(requested))
 }
 
 func applied(row column.Row) string {

@@ -55,11 +55,11 @@ type InternalGatewayMonitor struct {
 	SuccessThreshold uint32 `json:"gateway_monitor_success_threshold" min:"3" max:"50" default:"15"`
 }
 
-// BFDProfile defines how fast engines and routers notice that the other is gone. Avi accepts no interval below 500 ms;
-// without this profile, Weir uses 300 ms (plan).
+// BFDProfile defines how fast engines and routers notice that the other is gone. Avi accepts intervals from 500 ms on.
+// Weir also accepts shorter ones, from 50 ms on. Without this profile, it uses 300 ms (plan).
 type BFDProfile struct {
-	MinTxMs    uint32 `json:"mintx" min:"50" max:"4000" default:"1000"`
-	MinRxMs    uint32 `json:"minrx" min:"50" max:"4000" default:"1000"`
+	MinTxMs    uint32 `json:"mintx" min:"50" max:"4000000" default:"1000"`
+	MinRxMs    uint32 `json:"minrx" min:"50" max:"4000000" default:"1000"`
 	Multiplier uint32 `json:"multi" min:"3" max:"255" default:"3"`
 }
 
