@@ -63,7 +63,7 @@ func TestRotationOfKeysWhileTheyAreDecidedAboutIsKept(t *testing.T) {
 		Gone:    []string{"gone", "left"},
 	}
 	must(t, keepRings(t.Context(), objects, base, decided))
-	read, err := new(known).read(objects.View())
+	read, err := new(reader).read(objects.View())
 	must(t, err)
 	got := map[string]string{}
 	for _, ring := range read.rings {

@@ -28,7 +28,7 @@ type leader struct {
 	log     *slog.Logger
 	events  *events.Log
 	fleet   *fleet.Fleet
-	known   *known
+	reader  *reader
 	keeper  *cloud.Keeper
 }
 
@@ -39,7 +39,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 		return membership.Find(data.objects.View(), engineUUID)
 	}
 	return &leader{
-		objects: data.objects, log: config.Log, events: told, known: &known{},
+		objects: data.objects, log: config.Log, events: told, reader: &reader{},
 		fleet: fleet.New(find, told, time.Now),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
@@ -53,12 +53,15 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
 
 // orders accepts the orders that operators send over REST. Only the leader knows the present state of engines.
-func (l *leader) orders() orders { return orders{l.fleet, l.events, l.known} }
+func (l *leader) orders() *orders {
+	return &orders{fleet: l.fleet, events: l.events, reader: l.reader}
+}
 
 // run leads until ctx ends. link sends the Plans to engines.
 func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
-		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events, log: l.log, known: l.known,
+		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events,
+		log: l.log, reader: l.reader,
 	}
 	defer l.events.Flush()
 	group, ctx := errgroup.WithContext(ctx)

@@ -29,10 +29,10 @@ type loop struct {
 	log        *slog.Logger
 	reconciler reconcile.Reconciler
 
-	known *known
+	reader *reader
 
 	view *store.View // that read was made from
-	read knowledge
+	read content
 
 	untold []pending // of the last write, if it failed
 }
@@ -97,7 +97,7 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 func (l *loop) look(view *store.View) (err error) {
 	if view != l.view {
 		l.view = view
-		l.read, err = l.known.read(view)
+		l.read, err = l.reader.read(view)
 	}
 	return err
 }

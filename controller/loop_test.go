@@ -14,7 +14,7 @@ import (
 
 func TestEventOfAWriteThatFailedIsToldOnceItTurnsOutToBeStored(t *testing.T) {
 	objects := emptyStore(t)
-	l := &loop{objects: objects, known: &known{}, events: events.New(slog.New(slog.DiscardHandler), time.Now)}
+	l := &loop{objects: objects, reader: &reader{}, events: events.New(slog.New(slog.DiscardHandler), time.Now)}
 	must(t, l.look(objects.View()))
 	decided := func(uuid string) place.Assignment {
 		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: time.Now(), Cause: place.Migrate}

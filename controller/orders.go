@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
@@ -16,32 +16,36 @@ import (
 var errUnreadable = &place.Refusal{Problem: "the object cannot be read: see its warnings"}
 
 // orders writes what operators order for one virtual service or for a group. The next step carries the order out.
+// Orders are accepted within transactions of the store, one after the other. So they keep a Placer: an order costs what
+// has changed since the order before.
 type orders struct {
 	fleet  *fleet.Fleet
 	events *events.Log
-	known  *known
+	reader *reader
+
+	placer *place.Placer // nil: none yet, or the last use of it panicked
 }
 
 // Order accepts an order within a transaction. It returns how many engines should serve from then on. It also returns a
 // function that adds the events; call it after the transaction is written. Error: *place.Refusal.
-func (o orders) Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int,
+func (o *orders) Order(tx *admit.Tx, virtualServiceUUID string, order place.Order) (engines int,
 	tell func(), err error) {
-	in, err := o.input(tx)
+	var happened []place.Event
+	err = o.decide(tx, func(placer *place.Placer, in place.Input) ([]place.Assignment, error) {
+		vs, err := virtualServiceOf(in.Model, virtualServiceUUID)
+		if err != nil {
+			return nil, err
+		}
+		var assignments []place.Assignment
+		if assignments, happened, err = placer.Accept(in, vs, order); err == nil {
+			engines = place.Wanted(vs, assignments[0])
+		}
+		return assignments, err
+	})
 	if err != nil {
 		return 0, nil, err
 	}
-	vs, err := virtualServiceOf(in.Model, virtualServiceUUID)
-	if err != nil {
-		return 0, nil, err
-	}
-	assignments, happened, err := order.Accept(in, vs)
-	if err == nil {
-		err = putAssignments(tx, assignments)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	return place.Wanted(vs, assignments[0]), func() {
+	return engines, func() {
 		for _, event := range happened {
 			o.events.Add(entryOf(event))
 		}
@@ -50,31 +54,38 @@ func (o orders) Order(tx *admit.Tx, virtualServiceUUID string, order place.Order
 
 // Redistribute makes virtual services of a group change places with their standbys, within a transaction. It returns
 // the number of these virtual services. Error: *place.Refusal.
-func (o orders) Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error) {
-	in, err := o.input(tx)
-	if err != nil {
-		return 0, err
-	}
-	at := slices.IndexFunc(in.Model.Groups, func(group *model.Group) bool { return group.UUID == groupUUID })
-	if at < 0 {
-		return 0, errUnreadable
-	}
-	assignments, err := place.Redistribute(in, in.Model.Groups[at])
-	if err != nil {
-		return 0, err
-	}
-	return len(assignments), putAssignments(tx, assignments)
+func (o *orders) Redistribute(tx *admit.Tx, groupUUID string) (virtualServices int, err error) {
+	err = o.decide(tx, func(placer *place.Placer, in place.Input) ([]place.Assignment, error) {
+		group := sorted.Find(in.Model.Groups, groupUUID, (*model.Group).Key)
+		if group == nil {
+			return nil, errUnreadable
+		}
+		assignments, err := placer.Redistribute(in, group)
+		virtualServices = len(assignments)
+		return assignments, err
+	})
+	return virtualServices, err
 }
 
-// input returns what placement depends on, as of a transaction.
-func (o orders) input(tx *admit.Tx) (place.Input, error) {
-	read, err := o.known.read(tx.View())
-	return place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before, Began: o.fleet.Began(),
-		Now: time.Now().UTC()}, err
+// decide writes the assignments that a decision changes. The decision is made of what placement depends on, as of the
+// transaction.
+func (o *orders) decide(tx *admit.Tx, decision func(*place.Placer, place.Input) ([]place.Assignment, error)) error {
+	read, err := o.reader.read(tx.View())
+	if err != nil {
+		return err
+	}
+	placer := cmp.Or(o.placer, &place.Placer{})
+	o.placer = nil
+	changed, err := decision(placer, place.Input{Model: read.model, Engines: o.fleet.Facts(), Before: read.before,
+		Began: o.fleet.Began(), Now: time.Now().UTC()})
+	if o.placer = placer; err != nil {
+		return err
+	}
+	return putAssignments(tx, changed)
 }
 
 func virtualServiceOf(m *model.Model, uuid string) (*model.VirtualService, error) {
-	vs := sorted.Find(m.VirtualServices, uuid, func(vs *model.VirtualService) string { return vs.UUID })
+	vs := sorted.Find(m.VirtualServices, uuid, (*model.VirtualService).Key)
 	if vs == nil {
 		return nil, errUnreadable
 	}
@@ -96,8 +107,8 @@ func putAssignments(tx *admit.Tx, assignments []place.Assignment) error {
 
 // RotateKeys turns a ring of session tickets before its time. All virtual services with the same SSL profile share the
 // ring. RotateKeys returns the uuid of that profile. Error: *place.Refusal.
-func (o orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error) {
-	read, err := o.known.read(tx.View())
+func (o *orders) RotateKeys(tx *admit.Tx, virtualServiceUUID string) (profile string, err error) {
+	read, err := o.reader.read(tx.View())
 	if err != nil {
 		return "", err
 	}

@@ -38,7 +38,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	gate := gateOf(t, objects)
 	rotate := func(vs string) (profile string, err error) {
 		failure := gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
-			profile, err = orders{known: &known{}}.RotateKeys(tx, vs)
+			profile, err = (&orders{reader: &reader{}}).RotateKeys(tx, vs)
 			return nil
 		})
 		must(t, failure)
@@ -47,7 +47,7 @@ func TestKeysOfSessionTicketsAreRotatedByTheProfileOfAVirtualService(t *testing.
 	if profile, err := rotate("vs-1"); profile != "sslprofile-1" || err != nil {
 		t.Fatalf("%q, %v", profile, err)
 	}
-	read, err := new(known).read(objects.View())
+	read, err := new(reader).read(objects.View())
 	must(t, err)
 	after := read.rings.Of("sslprofile-1")
 	if !bytes.Equal(after.Previous, before.Current) || !bytes.Equal(after.Current, before.Next) ||
@@ -96,9 +96,10 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
 	}
 	gate := gateOf(t, objects)
+	operators := &orders{fleet: engines, events: told, reader: &reader{}}
 	redistribute := func(group string) (moved int, err error) {
 		must(t, gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
-			moved, err = orders{engines, told, &known{}}.Redistribute(tx, group)
+			moved, err = operators.Redistribute(tx, group)
 			return nil
 		}))
 		return moved, err
@@ -106,7 +107,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	if moved, err := redistribute("group-1"); moved != 1 || err != nil {
 		t.Fatalf("%d move, %v", moved, err)
 	}
-	read, err := new(known).read(objects.View())
+	read, err := new(reader).read(objects.View())
 	must(t, err)
 	after := read.before
 	if one, two := after.Of("vs-1").Seats[0], after.Of("vs-2").Seats[0]; one.State != place.Leaving ||

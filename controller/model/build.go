@@ -13,7 +13,7 @@ import (
 type reading struct {
 	object   schema.Object
 	findings []Finding
-	closes   bool
+	closes   bool // see VirtualService.Closed
 }
 
 // is tells whether this is the reading of an object, by pointer. A deleted object is nil, and so is its reading.
@@ -82,9 +82,6 @@ func (k *Keeper) take(change Change) bool {
 		delete(k.read, about)
 	} else {
 		k.read[about] = r
-	}
-	if delete(k.closed, change.UUID); r.closes {
-		k.closed[change.UUID] = true
 	}
 	return true
 }

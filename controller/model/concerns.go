@@ -5,38 +5,56 @@ import "github.com/weir-lb/weir/controller/schema/kinds"
 // Concerns returns the uuids of all objects that a virtual service consists of. A problem of one of these objects is a
 // problem of the virtual service.
 func (vs *VirtualService) Concerns() map[string]bool {
-	concerns := map[string]bool{vs.UUID: true}
-	add(concerns, vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
-	add(concerns, vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
-	add(concerns, vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
-	add(concerns, vs.SSLProfile, func(p *kinds.SSLProfile) string { return p.UUID })
-	for _, certificate := range vs.Certificates {
-		concerns[certificate.UUID] = true
+	uuids := map[string]bool{}
+	for _, part := range vs.parts() {
+		uuids[part.uuid] = true
 	}
-	add(concerns, vs.Group, func(g *Group) string { return g.UUID })
+	return uuids
+}
+
+// parts returns the objects that a virtual service consists of.
+func (vs *VirtualService) parts() subjects {
+	parts := subjects{{"virtualservice", vs.UUID}}
+	add(&parts, "vsvip", vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
+	add(&parts, "applicationprofile", vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
+	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
+	add(&parts, "sslprofile", vs.SSLProfile, uuidOfSSLProfile)
+	for _, certificate := range vs.Certificates {
+		add(&parts, "sslkeyandcertificate", certificate, uuidOfCertificate)
+	}
+	add(&parts, "serviceenginegroup", vs.Group, (*Group).Key)
 	if vs.EnableRHI {
-		add(concerns, vs.VrfContext, func(v *kinds.VrfContext) string { return v.UUID })
+		add(&parts, "vrfcontext", vs.VrfContext, uuidOfVrf)
 	}
 	if vs.Pool != nil {
-		vs.Pool.addConcerns(concerns)
+		vs.Pool.addParts(&parts)
 	}
-	return concerns
+	return parts
 }
 
-func (p *Pool) addConcerns(concerns map[string]bool) {
-	concerns[p.UUID] = true
+func (p *Pool) addParts(parts *subjects) {
+	*parts = append(*parts, subject{"pool", p.UUID})
 	for _, monitor := range p.HealthMonitors {
-		concerns[monitor.UUID] = true
+		add(parts, "healthmonitor", monitor, func(m *HealthMonitor) string { return m.UUID })
 	}
-	add(concerns, p.SSLProfile, func(s *kinds.SSLProfile) string { return s.UUID })
-	add(concerns, p.PKIProfile, func(s *kinds.PKIProfile) string { return s.UUID })
-	add(concerns, p.Persistence, func(s *kinds.ApplicationPersistenceProfile) string { return s.UUID })
-	add(concerns, p.Certificate, func(c *Certificate) string { return c.UUID })
+	add(parts, "sslprofile", p.SSLProfile, uuidOfSSLProfile)
+	add(parts, "pkiprofile", p.PKIProfile, func(p *kinds.PKIProfile) string { return p.UUID })
+	add(parts, "applicationpersistenceprofile", p.Persistence,
+		func(p *kinds.ApplicationPersistenceProfile) string { return p.UUID })
+	add(parts, "sslkeyandcertificate", p.Certificate, uuidOfCertificate)
 }
 
-// add adds the uuid of an object, unless the object is nil.
-func add[T any](concerns map[string]bool, object *T, uuid func(*T) string) {
+func uuidOfSSLProfile(p *kinds.SSLProfile) string { return p.UUID }
+
+func uuidOfCertificate(c *Certificate) string { return c.UUID }
+
+func uuidOfVrf(vrf *kinds.VrfContext) string { return vrf.UUID }
+
+type subjects []subject
+
+// add adds an object, unless it is nil.
+func add[T any](parts *subjects, kind string, object *T, uuidOf func(*T) string) {
 	if object != nil {
-		concerns[uuid(object)] = true
+		*parts = append(*parts, subject{kind, uuidOf(object)})
 	}
 }

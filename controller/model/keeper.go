@@ -36,7 +36,6 @@ type Keeper struct {
 	read      map[subject]*reading
 	referrers map[string]map[subject]bool // by the uuid that they refer to, even if no object has that uuid
 	findings  []Finding                   // sorted; a new list whenever a finding changes
-	closed    map[string]bool             // uuids of objects that close virtual services: see VirtualService.Closed
 
 	applicationProfiles table[kinds.ApplicationProfile]
 	networkProfiles     table[kinds.NetworkProfile]
@@ -72,7 +71,7 @@ func (t table[T]) find(uuid string) *T { return t[uuid] }
 // Keep makes the next model.
 func (k *Keeper) Keep(revision int64, changes []Change) (*Model, []Finding) {
 	if k.read == nil {
-		k.read, k.referrers, k.closed = map[subject]*reading{}, map[string]map[subject]bool{}, map[string]bool{}
+		k.read, k.referrers = map[subject]*reading{}, map[string]map[subject]bool{}
 	}
 	stale := stale{}
 	for _, change := range changes {
@@ -93,8 +92,6 @@ func (k *Keeper) Keep(revision int64, changes []Change) (*Model, []Finding) {
 		VrfContexts:     k.routingContexts,
 	}, k.findings
 }
-
-func uuidOfVrf(vrf *kinds.VrfContext) string { return vrf.UUID }
 
 // stale has the uuids of objects that have changed, or that refer to changed objects, by kind.
 type stale map[string]map[string]bool
@@ -151,10 +148,6 @@ func (k *Keeper) findingsOf(about subject) []Finding {
 	if read := k.read[about]; read != nil {
 		found = append(slices.Clone(read.findings), k.unresolved(about)...)
 	}
-	slices.SortFunc(found, func(x, y Finding) int {
-		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Message, y.Message))
-	})
+	slices.SortFunc(found, Finding.Compare)
 	return found
 }
-
-func (f Finding) about() subject { return subject{f.Kind, f.UUID} }

@@ -41,6 +41,9 @@ type VirtualService struct {
 	Closed bool
 }
 
+// Key returns the uuid, by which lists in the model are sorted.
+func (vs *VirtualService) Key() string { return vs.UUID }
+
 // Tenant returns the uuid of the tenant that the virtual service belongs to.
 func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
 
@@ -55,6 +58,9 @@ type Pool struct {
 	Persistence    *kinds.ApplicationPersistenceProfile
 	Certificate    *Certificate // presented to servers
 }
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (p *Pool) Key() string { return p.UUID }
 
 // Tenant returns the uuid of the tenant that the pool belongs to.
 func (p *Pool) Tenant() string { return uuidIn(p.TenantRef) }
@@ -85,11 +91,17 @@ type Group struct {
 	Engines []*Engine
 }
 
+// Key returns the uuid, by which lists in the model are sorted.
+func (g *Group) Key() string { return g.UUID }
+
 // Cloud is the place where the engines of groups run, with the user that can start them there.
 type Cloud struct {
 	kinds.Cloud
 	User *kinds.CloudConnectorUser // nil: the cloud names no user
 }
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (c *Cloud) Key() string { return c.UUID }
 
 // Engine is an engine that has joined.
 type Engine struct {
@@ -97,11 +109,5 @@ type Engine struct {
 	Group *Group
 }
 
-// Finding is a reason why an object does not take effect as it was written.
-type Finding struct {
-	Kind    string // "virtualservice"
-	UUID    string
-	Name    string
-	Field   string // "ssl_key_and_certificate_refs[0]"; empty: the object as a whole
-	Message string
-}
+// Key returns the uuid, by which lists in the model are sorted.
+func (e *Engine) Key() string { return e.UUID }

@@ -42,38 +42,38 @@ func (r resolved[T]) findingsOf(uuid string) []Finding {
 
 // resolveAll turns references into pointers. An object is resolved after the objects that it refers to.
 func (k *Keeper) resolveAll(stale stale) {
-	for _, kind := range []string{"cloudconnectoruser", "cloud", "serviceenginegroup", "serviceengine"} {
-		if len(stale[kind]) > 0 { // a group and its engines point to each other: if one of them is new, all are
-			addRead(stale, "cloud", k.clouds.read)
-			addRead(stale, "serviceenginegroup", k.groups.read)
-			addRead(stale, "serviceengine", k.engines.read)
-			break
-		}
-	}
-	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, func(c *Cloud) string { return c.UUID })
+	resolve(k, stale, "cloud", &k.clouds, k.resolveCloud, (*Cloud).Key)
+	k.addGroups(stale)
 	resolve(k, stale, "serviceenginegroup", &k.groups, func(from *source, group *Group) {
 		group.Cloud = follow(from, k.clouds, "cloud_ref", group.CloudRef)
-	}, func(g *Group) string { return g.UUID })
+	}, (*Group).Key)
 	resolve(k, stale, "serviceengine", &k.engines, func(from *source, engine *Engine) {
 		if engine.Group = follow(from, k.groups, "se_group_ref", engine.SEGroupRef); engine.Group != nil {
 			engine.Group.Engines = append(engine.Group.Engines, engine)
 		}
-	}, func(e *Engine) string { return e.UUID })
-	resolve(k, stale, "pool", &k.pools, k.resolvePool, func(p *Pool) string { return p.UUID })
-	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, func(vs *VirtualService) string {
-		return vs.UUID
-	})
+	}, (*Engine).Key)
+	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
+	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
-func addRead[T any](stale stale, kind string, all table[T]) {
-	for uuid := range all {
-		stale.add(subject{kind, uuid})
+// addGroups marks the groups of stale engines as stale, those from before the change and those from after it: a group
+// and its engines point to each other. The engines of these groups follow, because they refer to them.
+func (k *Keeper) addGroups(stale stale) {
+	for uuid := range stale["serviceengine"] {
+		if before := k.engines.all[uuid]; before != nil {
+			for _, group := range before.refersTo {
+				stale.add(subject{"serviceenginegroup", group})
+			}
+		}
+		if engine := k.engines.read[uuid]; engine != nil && engine.SEGroupRef != "" {
+			stale.add(subject{"serviceenginegroup", uuidIn(engine.SEGroupRef)})
+		}
 	}
 }
 
 // resolve resolves the stale objects of a kind, and marks the objects that refer to them as stale.
 func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one func(*source, *T),
-	uuidOf func(*T) string) {
+	keyOf func(*T) string) {
 	if to.all == nil {
 		to.all = map[string]*resolution[T]{}
 	}
@@ -93,7 +93,7 @@ func resolve[T any](k *Keeper, stale stale, kind string, to *resolved[T], one fu
 		}
 		stale.addAll(k.referrers[uuid])
 	}
-	to.sorted = sorted.Edit(to.sorted, edits, uuidOf)
+	to.sorted = sorted.Edit(to.sorted, edits, keyOf)
 }
 
 func (k *Keeper) refer(from subject, to []string) {
@@ -197,9 +197,13 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	}
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
-	for uuid := range vs.Concerns() {
-		vs.Closed = vs.Closed || k.closed[uuid]
-	}
+	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+}
+
+// closes tells whether an object has a field that closes the virtual services that use the object.
+func (k *Keeper) closes(about subject) bool {
+	read := k.read[about]
+	return read == nil || read.closes
 }
 
 func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {

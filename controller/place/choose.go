@@ -34,7 +34,7 @@ func (s *service) chooseFresh() (*model.Engine, string) {
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, fmt.Sprintf("group %s has no engine yet with nothing on it", s.group.Name)
+		return nil, fmt.Sprintf("group %s has no unused engine yet", s.group.Name)
 	}
 	return slices.MinFunc(candidates, s.compare), ""
 }
@@ -57,7 +57,7 @@ func (s *service) objection(engine *model.Engine) string {
 	case s.load[engine.UUID] >= int(s.group.MaxVSPerSE) && (seat == nil || seat.State == Draining):
 		return fmt.Sprintf("has %d virtual services, which is max_vs_per_se", s.load[engine.UUID])
 	case idle && s.isFull():
-		return fmt.Sprintf("would be more than max_se, which is %d", s.group.MaxSE)
+		return fmt.Sprintf("would be one more engine in use than max_se, which is %d", s.group.MaxSE)
 	}
 	return ""
 }

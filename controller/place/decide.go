@@ -4,11 +4,11 @@
 //
 // decide.go has the input and the output. placer.go keeps from one decision to the next what is still true, together.go
 // finds the virtual services that go together. service.go takes a virtual service one step further, or all that share
-// an address. hear.go reads what engines reported, choose.go finds another engine, reach.go checks whether clients
-// reach it, gather.go waits for engines that have yet to connect, seat.go changes seats. order.go and redistribute.go
-// carry out the orders of operators, need.go counts the engines that a group lacks. load.go computes loads,
-// rebalance.go moves virtual services because of them. Nothing here starts an engine, or knows how an engine carries
-// out a duty.
+// an address: hear.go reads what engines reported, size.go brings the number of seats to the wanted one, serving.go
+// counts the engines that serve, choose.go finds another engine, reach.go checks whether clients reach it, gather.go
+// waits for engines that have yet to connect, seat.go changes seats. order.go and redistribute.go carry out the orders
+// of operators, need.go counts the engines that a group lacks. load.go computes loads, rebalance.go moves virtual
+// services because of them. Nothing here starts an engine, or knows how an engine carries out a duty.
 package place
 
 import (
@@ -105,13 +105,6 @@ type decider struct {
 	load    map[string]int // seats of each engine that are not draining; a set has one seat
 	active  map[string]int // those of load that do not stand by
 	seats   map[string]int // all seats of each engine
-}
-
-// newDecider begins a decision that uses no results of earlier ones.
-func newDecider(in Input) *decider {
-	kept := &Placer{}
-	kept.turn(in)
-	return kept.decider(in)
 }
 
 // weigh adds a seat to the counts (by is 1), or removes it (-1).

@@ -32,7 +32,7 @@ func (s *service) hearStarting(seat Seat) {
 	case engine.Up && holding.Delivery == Current && holding.Duty == Serve:
 		s.become(seat.Engine, Serving, seat.Cause)
 		if seat.Cause == ScaleOut {
-			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it too", s.name(seat.Engine))
+			s.event("VS_SCALEOUT_COMPLETE", seat.Engine, "%s serves it now", s.name(seat.Engine))
 		}
 	case engine.Up && engine.Plan == Refused && holding.Delivery.isDue() && s.canDoWithout(seat):
 		s.fail(seat, "refuses it: "+engine.Refuses)
@@ -119,7 +119,7 @@ func (s *service) hearDraining(seat Seat) {
 		return
 	}
 	if !holding.Delivery.isDue() {
-		s.drop(seat, "does not have it")
+		s.drop(seat, "no longer has it")
 		return
 	}
 	if holding.Delivery != Current || holding.Duty != Drain {
@@ -131,9 +131,9 @@ func (s *service) hearDraining(seat Seat) {
 	deadline := holding.Since.Add(time.Duration(s.group.ScaleinTimeoutS) * time.Second)
 	switch {
 	case holding.Clients == Idle:
-		s.drop(seat, "has no client left")
+		s.drop(seat, "has no clients left")
 	case !deadline.After(s.in.Now):
-		s.drop(seat, fmt.Sprintf("had %d s for its clients", s.group.ScaleinTimeoutS))
+		s.drop(seat, fmt.Sprintf("drained for %d s, the longest time allowed", s.group.ScaleinTimeoutS))
 	default:
 		s.again(deadline)
 	}
@@ -153,7 +153,8 @@ func (s *service) hearLeaving(seat Seat) {
 			return
 		}
 		s.a.Fresh = time.Time{}
-		s.callOff(seat.Cause, seat.Engine, fmt.Sprintf("no other engine took it within %d s", s.group.ScaleoutTimeoutS))
+		s.callOff(seat.Cause, seat.Engine, fmt.Sprintf("no other engine served it within %d s",
+			s.group.ScaleoutTimeoutS))
 		s.remain(seat, New)
 	}
 }

@@ -1,7 +1,6 @@
 package place
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/sorted"
@@ -97,5 +96,5 @@ func (all Holdings) changed(after Holdings) (uuids []string) {
 			uuids = append(uuids, was.VirtualService)
 		}
 	}
-	return slices.Clip(uuids)
+	return uuids
 }

@@ -19,11 +19,11 @@ type Need struct {
 func (d *decider) needs() []Need {
 	var needs []Need
 	for _, group := range d.in.Model.Groups {
-		unfound := d.unfound(group)
+		unreachable := d.unreachable(group)
 		gone := func(engine string) bool {
 			lost, end := d.lost(engine)
 			d.again(end)
-			return lost || unfound[engine]
+			return lost || unreachable[engine]
 		}
 		need := Need{Group: group, Wanted: d.enginesWanted(group, gone)}
 		for _, engine := range group.Engines {
@@ -41,29 +41,19 @@ func (d *decider) needs() []Need {
 	return needs
 }
 
-// unfound returns the uuids of engines that clients do not reach, while they reach another engine of the same group.
-// The seats of these engines move to others.
-func (d *decider) unfound(group *model.Group) map[string]bool {
-	unfound := map[string]bool{}
-	var suspects []string
+// unreachable returns the uuids of engines that clients do not reach, while they reach another engine of the same
+// group. The seats of these engines move to others.
+func (d *decider) unreachable(group *model.Group) map[string]bool {
+	unreachable := map[string]bool{}
+	if !group.BGPPeerMonitorFailover {
+		return unreachable
+	}
 	for _, engine := range group.Engines {
-		if d.hasLostRouter(engine.UUID) {
-			suspects = append(suspects, engine.UUID)
+		if d.up(engine.UUID) && d.hasLostRouter(engine.UUID) {
+			unreachable[engine.UUID] = d.isUnreachable(engine)
 		}
 	}
-	if len(suspects) == 0 {
-		return unfound
-	}
-	for _, set := range d.kept.all() {
-		s := d.service(set)
-		if s.group != group || !takesTraffic(s.vs) || !s.anotherIsReached() {
-			continue
-		}
-		for _, engine := range suspects {
-			unfound[engine] = unfound[engine] || s.unheard(engine)
-		}
-	}
-	return unfound
+	return unreachable
 }
 
 // hasLostRouter is a quick check: only an engine that has lost a router needs a look at every virtual service.
@@ -74,6 +64,21 @@ func (d *decider) hasLostRouter(engine string) bool {
 		}
 	}
 	return false
+}
+
+// isUnreachable tells whether the clients of a virtual service of the group do not reach an engine, and reach another
+// one.
+func (d *decider) isUnreachable(engine *model.Engine) bool {
+	unreachable := false
+	for uuid, set := range d.kept.sets {
+		if vs := set.all[0]; vs.UUID != uuid || vs.Group != engine.Group || !takesTraffic(vs) {
+			continue
+		}
+		if s := (&service{decider: d, all: set.all, vs: set.all[0], group: engine.Group}); s.cutOff(engine.UUID) {
+			unreachable = true
+		}
+	}
+	return unreachable
 }
 
 // enginesWanted returns as many engines as it takes to hold all seats and the virtual service with the most seats. With

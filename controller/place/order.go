@@ -40,8 +40,8 @@ func (r *Refusal) Error() string {
 
 // Accept applies an order to the assignments of the virtual service, and of all that go together with it. The next
 // decision starts from these assignments, and carries the order out. Error: *Refusal.
-func (o Order) Accept(in Input, vs *model.VirtualService) ([]Assignment, []Event, error) {
-	s := newDecider(in).serviceOf(vs)
+func (p *Placer) Accept(in Input, vs *model.VirtualService, o Order) ([]Assignment, []Event, error) {
+	s := p.begin(in).serviceOf(vs)
 	s.forget()
 	if !takesTraffic(vs) {
 		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first",
@@ -76,7 +76,7 @@ func (s *service) lookAround(o *Order) error {
 	if engine, _ := s.chooseFresh(); !o.New || engine != nil || len(s.group.Engines) < int(s.group.MaxSE) {
 		return nil
 	}
-	return &Refusal{"to_new_se", fmt.Sprintf("group %s has %d engines, which is max_se, and each has something on it",
+	return &Refusal{"to_new_se", fmt.Sprintf("group %s has %d engines, which is max_se, and all of them are in use",
 		s.group.Name, len(s.group.Engines))}
 }
 
@@ -99,7 +99,7 @@ func (s *service) lookOnHost(o *Order) error {
 func (s *service) scaleOut(o Order) error {
 	_, most := Limits(s.group)
 	if s.wanted() >= most {
-		return &Refusal{"", fmt.Sprintf("group %s lets %s have no more engines than %d: %s",
+		return &Refusal{"", fmt.Sprintf("group %s allows %s no more than %d of its engines: %s",
 			s.group.Name, s.vs.Name, most,
 			s.remedy("raise its max_scaleout_per_vs", s.group.HAMode == legacyMode))}
 	}
@@ -118,7 +118,7 @@ func (s *service) scaleOut(o Order) error {
 func (s *service) scaleIn(o Order) error {
 	least, _ := Limits(s.group)
 	if s.wanted() <= least {
-		return &Refusal{"", fmt.Sprintf("group %s wants %s to have no fewer engines than %d: %s",
+		return &Refusal{"", fmt.Sprintf("group %s requires %s to be on at least %d of its engines: %s",
 			s.group.Name, s.vs.Name, least,
 			s.remedy("lower its min_scaleout_per_vs", s.group.HAMode != "HA_MODE_SHARED" && least <= 2))}
 	}

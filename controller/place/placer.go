@@ -36,12 +36,19 @@ type tally struct{ load, active, seats map[string]int }
 func newTally() tally { return tally{map[string]int{}, map[string]int{}, map[string]int{}} }
 
 func (t tally) weigh(seat Seat, by int) {
-	t.seats[seat.Engine] += by
+	add(t.seats, seat.Engine, by)
 	if seat.State != Draining {
-		t.load[seat.Engine] += by
+		add(t.load, seat.Engine, by)
 	}
 	if seat.State != Draining && seat.State != Standby {
-		t.active[seat.Engine] += by
+		add(t.active, seat.Engine, by)
+	}
+}
+
+// add changes a count, and deletes it if it is zero.
+func add(counts map[string]int, engine string, by int) {
+	if counts[engine] += by; counts[engine] == 0 {
+		delete(counts, engine)
 	}
 }
 
@@ -59,8 +66,7 @@ type demands struct {
 
 // Decide takes every virtual service one step further.
 func (p *Placer) Decide(in Input) Decision {
-	p.turn(in)
-	d := p.decider(in)
+	d := p.begin(in)
 	for _, set := range ordered(maps.Keys(p.awake)) {
 		d.decide(set)
 	}
@@ -78,15 +84,15 @@ func (p *Placer) Decide(in Input) Decision {
 
 func seated(seats map[string]int) map[string]bool {
 	engines := map[string]bool{}
-	for engine, count := range seats {
-		if count > 0 {
-			engines[engine] = true
-		}
+	for engine := range seats {
+		engines[engine] = true
 	}
 	return engines
 }
 
-func (p *Placer) decider(in Input) *decider {
+// begin begins a decision.
+func (p *Placer) begin(in Input) *decider {
+	p.turn(in)
 	return &decider{
 		kept: p, in: in, out: Decision{Waiting: map[string]bool{}}, engines: p.engines,
 		load: maps.Clone(p.tally.load), active: maps.Clone(p.tally.active), seats: maps.Clone(p.tally.seats),
@@ -95,12 +101,12 @@ func (p *Placer) decider(in Input) *decider {
 
 // decide takes a set one step further.
 func (d *decider) decide(set *set) {
-	s, told := d.service(set), len(d.out.Events)
+	s, events := d.service(set), len(d.out.Events)
 	s.step()
 	d.kept.demand(set, s.a)
 	changed := s.changed()
 	d.out.Changed = append(d.out.Changed, changed...)
-	if rests := len(changed) == 0 && len(d.out.Events) == told && !s.restless; !rests {
+	if rests := len(changed) == 0 && len(d.out.Events) == events && !s.restless; !rests {
 		delete(d.kept.alarms, set)
 		return
 	}

@@ -16,7 +16,8 @@ import (
 // history is a story in which nothing changes in place, as in the controller.
 type history struct {
 	*rand.Rand
-	in Input
+	in     Input
+	orders Placer // accepts the orders
 }
 
 func newHistory(t *testing.T, random *rand.Rand) *history {
@@ -26,7 +27,7 @@ func newHistory(t *testing.T, random *rand.Rand) *history {
 	for _, vs := range s.model.VirtualServices {
 		s.set(t, vs.Name, []string{fmt.Sprintf("enable_rhi=%t", random.IntN(3) > 0)})
 	}
-	return &history{random, s.input()}
+	return &history{Rand: random, in: s.input()}
 }
 
 // edit gives the next input another model.
@@ -78,7 +79,7 @@ func (h *history) editEngine(change func(e *Engine)) {
 	h.in.Engines[uuid] = engine
 }
 
-func (h *history) happen() {
+func (h *history) happen(t *testing.T) {
 	switch h.IntN(16) {
 	case 0:
 		h.editService(func(vs *model.VirtualService) {
@@ -136,7 +137,7 @@ func (h *history) happen() {
 			})
 		})
 	case 11:
-		h.order()
+		h.order(t)
 	case 12:
 		h.in.Began = h.in.Now
 	case 13:
@@ -146,13 +147,22 @@ func (h *history) happen() {
 	}
 }
 
-func (h *history) order() {
+// order checks that a Placer accepts an order in the same way, whether it has seen other inputs before or not.
+func (h *history) order(t *testing.T) {
 	if len(h.in.Model.VirtualServices) == 0 {
 		return
 	}
 	vs := h.in.Model.VirtualServices[h.IntN(len(h.in.Model.VirtualServices))]
 	verb := []Verb{DoScaleOut, DoScaleIn, DoMigrate, DoSwitchover}[h.IntN(4)]
-	if assignments, _, err := (Order{Verb: verb, New: h.IntN(3) == 0}).Accept(h.in, vs); err == nil {
+	order := Order{Verb: verb, New: h.IntN(3) == 0}
+	assignments, events, err := h.orders.Accept(h.in, vs, order)
+	anew, happened, refusal := new(Placer).Accept(h.in, vs, order)
+	if !reflect.DeepEqual(assignments, anew) || !reflect.DeepEqual(events, happened) ||
+		!reflect.DeepEqual(err, refusal) {
+		t.Fatalf("%+v: accepted with %+v %v %v, anew with %+v %v %v", order, assignments, events, err, anew, happened,
+			refusal)
+	}
+	if err == nil {
 		h.in.Before = h.in.Before.With(assignments)
 	}
 }
@@ -181,7 +191,7 @@ func TestWhatRestsWouldBeDecidedAsItIs(t *testing.T) {
 	eachSeed(t, func(t *testing.T, random *rand.Rand) {
 		h, kept := newHistory(t, random), &Placer{}
 		for step := range 100 {
-			h.happen()
+			h.happen(t)
 			if h.IntN(3) == 0 {
 				h.obey()
 			}
@@ -198,7 +208,7 @@ func TestWhatRestsWouldBeDecidedAsItIs(t *testing.T) {
 
 func TestOnlyWhatDoesNotRestIsDecidedUpon(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
-	h, kept := &history{random, anyStory(t, random).input()}, &Placer{}
+	h, kept := &history{Rand: random, in: anyStory(t, random).input()}, &Placer{}
 	for range 20 {
 		decision := kept.Decide(h.in)
 		h.in.Before = h.in.Before.With(decision.Changed, decision.Gone...)
@@ -210,5 +220,22 @@ func TestOnlyWhatDoesNotRestIsDecidedUpon(t *testing.T) {
 	h.editService(func(vs *model.VirtualService) { vs.Name += "'" })
 	if kept.turn(h.in); len(kept.awake) != 1 {
 		t.Errorf("one has changed, and %d are woken", len(kept.awake))
+	}
+}
+
+func TestALostRouterIsLookedAtAgainOnlyWhereSeatsMayMove(t *testing.T) {
+	for _, failover := range []bool{false, true} {
+		s := anyStory(t, rand.New(rand.NewPCG(3, 0)), fmt.Sprintf("bgp_peer_monitor_failover_enabled=%t", failover))
+		for _, vs := range s.model.VirtualServices {
+			s.set(t, vs.Name, []string{"enable_rhi=true"})
+		}
+		for i, engine := range s.model.Engines {
+			s.engine(engine.UUID, func(e *Engine) {
+				e.Sessions = map[netip.Addr]Session{router: {Up: i > 0, Since: s.now}}
+			})
+		}
+		if again := Decide(s.input()).Again; again.IsZero() == failover {
+			t.Errorf("with failover %t the next decision is at %v", failover, again)
+		}
 	}
 }

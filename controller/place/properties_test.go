@@ -118,7 +118,7 @@ func TestVirtualServicesOfOneAddressHaveTheSameSeats(t *testing.T) {
 				vs.Enabled = random.IntN(3) > 0
 			case 2:
 				verb := []Verb{DoScaleOut, DoScaleIn, DoMigrate}[random.IntN(3)]
-				if assignments, _, err := (Order{Verb: verb}).Accept(s.input(), vs); err == nil {
+				if assignments, _, err := new(Placer).Accept(s.input(), vs, Order{Verb: verb}); err == nil {
 					s.accept(assignments)
 				}
 			case 3:
@@ -279,7 +279,7 @@ func TestScaleOutAndScaleInLeadBackToWhoServedBefore(t *testing.T) {
 		vs := s.model.VirtualServices[random.IntN(len(s.model.VirtualServices))]
 		was := s.before[vs.UUID]
 		order := func(verb Verb) error {
-			assignments, _, err := Order{Verb: verb}.Accept(s.input(), vs)
+			assignments, _, err := new(Placer).Accept(s.input(), vs, Order{Verb: verb})
 			if err == nil {
 				s.accept(assignments)
 			}

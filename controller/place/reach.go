@@ -82,13 +82,16 @@ func (s *service) away(engine string) bool {
 
 // cutOff tells whether clients have not reached an engine for a while, and would reach another one. If they reach no
 // engine, the routers are the cause, and nothing moves.
-func (s *service) cutOff(engine string) bool { return s.unheard(engine) && s.anotherIsReached() }
+func (s *service) cutOff(engine string) bool { return s.hasNoRouter(engine) && s.anotherIsReached() }
 
-// unheard tells whether an engine that is up has had no router for a while, and its group has
+// hasNoRouter tells whether an engine that is up has had no router for a while, and its group has
 // bgp_peer_monitor_failover_enabled.
-func (s *service) unheard(engine string) bool {
+func (s *service) hasNoRouter(engine string) bool {
+	if !s.group.BGPPeerMonitorFailover || !s.up(engine) {
+		return false
+	}
 	reach := s.reach(engine)
-	if !s.group.BGPPeerMonitorFailover || reach.State != Down || !s.in.Engines[engine].Up {
+	if reach.State != Down {
 		return false
 	}
 	end := reach.Since.Add(patience(s.engines[engine]))

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,15 +16,11 @@ import (
 //
 // Under a constant load Rebalance comes to rest: it undoes a scale-out or a move only if the load would fit again with
 // a margin. The limit for that is halfway between the two thresholds.
-func Rebalance(in Input, group *model.Group, loads map[string]Load) ([]Assignment, []Event) {
+func (p *Placer) Rebalance(in Input, group *model.Group, loads map[string]Load) ([]Assignment, []Event) {
 	if group.HAMode == legacyMode {
 		return nil, nil // each virtual service has one engine, and its standby keeps room for it
 	}
-	b := &balancer{decider: newDecider(in), group: group, loads: loads, percent: map[string]float64{},
-		touched: map[string]bool{}}
-	for uuid, load := range loads {
-		b.percent[uuid] = load.Percent
-	}
+	b := newBalancer(p.begin(in), group, loads)
 	if !b.relieve() && !b.narrow() && group.PlacementAlgorithm != "PLACEMENT_ALGO_DISTRIBUTED" {
 		b.pack()
 	}
@@ -39,10 +36,26 @@ func Interval(group *model.Group) time.Duration {
 type balancer struct {
 	*decider
 	group   *model.Group
+	sets    []*set // of the group
+	awaited bool   // a virtual service of the group waits for a fresh engine
 	loads   map[string]Load
 	percent map[string]float64 // expected load of each engine after the changes
 	touched map[string]bool    // virtual services by uuid; each gets one change at most
 	changed []Assignment
+}
+
+func newBalancer(d *decider, group *model.Group, loads map[string]Load) *balancer {
+	b := &balancer{decider: d, group: group, loads: loads, percent: map[string]float64{}, touched: map[string]bool{}}
+	for uuid, load := range loads {
+		b.percent[uuid] = load.Percent
+	}
+	for _, set := range d.kept.all() {
+		if set.all[0].Group == group {
+			b.sets = append(b.sets, set)
+			b.awaited = b.awaited || !set.before.Fresh.IsZero()
+		}
+	}
+	return b
 }
 
 func (b *balancer) most() float64  { return float64(b.group.MaxCPUUsage) }
@@ -102,7 +115,7 @@ func (b *balancer) widen(s *service, high *model.Engine) bool {
 		b.percent[seat.Engine] -= b.part(s, seat.Engine) / (count + 1)
 	}
 	s.a.Requested = s.wanted() + 1
-	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: it comes to %s too",
+	b.done(s, "REBALANCE_VS_SCALEOUT", high, "above max_cpu_usage, %d %%: the virtual service is scaled out to %s",
 		b.group.MaxCPUUsage, where)
 	return true
 }
@@ -123,7 +136,7 @@ func (b *balancer) moveAway(s *service, from *model.Engine, ceiling float64, amo
 	if among != nil {
 		why = fmt.Sprintf("below min_cpu_usage, %d %%", b.group.MinCPUUsage)
 	}
-	b.done(s, "REBALANCE_VS_MIGRATE", from, "%s: it moves to %s", why, target.Name)
+	b.done(s, "REBALANCE_VS_MIGRATE", from, "%s: the virtual service is moved to %s", why, target.Name)
 	return true
 }
 
@@ -149,7 +162,8 @@ func (b *balancer) narrow() bool {
 		s.become(leaver.Engine, Leaving, ScaleIn)
 		s.a.Requested = s.wanted() - 1
 		b.done(s, "REBALANCE_VS_SCALEIN", b.engines[leaver.Engine],
-			"and all its engines below min_cpu_usage, %d %%: it leaves this one", b.group.MinCPUUsage)
+			"and all engines of the virtual service are below min_cpu_usage, %d %%: it is scaled in",
+			b.group.MinCPUUsage)
 		return true
 	}
 	return false
@@ -182,14 +196,11 @@ func (b *balancer) empty(engine *model.Engine) (all bool) {
 	return len(b.changed) > 0
 }
 
-// copy returns a balancer in which changes can be tried.
+// copy returns a balancer in which changes can be tried. The balancer itself has changed nothing yet.
 func (b *balancer) copy() *balancer {
 	trial := *b
-	trial.decider = newDecider(b.in)
-	trial.percent, trial.touched = map[string]float64{}, map[string]bool{}
-	for uuid, load := range b.loads {
-		trial.percent[uuid] = load.Percent
-	}
+	trial.decider = b.kept.begin(b.in)
+	trial.percent, trial.touched = maps.Clone(b.percent), maps.Clone(b.touched)
 	return &trial
 }
 
@@ -202,7 +213,7 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 		switch {
 		case among != nil && !among(engine), s.objection(engine) != "", s.onSameHost(engine) > 0:
 		case !known && b.load[engine.UUID] > 0: // its seats are new, and their load is not known yet
-		case b.load[engine.UUID] == 0 && b.awaited(): // a virtual service waits for a fresh engine
+		case b.load[engine.UUID] == 0 && b.awaited: // a virtual service waits for a fresh engine
 		case b.percent[engine.UUID]+share <= ceiling:
 			candidates = append(candidates, engine)
 		}
@@ -213,13 +224,6 @@ func (b *balancer) target(s *service, share, ceiling float64, among func(*model.
 	return slices.MinFunc(candidates, func(x, y *model.Engine) int {
 		return cmp.Or(cmp.Compare(b.percent[x.UUID], b.percent[y.UUID]), cmp.Compare(x.Name, y.Name),
 			cmp.Compare(x.UUID, y.UUID))
-	})
-}
-
-// awaited tells whether a virtual service of the group waits for a fresh engine.
-func (b *balancer) awaited() bool {
-	return slices.ContainsFunc(b.in.Model.VirtualServices, func(vs *model.VirtualService) bool {
-		return vs.Group == b.group && !b.in.Before.Of(vs.UUID).Fresh.IsZero()
 	})
 }
 
@@ -261,10 +265,8 @@ func (b *balancer) byLoad() []*model.Engine {
 // services returns the virtual services of the group. Those that go together are one.
 func (b *balancer) services() []*service {
 	var found []*service
-	for _, set := range b.kept.all() {
-		if set.all[0].Group == b.group {
-			found = append(found, b.service(set))
-		}
+	for _, set := range b.sets {
+		found = append(found, b.service(set))
 	}
 	return found
 }

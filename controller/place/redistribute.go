@@ -10,29 +10,30 @@ import (
 // Redistribute makes virtual services of a group change places with their standbys, until each engine is the active one
 // of about the same number. After a failure, one engine is active for all of them. A virtual service with a change
 // under way stays as it is. The next decision carries out the changes, like those of orders. Error: *Refusal.
-func Redistribute(in Input, group *model.Group) ([]Assignment, error) {
+func (p *Placer) Redistribute(in Input, group *model.Group) ([]Assignment, error) {
 	if group.HAMode != legacyMode {
 		return nil, &Refusal{"ha_mode", fmt.Sprintf(
-			"group %s is %s, where no engine stands by for another: auto_rebalance moves load there, or an order to migrate", group.Name, group.HAMode)}
+			"group %s has no standbys in %s: use auto_rebalance there, or migrate virtual services",
+			group.Name, group.HAMode)}
 	}
 	if !group.DistributeStandby {
 		return nil, &Refusal{"distribute_load_active_standby",
-			fmt.Sprintf("group %s does not want its load distributed: set it to true first", group.Name)}
+			fmt.Sprintf("group %s does not distribute its load: set it to true first", group.Name)}
 	}
-	pairs, active := newDecider(in).pairs(group)
+	pairs, active := p.begin(in).pairs(group)
 	var changed []Assignment
 	for {
 		i := steepest(pairs, active)
 		if i < 0 {
 			return changed, nil
 		}
-		p := pairs[i]
+		pair := pairs[i]
 		pairs = slices.Delete(pairs, i, i+1)
-		active[p.active]--
-		active[p.standby]++
-		p.a.CalledOff = nil
-		p.become(p.active, Leaving, Switchover)
-		changed = append(changed, p.assignments()...)
+		active[pair.active]--
+		active[pair.standby]++
+		pair.a.CalledOff = nil
+		pair.become(pair.active, Leaving, Switchover)
+		changed = append(changed, pair.assignments()...)
 	}
 }
 

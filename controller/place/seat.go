@@ -11,18 +11,11 @@ func (s *service) take(engine string, state SeatState, cause Cause) {
 	seat := Seat{Engine: engine, State: state, Since: s.in.Now, Cause: cause}
 	s.a.Seats = append(s.a.Seats, seat)
 	s.weigh(seat, 1)
-	s.event("VS_ADD_SE", engine, "%s is %s (%s)", s.name(engine), describe(state), cause)
-}
-
-func describe(state SeatState) string {
-	switch state {
-	case Starting:
-		return "to serve it"
-	case Standby:
-		return "to stand by for it"
-	default:
-		return "to let it go"
+	task := "to serve it"
+	if state == Standby {
+		task = "to stand by for it"
 	}
+	s.event("VS_ADD_SE", engine, "%s is %s (%s)", s.name(engine), task, cause)
 }
 
 func (s *service) become(engine string, state SeatState, cause Cause) {
@@ -42,10 +35,10 @@ func (s *service) drop(seat Seat, why string) {
 	}
 	switch {
 	case seat.Cause == ScaleIn:
-		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s serves it no more", s.name(seat.Engine))
+		s.event("VS_SCALEIN_COMPLETE", seat.Engine, "%s no longer serves it", s.name(seat.Engine))
 	// After SE_STATE_DISABLED_FORCE, perhaps no engine serves.
 	case (seat.Cause == Migrate || seat.Cause == Disabled) && s.isServed():
-		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s serves it no more, others do", s.name(seat.Engine))
+		s.event("VS_MIGRATE_COMPLETE", seat.Engine, "%s no longer serves it, other engines do", s.name(seat.Engine))
 	}
 }
 

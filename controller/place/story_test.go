@@ -93,7 +93,7 @@ func (s *story) tell(t *testing.T, words []string) string {
 	case "scaleout", "scalein", "migrate", "switchover", "retryplacement":
 		return s.order(t, Verb(verb), args)
 	case "redistribute":
-		assignments, err := Redistribute(s.input(), s.group(args[0]))
+		assignments, err := new(Placer).Redistribute(s.input(), s.group(args[0]))
 		return s.carryOut(assignments, nil, err)
 	case "serves", "drains", "idle":
 		s.report(t, verb, args)
@@ -295,7 +295,7 @@ func (s *story) order(t *testing.T, verb Verb, args []string) string {
 			order.ToHost = value
 		}
 	}
-	return s.carryOut(order.Accept(s.input(), s.service(args[0])))
+	return s.carryOut(new(Placer).Accept(s.input(), s.service(args[0]), order))
 }
 
 func (s *story) carryOut(assignments []Assignment, events []Event, err error) string {
@@ -358,7 +358,7 @@ func (s *story) showLoads() string {
 func (s *story) rebalance() string {
 	var all strings.Builder
 	for _, group := range s.model.Groups {
-		changed, events := Rebalance(s.input(), group, s.loads())
+		changed, events := new(Placer).Rebalance(s.input(), group, s.loads())
 		s.accept(changed)
 		all.WriteString(told(events))
 	}

@@ -52,7 +52,8 @@ func (p *Placer) all() []*set {
 func (p *Placer) regroup(in Input) {
 	var loose []*model.VirtualService
 	apart, differ := map[*set]bool{}, map[string]bool{}
-	for was, is := range sorted.Differences(p.last.Model.VirtualServices, in.Model.VirtualServices, uuidOf) {
+	for was, is := range sorted.Differences(p.last.Model.VirtualServices, in.Model.VirtualServices,
+		(*model.VirtualService).Key) {
 		if was != nil && is != nil && sharesTheSame(was, is) {
 			set := p.sets[is.UUID]
 			set.all = slices.Clone(set.all)
@@ -84,8 +85,6 @@ func (p *Placer) regroup(in Input) {
 		p.lookForStray(uuid, in)
 	}
 }
-
-func uuidOf(vs *model.VirtualService) string { return vs.UUID }
 
 func notIn(some map[string]bool, all []*model.VirtualService) iter.Seq[*model.VirtualService] {
 	return func(yield func(*model.VirtualService) bool) {

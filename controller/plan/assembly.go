@@ -20,17 +20,16 @@ import (
 // assembly is the Plan of one engine, with the parts that it was made from.
 type assembly struct {
 	resources []*enginev1.Resource // sorted; a new list whenever a resource changes
-	findings  []model.Finding      // sorted; a new list whenever a finding may have changed
+	findings  model.Findings       // of the engine and of all shares
 
-	shares   map[string]*share // by virtual service uuid
-	bringers map[string]int    // number of shares that bring a resource, by uuid of the resource
-	taken    map[netip.AddrPort]*draft
-	contexts map[*kinds.VrfContext]int // number of shares that are advertised in each
+	shares    map[string]*share // by virtual service uuid
+	bringers  map[string]int    // number of shares that bring a resource, by uuid of the resource
+	taken     map[netip.AddrPort]*draft
+	contested map[netip.AddrPort]bool   // all ports of the shares that did not get theirs
+	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
 
-	contested bool              // two shares want the same address and port
-	spoken    *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
-	group     *model.Group      // whose settings apply to the engine; nil: none
-	own       []model.Finding   // findings that belong to no share
+	spoken *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
+	group  *model.Group      // whose settings apply to the engine; nil: none
 
 	stale map[string]bool // uuids of virtual services whose shares have changed
 }
@@ -58,13 +57,18 @@ func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share
 // update makes the stale shares again. It returns false if the change concerns other shares too. Then the whole Plan
 // has to be assembled.
 func (c *Compiler) update(a *assembly, engineUUID string) bool {
-	if a.group != c.groupOf(engineUUID) || a.contested && len(a.stale) > 0 {
+	if a.group != c.groupOf(engineUUID) {
 		return false
 	}
-	edits, added, tell := map[string]*enginev1.Resource{}, []*share(nil), false
+	edits, added := map[string]*enginev1.Resource{}, []*share(nil)
+	var had, has []model.Finding
 	for uuid := range a.stale {
 		was, is := a.shares[uuid], c.shareOf(uuid, engineUUID)
-		if tell = tell || !slices.Equal(was.findings(), is.findings()); was != nil {
+		if a.contests(was) || a.contests(is) {
+			return false
+		}
+		if was != nil {
+			had = append(had, was.report.findings...)
 			a.drop(was, edits)
 		}
 		if is != nil {
@@ -72,19 +76,28 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 		}
 	}
 	for _, share := range added {
-		a.claim(share)
+		if !a.claim(share) {
+			return false
+		}
 	}
-	if a.contested || len(a.contexts) > 1 || a.spoken != c.contextOf(a, engineUUID) {
+	if a.spoken != c.contextOf(a, engineUUID) {
 		return false
 	}
 	for _, share := range added {
 		a.bring(share, edits)
+		has = append(has, share.report.findings...)
 	}
 	a.resources = edit(a.resources, edits)
-	if clear(a.stale); tell {
-		a.tell()
-	}
+	a.findings.Replace(had, has)
+	clear(a.stale)
 	return true
+}
+
+// contests tells whether a share has or wants a port that a share did not get, or another port of such a share.
+func (a *assembly) contests(share *share) bool {
+	return share != nil && slices.ContainsFunc(share.draft.service.GetListeners(), func(l *dataplanev1.Listener) bool {
+		return a.contested[addressOf(l)]
+	})
 }
 
 // assemble makes the whole Plan. before has the resources of the last Plan: virtual services in it come first, and keep
@@ -92,27 +105,29 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
 		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},
-		contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{}, group: c.groupOf(engineUUID),
+		contested: map[netip.AddrPort]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
+		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
 	for _, uuid := range incumbentsFirst(c.seated[engineUUID], before) {
 		if share := c.shareOf(uuid, engineUUID); share != nil {
-			a.claim(share)
 			shares = append(shares, share)
 		}
 	}
+	a.givePorts(shares)
 	a.spoken = c.contextOf(a, engineUUID)
 	edits := map[string]*enginev1.Resource{}
 	for _, resource := range before {
 		edits[resource.GetUuid()] = nil
 	}
+	findings := a.speakBGP(edits)
 	for _, share := range shares {
 		a.bring(share, edits)
+		findings = append(findings, share.report.findings...)
 	}
-	a.speakBGP(edits)
 	a.obeyGroup(edits)
 	a.resources = edit(before, edits)
-	a.tell()
+	a.findings.Replace(nil, findings)
 	return a
 }
 
@@ -129,26 +144,49 @@ func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []stri
 	})
 }
 
-// claim gives a share its ports, unless something blocks the share.
-func (a *assembly) claim(share *share) {
+// givePorts gives the shares their ports, in this order. It blocks the shares that do not get theirs. Their findings
+// name the owners at the end, so they do not depend on the order of the others.
+func (a *assembly) givePorts(shares []*share) {
+	var refused []*share
+	for _, share := range shares {
+		if !a.claim(share) {
+			refused = append(refused, share)
+		}
+	}
+	for _, share := range refused {
+		a.refuse(share)
+	}
+}
+
+// claim gives a share its ports. It returns false if one of them is taken. A share that its draft blocks needs none.
+func (a *assembly) claim(share *share) bool {
 	a.shares[share.draft.vs.UUID] = share
+	if share.report.blocked {
+		return true
+	}
+	listeners := share.draft.service.GetListeners()
+	if slices.ContainsFunc(listeners, func(l *dataplanev1.Listener) bool { return a.taken[addressOf(l)] != nil }) {
+		return false
+	}
+	for _, listener := range listeners {
+		a.taken[addressOf(listener)] = share.draft
+	}
+	if share.draft.advertisement != nil {
+		a.contexts[share.draft.vs.VrfContext]++
+	}
+	return true
+}
+
+// refuse blocks a share, and says which virtual services have its ports.
+func (a *assembly) refuse(share *share) {
 	draft := share.draft
 	for _, listener := range draft.service.GetListeners() {
-		if owner, taken := a.taken[addressOf(listener)]; taken {
-			a.contested = true
+		a.contested[addressOf(listener)] = true
+		if owner := a.taken[addressOf(listener)]; owner != nil {
 			share.report.block(draft.subject, portField(draft.vs, listener.GetPort()),
 				"%s is served by virtual service %s already%s",
 				addressOf(listener), owner.subject.name, elsewhere(draft.vs, owner.vs))
 		}
-	}
-	if share.report.blocked {
-		return
-	}
-	for _, listener := range draft.service.GetListeners() {
-		a.taken[addressOf(listener)] = draft
-	}
-	if draft.advertisement != nil {
-		a.contexts[draft.vs.VrfContext]++
 	}
 }
 
@@ -206,22 +244,6 @@ func edit(before []*enginev1.Resource, edits map[string]*enginev1.Resource) []*e
 	return sorted.Edit(before, edits, (*enginev1.Resource).GetUuid)
 }
 
-// tell collects the findings of the engine and of all shares.
-func (a *assembly) tell() {
-	findings := slices.Clone(a.own)
-	for _, share := range a.shares {
-		findings = append(findings, share.report.findings...)
-	}
-	a.findings = sortFindings(findings)
-}
-
-func (s *share) findings() []model.Finding {
-	if s == nil {
-		return nil
-	}
-	return s.report.findings
-}
-
 // elsewhere says what to do if two virtual services have the same address in different routing contexts. The network
 // can tell these addresses apart, an engine cannot.
 func elsewhere(vs, owner *model.VirtualService) string {
@@ -234,15 +256,4 @@ func elsewhere(vs, owner *model.VirtualService) string {
 func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
 	address, _ := netip.ParseAddr(listener.GetAddress()) // addresses in the model are valid
 	return netip.AddrPortFrom(address, uint16(listener.GetPort()))
-}
-
-// sortFindings sorts findings by object. It removes duplicates: several virtual services may find the same about one
-// object.
-func sortFindings(findings []model.Finding) []model.Finding {
-	slices.SortStableFunc(findings, func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),
-			strings.Compare(a.Field, b.Field),
-			strings.Compare(a.Message, b.Message))
-	})
-	return slices.Compact(findings)
 }

@@ -111,20 +111,20 @@ func bfdTimers(profile *kinds.BFDProfile) *enginev1.BfdTimers {
 // context of its cloud, so that the first service can be announced at once.
 func (c *Compiler) contextOf(a *assembly, engineUUID string) *kinds.VrfContext {
 	if len(a.contexts) == 0 {
-		return homeOf(c.model, c.objects[engineUUID])
+		return homeOf(c.model, c.engines[engineUUID])
 	}
 	return slices.MinFunc(slices.Collect(maps.Keys(a.contexts)), func(x, y *kinds.VrfContext) int {
 		return strings.Compare(x.UUID, y.UUID)
 	})
 }
 
-// speakBGP adds the BGP settings and peers of the engine.
-func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) {
+// speakBGP adds the BGP settings and peers of the engine. It returns the findings about them.
+func (a *assembly) speakBGP(edits map[string]*enginev1.Resource) []model.Finding {
+	var report report
 	if a.spoken != nil {
-		var report report
 		edits[a.spoken.UUID] = bgpRouter(a.spoken, &report)
-		a.own = report.findings
 	}
+	return report.findings
 }
 
 // advertise returns the advertisement of a share; none if the engine speaks BGP in another context.

@@ -29,10 +29,10 @@ type Compiler struct {
 	rings       tickets.Rings
 	assignments place.Assignments
 
-	objects map[string]*model.Engine   // by uuid
-	seated  map[string]map[string]bool // by engine uuid: the virtual services with a seat there
-	drafts  map[string]*draft          // by virtual service uuid
-	engines map[string]*assembly       // by uuid
+	engines    map[string]*model.Engine   // by uuid
+	seated     map[string]map[string]bool // by engine uuid: the virtual services with a seat there
+	drafts     map[string]*draft          // by virtual service uuid
+	assemblies map[string]*assembly       // by engine uuid
 }
 
 // NewCompiler returns a Compiler for a first revision.
@@ -46,7 +46,7 @@ func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignme
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {
 		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{},
-			engines: map[string]*assembly{}}
+			assemblies: map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
 	for was, is := range c.assignments.Differences(assignments) {
@@ -55,18 +55,18 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 	for uuid := range stale {
 		for _, assignment := range []place.Assignment{c.assignments.Of(uuid), assignments.Of(uuid)} {
 			for _, seat := range assignment.Seats {
-				if assembly := c.engines[seat.Engine]; assembly != nil {
+				if assembly := c.assemblies[seat.Engine]; assembly != nil {
 					assembly.stale[uuid] = true
 				}
 			}
 		}
 	}
 	if !sorted.IsOne(c.model.Engines, m.Engines) {
-		c.objects = make(map[string]*model.Engine, len(m.Engines))
+		c.engines = make(map[string]*model.Engine, len(m.Engines))
 		for _, engine := range m.Engines {
-			c.objects[engine.UUID] = engine
+			c.engines[engine.UUID] = engine
 		}
-		maps.DeleteFunc(c.engines, func(uuid string, _ *assembly) bool { return c.objects[uuid] == nil })
+		maps.DeleteFunc(c.assemblies, func(uuid string, _ *assembly) bool { return c.engines[uuid] == nil })
 	}
 	c.model, c.rings, c.assignments = m, rings, assignments
 }
@@ -75,7 +75,7 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 // virtual services.
 func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 	stale := map[string]bool{}
-	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, uuidOf) {
+	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, (*model.VirtualService).Key) {
 		if was == nil {
 			was = is
 		}
@@ -94,14 +94,14 @@ func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 	return stale
 }
 
-func uuidOf(vs *model.VirtualService) string { return vs.UUID }
-
 // reseat applies a changed assignment. It returns the uuid of the virtual service.
 func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string) {
 	if was != nil {
 		virtualServiceUUID = was.VirtualService
 		for _, seat := range was.Seats {
-			delete(c.seated[seat.Engine], virtualServiceUUID)
+			if delete(c.seated[seat.Engine], virtualServiceUUID); len(c.seated[seat.Engine]) == 0 {
+				delete(c.seated, seat.Engine)
+			}
 		}
 	}
 	if is != nil {
@@ -120,19 +120,19 @@ func (c *Compiler) reseat(was, is *place.Assignment) (virtualServiceUUID string)
 // virtual service cannot be served, the Plan lacks it and a finding says why; the Plan has the others. If two virtual
 // services want the same port, the one in before keeps it.
 func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.Plan, []model.Finding) {
-	a := c.engines[engineUUID]
+	a := c.assemblies[engineUUID]
 	if a == nil || !c.update(a, engineUUID) {
 		a = c.assemble(engineUUID, before.GetResources())
-		c.engines[engineUUID] = a
+		c.assemblies[engineUUID] = a
 	}
-	return &enginev1.Plan{Revision: uint64(c.model.Revision), Resources: a.resources}, a.findings
+	return &enginev1.Plan{Revision: uint64(c.model.Revision), Resources: a.resources}, a.findings.List()
 }
 
 // shareOf returns what a virtual service adds to the Plan of an engine; nil: nothing.
 func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
 	assignment := c.assignments.Of(virtualServiceUUID)
 	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })
-	vs := sorted.Find(c.model.VirtualServices, virtualServiceUUID, uuidOf)
+	vs := sorted.Find(c.model.VirtualServices, virtualServiceUUID, (*model.VirtualService).Key)
 	if at < 0 || vs == nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ var workerPinnings = map[string]dataplanev1.WorkerPinning{
 
 // groupOf returns the group of an engine; nil: it has none.
 func (c *Compiler) groupOf(engineUUID string) *model.Group {
-	if engine := c.objects[engineUUID]; engine != nil {
+	if engine := c.engines[engineUUID]; engine != nil {
 		return engine.Group
 	}
 	return nil

@@ -22,7 +22,10 @@ const (
 	kernels     = "the engine's kernel decides that: has no effect"
 )
 
-var usualVirtualService = schema.Defaults[kinds.VirtualService]()
+var (
+	usualVirtualService = schema.Defaults[kinds.VirtualService]()
+	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
+)
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
@@ -105,7 +108,7 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 	{"ignore_time_wait", func(t *kinds.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
 	{"receive_window", func(t *kinds.TCPProxy) bool {
-		return t.ReceiveWindowKiB != schema.Defaults[kinds.TCPProxy]().ReceiveWindowKiB
+		return t.ReceiveWindowKiB != usualTCPProxy.ReceiveWindowKiB
 	}, kernels},
 	{"max_segment_size", func(t *kinds.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
 	{"ip_dscp", func(t *kinds.TCPProxy) bool { return t.DSCP != 0 }, kernels},

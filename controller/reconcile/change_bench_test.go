@@ -31,7 +31,8 @@ type house struct {
 	held       map[string]*enginev1.Plan
 }
 
-// objectsOf returns a number of virtual services, each with a pool of four servers, on the engines of one group.
+// objectsOf returns a number of virtual services, each with a finding and a pool of four servers, on the engines of one
+// group.
 func objectsOf(b *testing.B, services int) []model.Change {
 	var changes []model.Change
 	add := func(kind, uuid, body string) {
@@ -78,7 +79,7 @@ func objectsOf(b *testing.B, services int) []model.Change {
 func uuidOfService(i int) string { return fmt.Sprintf("virtualservice-%05d", i) }
 
 func serviceNamed(i, version int) string {
-	return fmt.Sprintf(`{"name":"service-%d-%d","pool_ref":"/api/pool/pool-%05d","services":[{"port":80}],
+	return fmt.Sprintf(`{"name":"service-%d-%d","pool_ref":"/api/pool/pool-%05d","services":[{"port":80}],"limit_doser":true,
 		"se_group_ref":"/api/serviceenginegroup/seg-bench","vip":[{"ip_address":{"addr":"127.64.%d.%d","type":"V4"}}]}`,
 		i, version, i, i>>8, i&0xff)
 }

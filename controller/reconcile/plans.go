@@ -1,11 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -30,16 +25,31 @@ func (r *Reconciler) wanted(in Input) State {
 	r.compiler.Turn(in.Model, in.Rings, in.Before)
 	state := State{Model: in.Model, Assignments: in.Before, Plans: make(map[string]*enginev1.Plan,
 		len(in.Model.Engines))}
-	all := found{in.Findings}
+	found := map[string][]model.Finding{ofModel: in.Findings}
 	for _, engine := range in.Model.Engines {
-		next, found := r.compile(in, engine.UUID)
-		state.Plans[engine.UUID] = next
-		all = append(all, found)
+		state.Plans[engine.UUID], found[engine.UUID] = r.compile(in, engine.UUID)
 	}
-	if state.Findings = r.state.Findings; !all.isOne(r.found) {
-		r.found, state.Findings = all, all.distinct()
-	}
+	r.collect(found)
+	state.Findings = r.findings.List()
 	return state
+}
+
+// ofModel stands for the uuid of an engine where findings are those of the model.
+const ofModel = ""
+
+// collect replaces the findings of the last revision. Whenever the content of a list changes, the list is a new slice.
+func (r *Reconciler) collect(found map[string][]model.Finding) {
+	for source, has := range found {
+		if had := r.found[source]; !sorted.IsOne(had, has) {
+			r.findings.Replace(had, has)
+		}
+	}
+	for source, had := range r.found {
+		if _, stays := found[source]; !stays {
+			r.findings.Replace(had, nil)
+		}
+	}
+	r.found = found
 }
 
 // ready returns the Plans that may be sent. Engines that wait, and disputed ones, get none.
@@ -51,26 +61,4 @@ func ready(plans map[string]*enginev1.Plan, waiting, disputed map[string]bool) m
 		}
 	}
 	return some
-}
-
-// found has the findings of the model, then the findings of the Plan of each engine. Whenever the content of a list
-// changes, the list is a new slice.
-type found [][]model.Finding
-
-func (f found) isOne(other found) bool {
-	return slices.EqualFunc(f, other, sorted.IsOne[model.Finding])
-}
-
-// distinct sorts the findings and removes duplicates: engines that serve the same virtual services have the same
-// findings.
-func (f found) distinct() []model.Finding {
-	set := map[model.Finding]bool{}
-	for _, finding := range slices.Concat(f...) {
-		set[finding] = true
-	}
-	return slices.SortedFunc(maps.Keys(set), func(a, b model.Finding) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.UUID, b.UUID),
-			strings.Compare(a.Field, b.Field),
-			strings.Compare(a.Message, b.Message))
-	})
 }

@@ -27,7 +27,7 @@ func (r *Reconciler) rebalance(in Input) (changed []place.Assignment, happened [
 		if end := last.at.Add(interval); !known || !end.After(in.Now) {
 			now := look{in.Now, in.Usage()}
 			if known {
-				assignments, events := place.Rebalance(in.Input, group, loadsBetween(group, last, now))
+				assignments, events := r.placer.Rebalance(in.Input, group, loadsBetween(group, last, now))
 				changed, happened = append(changed, assignments...), append(happened, events...)
 			}
 			last = now

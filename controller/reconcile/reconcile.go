@@ -73,8 +73,9 @@ type Reconciler struct {
 	seen   *model.Model    // the model of the last step
 	state  State           // of the last revision that was planned
 	looked map[string]look // the last look at each group, by group uuid
-	found  found           // the lists that state.Findings was made from
 
+	found    map[string][]model.Finding // by engine uuid; those of the model under ofModel
+	findings model.Findings             // all of found
 	placer   place.Placer
 	rings    tickets.Keeper
 	compiler plan.Compiler

@@ -36,6 +36,7 @@ const (
 	simCalm    = 40 * time.Minute // after a failed start, an engine is avoided for 5 min; a start fails after 10 min
 	simRest    = 4 * time.Minute  // the test ends after it has been settled for so long
 
+	simRetry     = time.Second      // after a write that failed
 	simUnnoticed = 15 * time.Second // time in which the controller may not notice that an engine has gone
 )
 
@@ -252,7 +253,10 @@ func (s *sim) decide() {
 			return
 		}
 		s.mayUse(in.Before, *out.Write)
-		s.write(in.Before, *out.Write)
+		if !s.write(in.Before, *out.Write) {
+			s.alarm = s.now.Add(simRetry)
+			return
+		}
 		if s.troubled && s.IntN(50) == 0 {
 			s.tell("the controller restarts before it has sent anything")
 			s.restart()
@@ -262,8 +266,15 @@ func (s *sim) decide() {
 	s.wrong("it does not come to a decision: %v", s.stored)
 }
 
-// write skips virtual services that an operator has ordered something for meanwhile.
-func (s *sim) write(base place.Assignments, write reconcile.Write) {
+// write skips virtual services that an operator has ordered something for meanwhile. In trouble a write may fail, after
+// a part of it is written. Then write returns false.
+func (s *sim) write(base place.Assignments, write reconcile.Write) bool {
+	fails := s.troubled && s.IntN(30) == 0
+	if fails {
+		write.Changed = write.Changed[:s.IntN(len(write.Changed)+1)]
+		write.Gone = write.Gone[:s.IntN(len(write.Gone)+1)]
+		s.tell("a write fails after %d assignments, %d gone", len(write.Changed), len(write.Gone))
+	}
 	for _, event := range write.Events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
@@ -276,7 +287,10 @@ func (s *sim) write(base place.Assignments, write reconcile.Write) {
 		s.stored = s.stored.With([]place.Assignment{assignment})
 	}
 	s.stored = s.stored.With(nil, write.Gone...)
-	s.revision++
+	if len(write.Changed)+len(write.Gone) > 0 {
+		s.revision, s.dirty = s.revision+1, s.dirty || fails
+	}
+	return !fails
 }
 
 func (s *sim) send(plans map[string]*enginev1.Plan) {

@@ -152,7 +152,7 @@ func (s *sim) rebalance() {
 		}
 	}
 	in := s.input()
-	changed, events := place.Rebalance(in.Input, in.Model.Groups[0], loads)
+	changed, events := new(place.Placer).Rebalance(in.Input, in.Model.Groups[0], loads)
 	for _, event := range events {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
@@ -183,7 +183,7 @@ func (s *sim) order() {
 	if seats := s.stored.Of(vs.UUID).Seats; len(seats) > 0 && (order.Verb == place.DoMigrate || s.IntN(4) == 0) {
 		order.From = seats[s.IntN(len(seats))].Engine
 	}
-	assignments, _, err := order.Accept(s.input().Input, vs)
+	assignments, _, err := new(place.Placer).Accept(s.input().Input, vs, order)
 	if refusal := (*place.Refusal)(nil); errors.As(err, &refusal) {
 		return
 	}

@@ -36,7 +36,7 @@ type Sealer interface {
 const (
 	objectPrefix = "object/"
 	vaultPrefix  = "vault/"
-	headKey      = "object-head" // rewritten by each Update: of two concurrent writers, one fails
+	headKey      = "object-head" // rewritten by each commit: of two processes that write at the same time, one fails
 )
 
 type storedRecord struct {

@@ -1,8 +1,8 @@
 // Package store keeps every object of the controller in an embedded etcd and shows them as immutable views.
 //
-// It sits between admit, which decides what may be written, and everything that reads: rest, model, fleet. One etcd
-// transaction carries one Update; one watch feeds the View. It is the only importer of etcd, and it never decides
-// whether an object is valid.
+// It sits between admit, which decides what may be written, and everything that reads: rest, model, fleet. Updates that
+// wait for each other share one etcd transaction; one watch feeds the View. It is the only importer of etcd, and it
+// never decides whether an object is valid.
 package store
 
 import (
@@ -37,7 +37,7 @@ type Store struct {
 	member *member
 	client *clientv3.Client
 
-	writing sync.Mutex // one Update of this process at a time; the head key protects against other processes
+	writing sync.Mutex // one commit of this process at a time; the head key protects against other processes
 	waiting updates    // for writing
 	stamped int64      // newest _last_modified so far; guarded by writing
 

@@ -171,7 +171,7 @@ func TestAVirtualServiceIsOnMoreEnginesForAsLongAsItsLoadWantsThat(t *testing.T)
 	f.untilHops("engine-1", "engine-2") // 60 each is enough
 	if told := f.told("REBALANCE_VS_SCALEOUT"); len(told) != 1 ||
 		!strings.Contains(told[0],
-			"of its new connections, above max_cpu_usage, 80 %: it comes to a fresh engine too") {
+			"of its new connections, above max_cpu_usage, 80 %: the virtual service is scaled out to a fresh engine") {
 		t.Errorf("told: %q", told)
 	}
 	_, err = load.End()

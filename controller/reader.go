@@ -12,31 +12,49 @@ import (
 	"github.com/weir-lb/weir/controller/tickets"
 )
 
-// known reads views, and remembers the last one. Of the next view it reads only the records that have changed. It
+// reader reads views, and remembers the last one. Of the next view it reads only the records that have changed. It
 // belongs to the leader, and has nothing that is not in the store.
-type known struct {
-	mutex  sync.Mutex
-	view   *store.View // nil: none yet
-	keeper model.Keeper
-	says   knowledge
+type reader struct {
+	mutex sync.Mutex
+	last  *lastRead // nil: none, so the next view is read as a whole
 }
 
-// knowledge is the content of one view.
-type knowledge struct {
+// lastRead is the last view, and what it was read into.
+type lastRead struct {
+	view    *store.View
+	keeper  model.Keeper
+	content content
+}
+
+// content is the content of one view.
+type content struct {
 	model    *model.Model
 	findings []model.Finding
 	before   place.Assignments
 	rings    tickets.Rings
 }
 
-func (k *known) read(view *store.View) (knowledge, error) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if view == k.view {
-		return k.says, nil
+func (r *reader) read(view *store.View) (content, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	last := r.last
+	if last == nil {
+		last = &lastRead{}
 	}
+	if view != last.view {
+		r.last = nil // an error or a panic leaves it half read
+		if err := last.turn(view); err != nil {
+			return content{}, err
+		}
+		r.last = last
+	}
+	return last.content, nil
+}
+
+// turn changes to another view.
+func (l *lastRead) turn(view *store.View) error {
 	changes, assignments, rings := []model.Change(nil), map[string]*place.Assignment{}, map[string]*tickets.Ring{}
-	for _, change := range view.Since(k.view) {
+	for _, change := range view.Since(l.view) {
 		var err error
 		switch change.Kind {
 		case assignmentKind:
@@ -48,13 +66,13 @@ func (k *known) read(view *store.View) (knowledge, error) {
 				Object: objectOf(change.Record)})
 		}
 		if err != nil {
-			return knowledge{}, fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
+			return fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
 		}
 	}
-	k.says.before, k.says.rings = k.says.before.Edit(assignments), k.says.rings.Edit(rings)
-	k.says.model, k.says.findings = k.keeper.Keep(view.Revision(), changes)
-	k.view = view
-	return k.says, nil
+	l.content.before, l.content.rings = l.content.before.Edit(assignments), l.content.rings.Edit(rings)
+	l.content.model, l.content.findings = l.keeper.Keep(view.Revision(), changes)
+	l.view = view
+	return nil
 }
 
 func objectOf(record *store.Record) schema.Object {
