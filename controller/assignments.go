@@ -31,7 +31,7 @@ func recordOf(kind, uuid string, value any) (*store.Record, error) {
 
 // settle writes the assignments that a decision changes, and deletes those that are gone. It returns the uuids of the
 // virtual services whose assignments it wrote. If an assignment is not as in base any more, an operator has written an
-// order since: settle keeps it, and the next decision starts from it.
+// order since: settle neither replaces nor deletes it, and the next decision starts from it.
 func settle(ctx context.Context, objects *store.Store, base *store.View, changed []place.Assignment, gone []string) (
 	written map[string]bool, err error) {
 	written = map[string]bool{}
@@ -43,7 +43,7 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 		err := objects.Update(ctx, func(tx *store.Tx) error {
 			put = nil // Update may call this function again
 			for _, assignment := range some {
-				if !isAsIn(base, tx.View(), assignment.VirtualService) {
+				if !isAsIn(base, tx.View(), assignmentKind, assignment.VirtualService) {
 					continue
 				}
 				record, err := recordOf(assignmentKind, assignment.VirtualService, assignment)
@@ -54,7 +54,9 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 				put = append(put, assignment.VirtualService)
 			}
 			for _, uuid := range rest {
-				tx.Delete(assignmentKind, uuid)
+				if isAsIn(base, tx.View(), assignmentKind, uuid) {
+					tx.Delete(assignmentKind, uuid)
+				}
 			}
 			return nil
 		})
@@ -68,8 +70,9 @@ func settle(ctx context.Context, objects *store.Store, base *store.View, changed
 	return written, nil
 }
 
-func isAsIn(base, now *store.View, uuid string) bool {
-	was, _ := base.Get(assignmentKind, uuid)
-	is, _ := now.Get(assignmentKind, uuid)
+// isAsIn tells whether nobody has written or deleted a record since base.
+func isAsIn(base, now *store.View, kind, uuid string) bool {
+	was, _ := base.Get(kind, uuid)
+	is, _ := now.Get(kind, uuid)
 	return was == is
 }

@@ -41,7 +41,7 @@ func (c *chain) write(base *store.View, write reconcile.Write) {
 	c.Helper()
 	_, err := settle(c.Context(), c.objects, base, write.Changed, write.Gone)
 	must(c.T, err)
-	must(c.T, keepRings(c.Context(), c.objects, write.Rings))
+	must(c.T, keepRings(c.Context(), c.objects, base, write.Rings))
 }
 
 // anyObject writes one object as an operator sends it, or deletes the object. Each virtual service has a port of its

@@ -19,10 +19,12 @@ import (
 	"github.com/weir-lb/weir/durable"
 )
 
-// Names of files and directories in the data directory.
+// Names of files and directories in the data directory. Each is of this node; the content of the store is the same on
+// every node.
 const (
-	secretsKeyName    = "secrets.key"    // opens the store; all nodes of a controller have the same key
-	adminPasswordName = "admin-password" // on the node that was started first only
+	secretsKeyName = "secrets.key" // opens the store; all nodes of a controller have the same key
+	// only on the node that was started first; counts until the password is changed
+	adminPasswordName = "admin-password"
 	storeName         = "store"
 )
 

@@ -22,7 +22,7 @@ import (
 // down.
 //
 // The memory of a leader is lost with it. The next leader rebuilds it from the store and from the reports of engines
-// that connect. ARCHITECTURE.md has the table.
+// that connect. The table under "Nodes and the leader" in ARCHITECTURE.md says of each state whose it is.
 type leader struct {
 	objects *store.Store
 	log     *slog.Logger
@@ -35,10 +35,12 @@ type leader struct {
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
 func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
 	told := events.New(config.Log, time.Now)
-	exists := func(engineUUID string) bool { return membership.ExistsIn(data.objects.View(), engineUUID) }
+	find := func(engineUUID string) (name string, exists bool) {
+		return membership.Find(data.objects.View(), engineUUID)
+	}
 	return &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
-		fleet: fleet.New(exists, config.Log, told, time.Now),
+		fleet: fleet.New(find, told, time.Now),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,
@@ -61,6 +63,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events,
 		log: l.log, reader: l.reader,
 	}
+	defer l.events.Flush()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return l.keeper.Run(ctx) })

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
-	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
@@ -33,6 +33,14 @@ type loop struct {
 
 	view *store.View // that read was made from
 	read content
+
+	untold []pending // of the last write, if it failed
+}
+
+// pending is an event about an assignment. It is added if the assignment turns out to be in the store.
+type pending struct {
+	event      place.Event
+	assignment place.Assignment
 }
 
 // run goes on until ctx or the store ends.
@@ -59,25 +67,26 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step makes one step. What it writes comes back as a view, and the next step starts from that view.
+// step makes one step. It sends Plans before it writes: a write can take long, and fails if the disk is full. What it
+// writes comes back as a view, and the next step starts from that view.
 func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	if err := l.look(l.objects.View()); err != nil {
 		return again, err
 	}
+	l.tellUntold()
 	known := l.fleet.Greetings() // sessions so far; read before Facts, so that Facts knows all of them
 	out := l.reconciler.Step(l.input())
 	for _, event := range out.Engines {
 		l.events.Add(events.Engine{UUID: event.Engine.UUID, Name: event.Engine.Name}.Entry(event.ID, event.Message))
 	}
 	l.keeper.Observe(out.Observation)
+	if out.State != nil {
+		l.fleet.Observe(*out.State)
+	}
+	l.link.Publish(out.Plans, known)
 	if out.Write == nil {
-		if out.State != nil {
-			l.fleet.Observe(*out.State)
-		}
-		l.link.Publish(out.Plans, known)
 		return out.Again, nil
 	}
-	l.welcome(out.Idle, known)
 	if err := l.write(ctx, *out.Write); err != nil {
 		l.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
 		return time.Now().Add(retryAfter), nil
@@ -103,22 +112,37 @@ func (l *loop) input() reconcile.Input {
 	}
 }
 
-func (l *loop) welcome(idle map[string]*enginev1.Plan, known uint64) {
-	if len(idle) > 0 {
-		l.fleet.Expect(idle)
-		l.link.Publish(idle, known)
-	}
-}
-
 // write writes the decisions of a step. It adds the events of those virtual services whose assignments it could write.
 func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 	written, err := settle(ctx, l.objects, l.view, w.Changed, w.Gone)
 	for _, event := range w.Events {
 		if written[event.VirtualService.UUID] {
 			l.events.Add(entryOf(event))
+		} else if err != nil {
+			l.untold = append(l.untold, pending{event, assignmentIn(w.Changed, event.VirtualService.UUID)})
 		}
 	}
-	return errors.Join(err, keepRings(ctx, l.objects, w.Rings))
+	return errors.Join(err, keepRings(ctx, l.objects, l.view, w.Rings))
+}
+
+func assignmentIn(changed []place.Assignment, uuid string) place.Assignment {
+	at := slices.IndexFunc(changed, func(a place.Assignment) bool { return a.VirtualService == uuid })
+	if at < 0 {
+		return place.Assignment{}
+	}
+	return changed[at]
+}
+
+// tellUntold adds the events of a write that failed after the store had taken it, for example because the disk was
+// slow. If the store has not taken it, the next step decides and tells the same again.
+func (l *loop) tellUntold() {
+	for _, late := range l.untold {
+		uuid := late.event.VirtualService.UUID
+		if late.assignment.VirtualService == uuid && l.read.before.Of(uuid).Equal(late.assignment) {
+			l.events.Add(entryOf(late.event))
+		}
+	}
+	l.untold = nil
 }
 
 func entryOf(event place.Event) events.Entry {

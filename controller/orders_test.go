@@ -69,7 +69,7 @@ func TestGroupIsRedistributedByWhatItsEnginesDoNow(t *testing.T) {
 	objects := emptyStore(t)
 	log := slog.New(slog.DiscardHandler)
 	told := events.New(log, time.Now)
-	engines := fleet.New(func(string) bool { return true }, log, told, time.Now)
+	engines := fleet.New(func(uuid string) (string, bool) { return uuid, true }, told, time.Now)
 	must(t, objects.Update(t.Context(), func(tx *store.Tx) error {
 		put(tx, "serviceenginegroup", "group-1", schema.Object{"ha_mode": "HA_MODE_LEGACY_ACTIVE_STANDBY",
 			"distribute_load_active_standby": true})

@@ -13,13 +13,17 @@ import (
 // seals these records on disk.
 const ringKind = "ticketring"
 
-// keepRings writes the rings that a decision changed, and deletes those that are gone.
-func keepRings(ctx context.Context, objects *store.Store, d tickets.Decision) error {
+// keepRings writes the rings that a decision changed, and deletes those that are gone. If a ring is not as in base any
+// more, an operator has rotated its keys since: keepRings keeps it, and the next decision starts from it.
+func keepRings(ctx context.Context, objects *store.Store, base *store.View, d tickets.Decision) error {
 	if len(d.Changed)+len(d.Gone) == 0 {
 		return nil
 	}
 	return objects.Update(ctx, func(tx *store.Tx) error {
 		for _, ring := range d.Changed {
+			if !isAsIn(base, tx.View(), ringKind, ring.Profile) {
+				continue
+			}
 			record, err := recordOf(ringKind, ring.Profile, ring)
 			if err != nil {
 				return err
@@ -27,7 +31,9 @@ func keepRings(ctx context.Context, objects *store.Store, d tickets.Decision) er
 			tx.Put(record)
 		}
 		for _, profile := range d.Gone {
-			tx.Delete(ringKind, profile)
+			if isAsIn(base, tx.View(), ringKind, profile) {
+				tx.Delete(ringKind, profile)
+			}
 		}
 		return nil
 	})

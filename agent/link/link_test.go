@@ -27,6 +27,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	controller "github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
 )
@@ -62,8 +63,16 @@ type fleet struct {
 	full error // why it takes nobody; nil: it does
 }
 
-func (f fleet) Join(_ context.Context, name string) (string, error) { return "se-" + name, f.full }
-func (f fleet) Exists(uuid string) bool                             { return uuid != "se-deleted" }
+func (f fleet) Join(_ context.Context, name string) (membership.Joined, error) {
+	return membership.Joined{Engine: "se-" + name}, f.full
+}
+func (f fleet) Exists(uuid string) bool { return uuid != "se-deleted" }
+func (f fleet) Check(uuid, _ string) error {
+	if !f.Exists(uuid) {
+		return membership.ErrDeleted
+	}
+	return nil
+}
 func (f fleet) Connected(uuid string, hello *enginev1.Hello) uint64 {
 	f.write("%s connected with %d", uuid, hello.GetRevision())
 	return 0
@@ -205,7 +214,7 @@ func (r *rig) identityOf(uuid string, age time.Duration) *state.Identity {
 	if err != nil {
 		r.Fatal(err)
 	}
-	der, err := r.authority.IssueEngine(csr, uuid, time.Now().Add(-age))
+	der, err := r.authority.IssueEngine(csr, uuid, "", time.Now().Add(-age))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -387,7 +396,7 @@ type issuer struct {
 
 func (i *issuer) Invoke(_ context.Context, _ string, args, reply any, _ ...grpc.CallOption) error {
 	i.issued++
-	der, err := i.r.authority.IssueEngine(args.(*enginev1.RenewRequest).GetCsrDer(), "se-one", i.begun)
+	der, err := i.r.authority.IssueEngine(args.(*enginev1.RenewRequest).GetCsrDer(), "se-one", "", i.begun)
 	answer := reply.(*enginev1.RenewResponse)
 	answer.CertificateDer, answer.CaDer = der, [][]byte{i.r.authority.CertificateDER()}
 	return err

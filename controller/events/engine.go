@@ -26,11 +26,24 @@ func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	return e.Entry("SE_DOWN", whyDown)
 }
 
+// Replaced returns the event that another host has joined under the engine's name.
+func (e Engine) Replaced() Entry {
+	return e.Entry("SE_REPLACED",
+		"a host has joined under the name of this engine: the one that had the name before cannot connect any more")
+}
+
 // Missed returns the event that heartbeats of the engine's agent did not arrive.
 func (e Engine) Missed(heartbeats int) Entry {
 	return e.Entry("SE_HEARTBEAT_FAILURE",
-		fmt.Sprintf("%d heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+		fmt.Sprintf("%d heartbeats in a row are missing: the agent hangs, or is cut off from the controller",
 			heartbeats))
+}
+
+// ChecksTooMany returns the event that the engine reports the states of more servers than the controller keeps.
+func (e Engine) ChecksTooMany(most int) Entry {
+	return e.Entry("SE_VERDICTS_DROPPED",
+		fmt.Sprintf("checks more than %d servers: the controller shows the states of that many, and not of the others",
+			most))
 }
 
 // Said returns an event that the agent reported, about an object.
@@ -50,9 +63,9 @@ const (
 
 var shortages = [...]struct{ id, did string }{
 	ShortOfPlaces: {"CONN_DROP_MAX_FLOW_TBL",
-		"its places for clients run short: it closed or refused %d connections, first idle ones and those of addresses with most: %s"},
+		"few places for clients are left: it closed or refused %d connections, first those that are idle or of addresses with many connections: %s"},
 	ShortOfMemory: {"CONN_DROP_NO_CONN_MEM",
-		"its memory for unsent responses runs short: it closed %d connections that held most of it and moved least: %s"},
+		"little memory for unsent responses is left: it closed %d connections, first those that hold much of it and move little: %s"},
 }
 
 // Loss is the number of clients that a virtual service lost in a shortage.

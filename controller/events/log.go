@@ -4,11 +4,12 @@
 // about engines.
 //
 // The list is in memory and bounded: it drops the oldest entry first, and is lost when the leader ends. Each entry is
-// also written to the log of the process.
+// also written to the log of the process, by a goroutine of its own: callers hold locks, and a log can be slow.
 package events
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/controller/recent"
@@ -34,21 +35,68 @@ type Log struct {
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
+
+	mu      sync.Mutex
+	pending []Entry // to be written to log; at most entriesMax
+	lost    int     // number of entries that did not fit into pending
+	writing bool    // a goroutine writes pending
+	idle    sync.Cond
 }
 
 // New returns an empty list. Each entry is also written to log.
 func New(log *slog.Logger, now func() time.Time) *Log {
-	return &Log{log: log, now: now, entries: recent.NewRing[Entry](entriesMax)}
+	l := &Log{log: log, now: now, entries: recent.NewRing[Entry](entriesMax)}
+	l.idle.L = &l.mu
+	return l
 }
 
-// Add adds an event. Its time is now.
+// Add adds an event. Its time is now. Add never waits for the log of the process.
 func (l *Log) Add(entry Entry) {
 	entry.Time = l.now().UTC()
 	if entry.Related == nil {
 		entry.Related = []string{}
 	}
-	l.log.Info("event", "event", entry.ID, "kind", entry.Kind, "object", entry.Name, "message", entry.Message)
 	l.entries.Add(entry)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == entriesMax {
+		l.lost++
+		return
+	}
+	l.pending = append(l.pending, entry)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+}
+
+// write writes entries to the log of the process until none is left.
+func (l *Log) write() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.pending)+l.lost > 0 {
+		some, lost := l.pending, l.lost
+		l.pending, l.lost = nil, 0
+		l.mu.Unlock()
+		for _, entry := range some {
+			l.log.Info("event", "event", entry.ID, "kind", entry.Kind, "object", entry.Name, "message", entry.Message)
+		}
+		if lost > 0 {
+			l.log.Warn("the log is too slow for the events: some are only in the list", "events", lost)
+		}
+		l.mu.Lock()
+	}
+	l.writing = false
+	l.idle.Broadcast()
+}
+
+// Flush waits until all entries are written to the log of the process.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.writing {
+		l.idle.Wait()
+	}
 }
 
 // Entries returns the events, newest first.

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -19,5 +20,40 @@ func TestKeepsTheNewestAndShowsThemFirst(t *testing.T) {
 	}
 	if !all[0].Time.After(all[1].Time) {
 		t.Errorf("%v is not after %v", all[0].Time, all[1].Time)
+	}
+}
+
+// stuck is a log that writes nothing before it is released.
+type stuck struct {
+	slog.Handler
+	release chan struct{}
+	written chan string
+}
+
+func (s stuck) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s stuck) Handle(_ context.Context, record slog.Record) error {
+	<-s.release
+	s.written <- record.Message
+	return nil
+}
+
+func TestAddingAnEventDoesNotWaitForTheLogOfTheProcess(t *testing.T) {
+	const more = 5
+	handler := stuck{release: make(chan struct{}), written: make(chan string, 2*entriesMax+more)}
+	log := New(slog.New(handler), time.Now)
+	for range 2*entriesMax + more { // one of them, or some, are being written; the rest fills the list of pending ones
+		log.Add(Entry{ID: "SE_UP"})
+	}
+	close(handler.release)
+	log.Flush()
+	close(handler.written)
+	counts := map[string]int{}
+	for message := range handler.written {
+		counts[message]++
+	}
+	const lost = "the log is too slow for the events: some are only in the list"
+	if counts["event"] < entriesMax || counts["event"] > 2*entriesMax || counts[lost] == 0 {
+		t.Errorf("written are %v", counts)
 	}
 }

@@ -8,14 +8,20 @@ import (
 )
 
 // services compares the states of virtual services with the earlier ones. A virtual service that is down and has not
-// been up yet gives no event: it is new, or this leader has just begun.
+// been up yet gives no event: it is new, or this leader has just begun. One that resumes gives no event when it is up
+// for the first time.
 func (w *Watcher) services(news News) {
 	for _, uuid := range news.ServicesGone {
 		delete(w.servicesUp, uuid)
 	}
 	for _, n := range news.Services {
-		if up := n.Health.State == health.Up; up != w.servicesUp[n.VirtualService.UUID] {
-			w.servicesUp[n.VirtualService.UUID] = up
+		up, uuid := n.Health.State == health.Up, n.VirtualService.UUID
+		was, known := w.servicesUp[uuid]
+		if up == was {
+			continue
+		}
+		w.servicesUp[uuid] = up
+		if known || !n.Resumes {
 			w.log.Add(serviceEntry(n.VirtualService, n.Health))
 		}
 	}

@@ -36,6 +36,7 @@ type PoolNews struct {
 type ServiceNews struct {
 	VirtualService *model.VirtualService
 	Health         health.Status
+	Resumes        bool // it was served before this leader began: that it is up for the first time is no event
 }
 
 // Watcher adds an event when a virtual service, a pool or a server comes up or goes down. The leader runs it. It keeps

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"slices"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/plan"
@@ -75,12 +77,16 @@ func (k *Known) Findings(vs *model.VirtualService) []model.Finding {
 	return k.findingsOf(concernsOf(vs))
 }
 
-func (k *Known) findingsOf(concerns map[string]bool) []model.Finding {
-	var own []model.Finding
-	for _, finding := range k.state.Findings {
-		if concerns[finding.UUID] {
-			own = append(own, finding)
-		}
+// findingsOf returns the findings in the order of the state.
+func (k *Known) findingsOf(concerns map[string]bool) (own []model.Finding) {
+	var positions []int
+	found := k.found()
+	for uuid := range concerns {
+		positions = append(positions, found[uuid]...)
+	}
+	slices.Sort(positions)
+	for _, i := range positions {
+		own = append(own, k.state.Findings[i])
 	}
 	return own
 }

@@ -33,21 +33,24 @@ type Engine struct {
 	Sample   *Sample
 	Earlier  *Sample // the sample before, for rates; nil: it is of another process, or there is none
 
-	turned    time.Time // when it last began or ceased to serve; before that, when it first connected
+	turnedAt  time.Time // when it last began or ceased to serve; before that, when it first connected
 	served    time.Time // when it first served; zero: never
 	gathering time.Time // see place.Engine
 
-	told      bool                         // Held is what the engine has
-	due       map[string]uint64            // resource uuid → revision in which it last changed
-	turnedIn  map[string]uint64            // virtual service uuid → revision in which its duty last changed
-	duties    map[string]*duty             // by uuid of the virtual services in Held
-	holdings  holdings                     // facts about virtual services, for placement
-	sessions  map[netip.Addr]place.Session // of Routing, by the router's address
-	announced map[string]bool              // of Routing: virtual services that a router hears of
+	heldKnown    bool                         // Held is what the engine has
+	due          map[string]uint64            // resource uuid → revision in which it last changed
+	dutyTurnedIn map[string]uint64            // virtual service uuid → revision in which its duty last changed
+	duties       map[string]*duty             // by uuid of the virtual services in Held
+	holdings     holdings                     // facts about virtual services, for placement
+	sessions     map[netip.Addr]place.Session // of Routing, by the router's address
+	announced    map[string]bool              // of Routing: virtual services that a router hears of
 
-	verdicts  map[ServerKey]*enginev1.ServerVerdict
-	suspects  map[ServerKey]time.Time // since when servers are suspect to its workers
-	hardships [shortages]hardship
+	verdicts   map[ServerKey]*enginev1.ServerVerdict
+	overflowed bool                    // verdicts were dropped
+	suspects   map[ServerKey]time.Time // since when servers are suspect to its workers
+	sentAway   [shortages]sentAway
+
+	resumes bool // it served before this leader began: that it serves again is no event
 }
 
 // Refusal says why an engine refused a Plan.
@@ -72,7 +75,7 @@ func (r *Refusal) why() string {
 func Unheard(now time.Time) *Engine {
 	return &Engine{
 		Since: now, Gone: "has not connected yet", Status: &enginev1.Status{},
-		due: map[string]uint64{}, turnedIn: map[string]uint64{}, duties: map[string]*duty{},
+		due: map[string]uint64{}, dutyTurnedIn: map[string]uint64{}, duties: map[string]*duty{},
 		verdicts: map[ServerKey]*enginev1.ServerVerdict{},
 		holdings: holdings{stale: map[string]bool{}, open: map[string]bool{}},
 	}
@@ -96,6 +99,11 @@ func (e *Engine) Serves(serviceUUID string) bool {
 // HasApplied tells whether the engine has applied the newest state of a resource.
 func (e *Engine) HasApplied(uuid string) bool {
 	return e.isDue(uuid) && e.Held.GetRevision() >= e.due[uuid]
+}
+
+// HasNewest tells whether the engine is known to have applied the newest Plan for it.
+func (e *Engine) HasNewest() bool {
+	return e.heldKnown && e.Held != nil && e.Held.GetRevision() == e.Wanted.GetRevision()
 }
 
 // isDue tells whether a resource is in the newest Plan for the engine.

@@ -42,6 +42,52 @@ func TestEventsTellOfTheFirstStartOnlyThatItServesOrFails(t *testing.T) {
 	}
 }
 
+func TestNoEventSaysThatAnEngineServesWhichServedBeforeTheControllerStarted(t *testing.T) {
+	s := fleettest.Empty(t)
+	come := func(engine string, revision uint64) []string {
+		return s.Told(func() {
+			s.Connected(engine, &enginev1.Hello{Status: fleettest.Running, Revision: revision})
+		})
+	}
+	if told := come("se-one", 9); told != nil {
+		t.Errorf("an engine that is back: %q", told)
+	}
+	serves := func(name string) []string { return []string{"SE_UP SERVICEENGINE " + name + " serves"} }
+	s.Disconnected("se-one", "gone")
+	if told := come("se-one", 9); !slices.Equal(told, serves("one")) {
+		t.Errorf("it left and is back: %q", told)
+	}
+	if told := come("se-new", 0); !slices.Equal(told, serves("new")) {
+		t.Errorf("a new engine: %q", told)
+	}
+	s.Now = s.Now.Add(2 * time.Minute)
+	if told := come("se-late", 9); !slices.Equal(told, serves("late")) {
+		t.Errorf("an engine that was away for long: %q", told)
+	}
+}
+
+func TestEventNamesAnEngineThatHasJustJoinedByItsName(t *testing.T) {
+	s := fleettest.Empty(t) // the model does not have the engine yet
+	told := s.Told(func() { s.Connected("se-edge", &enginev1.Hello{Status: fleettest.Running}) })
+	if !slices.Equal(told, []string{"SE_UP SERVICEENGINE edge serves"}) {
+		t.Errorf("told is %q", told)
+	}
+}
+
+func TestEventSaysOnceThatAnEngineChecksTooManyServers(t *testing.T) {
+	s := fleettest.Empty(t)
+	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+	flood := &enginev1.ServerVerdicts{}
+	for i := range 50_002 {
+		flood.Verdicts = append(flood.Verdicts, &enginev1.ServerVerdict{PoolUuid: "pool-1", ServerId: fmt.Sprint(i)})
+	}
+	report := &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: flood}}
+	told := s.Told(func() { s.Reported("se-one", report); s.Reported("se-one", report) })
+	if len(told) != 1 || !strings.HasPrefix(told[0], "SE_VERDICTS_DROPPED SERVICEENGINE one ") {
+		t.Errorf("told is %q", told)
+	}
+}
+
 func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing.T) {
 	s := fleettest.Empty(t)
 	s.Missed("se-one", 5) // this engine has never connected
@@ -55,7 +101,7 @@ func TestEventsTellAnEngineThatFellSilentFromOneWhoseConnectionIsLost(t *testing
 	}
 	want := []string{
 		"SE_DOWN no heartbeat from the agent",
-		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row did not come: its agent is cut off from the controller, or hangs",
+		"SE_HEARTBEAT_FAILURE 5 heartbeats in a row are missing: the agent hangs, or is cut off from the controller",
 		"SE_UP serves",
 	}
 	if !slices.Equal(told, want) {

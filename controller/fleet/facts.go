@@ -42,7 +42,7 @@ func (e *Engine) facts() place.Engine {
 	cpu, _ := e.CPUPercent()
 	nextHop, _ := netip.ParseAddr(e.Routing.GetNextHop()) // invalid: it has none
 	facts := place.Engine{
-		Up: e.Works(), Since: e.turned, Gathering: e.gathering, Told: e.told, Host: e.Resources.GetHostname(),
+		Up: e.Works(), Since: e.turnedAt, Gathering: e.gathering, Told: e.heldKnown, Host: e.Resources.GetHostname(),
 		CPUPercent: cpu, NextHop: nextHop, Holds: e.look(), Sessions: e.sessions,
 	}
 	switch {
@@ -62,15 +62,28 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 			f.began = f.now()
 		}
 		f.gather(engine, next)
-		engine.turned = f.now()
+		engine.turnedAt = f.now()
 		f.move()
 	}
 	engine.State = next
-	f.known.news.ofAll = f.known.news.ofAll || was != next
-	if turn := was.TurnTo(next); turn != health.NoTurn {
+	if was != next {
+		f.known.news.ofEngine(engine)
+	}
+	turn := was.TurnTo(next)
+	if turn == health.NoTurn {
+		return
+	}
+	if turn == health.WentDown || !engine.resumes {
 		f.tell(f.called(uuid).Turned(turn, engine.WhyDown()))
 	}
+	engine.resumes = false
 }
+
+// resumeWithin is the time after the start of a leader in which engines connect again. What served before then, and
+// serves again within this time, is no event.
+const resumeWithin = time.Minute
+
+func (f *Fleet) isResuming() bool { return f.now().Sub(f.start) < resumeWithin }
 
 func (f *Fleet) anyHeard() bool {
 	for _, engine := range f.known.engines {

@@ -7,6 +7,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
 	"github.com/weir-lb/weir/controller/place"
 )
@@ -115,17 +116,20 @@ func TestWhatAnEngineHasIsNotKnownWhenItsLastAnswerWasLost(t *testing.T) {
 	}
 }
 
-func TestRefusalOfAPlanThatIsSentBeforeAllIsDecidedIsHeard(t *testing.T) {
+func TestRefusalAndWarningsEndWithTheSessionUnlessTheEngineHasTheirPlan(t *testing.T) {
 	s := fleettest.New(t)
+	found := []*dataplanev1.Finding{{Kind: "virtualservice", Uuid: "vs-1", Message: "has no effect"}}
 	s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
-	early := fleettest.PlanOf(11, "vs-2")
-	s.Expect(map[string]*enginev1.Plan{"se-one": early})
-	s.Refused(
-		"se-one", early, []*dataplanev1.Finding{{Kind: "vrfcontext", Uuid: "vrf-1", Name: "global",
-			Message: "no route"}},
-	)
-	if why := s.Facts()["se-one"].Refuses; why != "vrfcontext global: no route" {
-		t.Errorf("it says %q", why)
+	s.Applied("se-one", s.State.Plans["se-one"], found)
+	for revision, warnings := range map[uint64]int{10: 1, 12: 0} {
+		s.Refused("se-one", s.State.Plans["se-one"], found)
+		s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running, Revision: revision})
+		s.Read(func(known *fleet.Known) {
+			if engine := known.Engine("se-one"); engine.Refusal != nil || len(engine.Warnings) != warnings {
+				t.Errorf("revision %d: refusal %v, warnings %v", revision, engine.Refusal, engine.Warnings)
+			}
+		})
+		s.Applied("se-one", s.State.Plans["se-one"], found)
 	}
 }
 

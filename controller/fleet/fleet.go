@@ -7,7 +7,6 @@
 package fleet
 
 import (
-	"log/slog"
 	"sync"
 	"time"
 
@@ -18,11 +17,11 @@ import (
 
 // Fleet is all engines of this controller.
 type Fleet struct {
-	exists func(engineUUID string) bool
+	find   Find
 	events *events.Log
-	log    *slog.Logger
 	now    func() time.Time
 	moved  chan struct{} // capacity 1
+	start  time.Time     // of this leader
 
 	mu        sync.RWMutex
 	known     Known
@@ -30,13 +29,19 @@ type Fleet struct {
 	began     time.Time // when the first engine reported; until then, when this controller started
 }
 
-// New returns a fleet to which no engine has reported. exists returns false for engines that are deleted.
-func New(exists func(engineUUID string) bool, log *slog.Logger, events *events.Log, now func() time.Time) *Fleet {
+// Find looks an engine up in the store. The store is newer than the last state that was observed. exists is false if
+// the engine is deleted.
+type Find func(engineUUID string) (name string, exists bool)
+
+// New returns a fleet to which no engine has reported.
+func New(find Find, events *events.Log, now func() time.Time) *Fleet {
 	wanted := newWanted()
-	return &Fleet{
-		exists: exists, events: events, log: log, now: now, moved: make(chan struct{}, 1), began: now(),
+	f := &Fleet{
+		find: find, events: events, now: now, moved: make(chan struct{}, 1), start: now(), began: now(),
 		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted), news: newNews()},
 	}
+	f.known.index(reconcile.State{})
+	return f
 }
 
 // IsConnected tells whether an engine has a session.
@@ -54,25 +59,23 @@ func (f *Fleet) Observe(state reconcile.State) {
 	known.observe(state)
 	f.expect(state.Plans)
 	for uuid, engine := range known.engines {
-		if _, planned := state.Plans[uuid]; !planned && !f.exists(uuid) {
+		if _, planned := state.Plans[uuid]; !planned && f.isDeleted(uuid) {
+			known.news.ofEngine(engine)
 			known.past.keep(engine.Sample, nil)
 			delete(known.engines, uuid)
-			known.news.ofAll = true
 		}
 	}
 	known.forgetServers()
 }
 
-// Expect takes Plans that some engines get before the decision for all engines is complete.
-func (f *Fleet) Expect(plans map[string]*enginev1.Plan) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.expect(plans)
+func (f *Fleet) isDeleted(engineUUID string) bool {
+	_, exists := f.find(engineUUID)
+	return !exists
 }
 
 func (f *Fleet) expect(plans map[string]*enginev1.Plan) {
 	for uuid, plan := range plans {
-		f.known.news.ofServices(f.engine(uuid).expect(plan))
+		f.known.news.of(f.engine(uuid).expect(plan), nil)
 	}
 }
 

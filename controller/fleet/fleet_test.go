@@ -61,6 +61,61 @@ func TestForgetsServersThatLeftAPoolOnceTheEngineHasToo(t *testing.T) {
 	}
 }
 
+// checking returns a Plan with the pool of the stage, its servers enabled, with or without a monitor.
+func checking(s *fleettest.Stage, revision uint64, monitors ...string) *enginev1.Plan {
+	plan := fleettest.PlanOf(revision, "vs-1", "pool-1")
+	pool := plan.Resources[0].GetPool()
+	pool.HealthMonitorUuids = monitors
+	for _, member := range s.WebPool.Members {
+		pool.Pool.Servers = append(pool.Pool.Servers, &dataplanev1.Server{Id: member.ID, Enabled: true})
+	}
+	return plan
+}
+
+func TestVerdictEndsWhenTheEngineCeasesToCheckTheServer(t *testing.T) {
+	const server = "10.0.0.1:80"
+	for what, leave := range map[string]func(*enginev1.Plan){
+		"the pool":     func(p *enginev1.Plan) { p.Resources = p.Resources[1:] },
+		"the monitors": func(p *enginev1.Plan) { p.Resources[0].GetPool().HealthMonitorUuids = nil },
+		"the server":   func(p *enginev1.Plan) { p.Resources[0].GetPool().Pool.Servers = nil },
+		"the enabling": func(p *enginev1.Plan) { p.Resources[0].GetPool().Pool.Servers[0].Enabled = false },
+	} {
+		s := fleettest.New(t)
+		has := func() bool { return verdict(s, "se-one", fleet.ServerKey{Pool: "pool-1", Server: server}) != nil }
+		s.Connected("se-one", &enginev1.Hello{Status: fleettest.Running})
+		s.Applied("se-one", checking(s, 10, "hm-1"), nil)
+		s.Judge("se-one", server, true, "")
+		if s.Applied("se-one", checking(s, 11, "hm-2"), nil); !has() {
+			t.Errorf("%s: the engine keeps a verdict when one monitor replaces another, and the controller does not",
+				what)
+		}
+		left := checking(s, 12, "hm-2")
+		leave(left)
+		s.Applied("se-one", left, nil)
+		if s.Applied("se-one", checking(s, 13, "hm-2"), nil); has() {
+			t.Errorf("%s left the engine and came back, and the old verdict counts", what)
+		}
+	}
+}
+
+func TestVerdictThatAnEngineBroughtEndsIfItsFirstPlanLacksTheServer(t *testing.T) {
+	s := fleettest.New(t)
+	hello := &enginev1.Hello{Status: fleettest.Running, Revision: 9, Verdicts: &enginev1.ServerVerdicts{}}
+	for _, server := range []string{"10.0.0.1:80", "10.0.0.2:80"} {
+		hello.Verdicts.Verdicts = append(hello.Verdicts.Verdicts,
+			&enginev1.ServerVerdict{PoolUuid: "pool-1", ServerId: server, Up: true})
+	}
+	s.Connected("se-one", hello)
+	first := checking(s, 10, "hm-1")
+	first.Resources[0].GetPool().Pool.Servers[1].Enabled = false
+	s.Applied("se-one", first, nil)
+	for server, want := range map[string]bool{"10.0.0.1:80": true, "10.0.0.2:80": false} {
+		if has := verdict(s, "se-one", fleet.ServerKey{Pool: "pool-1", Server: server}) != nil; has != want {
+			t.Errorf("%s: the verdict is kept: %v, want %v", server, has, want)
+		}
+	}
+}
+
 func TestWhatComesOfADeletedEngineAMomentLaterBringsItNotBack(t *testing.T) {
 	s := fleettest.Empty(t)
 	s.Status("se-gone", fleettest.Running)
@@ -84,6 +139,15 @@ func TestDeletedEngineIsForgotten(t *testing.T) {
 	s.Observe(reconcile.State{Model: &model.Model{}})
 	if isKnown(s, "se-1") || s.IsConnected("se-1") {
 		t.Error("a deleted engine is remembered")
+	}
+}
+
+func TestHelloOfADeletedEngineIsNotHeard(t *testing.T) {
+	s := fleettest.Empty(t)
+	s.Deleted["se-1"] = true
+	s.Connected("se-1", &enginev1.Hello{Status: fleettest.Running}) // its session ends a moment later
+	if isKnown(s, "se-1") || len(s.Events.Entries()) > 0 {
+		t.Errorf("it is known, or told of: %v", s.Events.Entries())
 	}
 }
 
@@ -111,7 +175,6 @@ func TestNewsIsWhatMayBeUpOrDownAndNothingElse(t *testing.T) {
 		"verdict":   func() { s.Judge("se-one", "10.0.0.1:80", true, "") },
 		"routing":   func() { s.Routed("se-one", nil) },
 		"plans":     func() { s.Want(12, "pool-1") },
-		"expected":  func() { s.Expect(map[string]*enginev1.Plan{"se-one": plan}) },
 		"suspected": func() { s.Suspected("se-one", "10.0.0.1:80", 1) },
 		"gone":      func() { s.Disconnected("se-one", "gone") },
 	} {
@@ -157,5 +220,38 @@ func TestNewsOfOneVirtualServiceIsNoneOfAnother(t *testing.T) {
 	s.Observe(state)
 	if news := s.News(); len(news.Services) > 0 || !slices.Equal(news.ServicesGone, []string{"vs-2"}) {
 		t.Errorf("it is gone, and news is %+v", news)
+	}
+}
+
+func TestNewsOfAnEngineIsOnlyOfWhatItHas(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one")
+	state := s.State
+	next := *state.Model
+	for i := range 3 { // virtual services without a pool, and a pool that nothing uses
+		other := &model.VirtualService{}
+		other.UUID = fmt.Sprint("vs-", 2+i)
+		next.VirtualServices = append(slices.Clone(next.VirtualServices), other)
+	}
+	unused := &model.Pool{}
+	unused.UUID = "pool-2"
+	next.Pools, state.Model = append(slices.Clone(next.Pools), unused), &next
+	s.Observe(state)
+	s.News()
+	for what, happens := range map[string]func(){
+		"its routes":    func() { s.Routed("se-one", fleettest.Routing()) },
+		"its suspicion": func() { s.Suspected("se-one", "10.0.0.1:80", 1) },
+		"its end":       func() { s.Disconnected("se-one", "gone") },
+	} {
+		happens()
+		if news := s.News(); len(news.Services) != 1 || len(news.Pools) != 1 {
+			t.Errorf("%s: news is %+v", what, news)
+		}
+	}
+	before := *state.Model
+	before.Pools, state.Model = before.Pools[:1], &before
+	s.Observe(state)
+	if news := s.News(); len(news.Services) > 0 || !slices.Equal(news.PoolsGone, []string{"pool-2"}) {
+		t.Errorf("a pool that nothing used is gone, and news is %+v", news)
 	}
 }

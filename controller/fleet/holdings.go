@@ -36,7 +36,7 @@ func (e *Engine) look() place.Holdings {
 	edits := map[string]*place.Holding{}
 	for uuid := range h.stale {
 		now := e.holding(uuid)
-		if delete(h.open, uuid); now.Delivery != place.Current {
+		if delete(h.open, uuid); now.Delivery == place.Turning || now.Delivery == place.Outdated {
 			h.open[uuid] = true
 		}
 		switch was := h.all.Of(uuid); {
@@ -58,7 +58,7 @@ func (e *Engine) holding(uuid string) place.Holding {
 	held := e.duties[uuid]
 	switch {
 	case e.due[uuid] == 0:
-	case held != nil && e.Held.GetRevision() < e.turnedIn[uuid]:
+	case held != nil && e.Held.GetRevision() < e.dutyTurnedIn[uuid]:
 		now.Delivery = place.Turning
 	case held != nil && e.HasApplied(uuid):
 		now.Delivery = place.Current

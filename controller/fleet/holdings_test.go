@@ -46,7 +46,7 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, now := slog.New(slog.DiscardHandler), time.Unix(1_000_000, 0)
 		clock := func() time.Time { return now }
-		s := New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+		s := New(func(uuid string) (string, bool) { return uuid, true }, events.New(quiet, clock), clock)
 		running := &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}
 		s.Connected("se-one", &enginev1.Hello{Status: running})
 		e, plans := s.known.engines["se-one"], []*enginev1.Plan{nil}
@@ -87,6 +87,24 @@ func TestHoldingsAreThoseThatALookAtAllWouldFind(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %s\nand a look at all finds %s", seed, step, shown(kept), shown(whole))
 			}
 		}
+	}
+}
+
+func TestNothingIsOpenOnceAnEngineHasAppliedEverything(t *testing.T) {
+	e, random, now := Unheard(time.Unix(1_000_000, 0)), rand.New(rand.NewPCG(1, 0)), time.Unix(1_000_000, 0)
+	opened := 0
+	for revision := range uint64(20) {
+		plan := anyPlan(random, 100+revision)
+		e.expect(plan)
+		e.look()
+		opened += len(e.holdings.open)
+		e.apply(plan, nil, now)
+		if e.look(); len(e.holdings.open) > 0 {
+			t.Fatalf("revision %d: the engine has applied all, and open is %v", revision, e.holdings.open)
+		}
+	}
+	if opened == 0 {
+		t.Error("no Plan opened anything")
 	}
 }
 

@@ -1,12 +1,13 @@
 package fleet
 
 import (
-	"maps"
 	"slices"
+	"sync"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
 // Known is what the controller wants now, and what engines have reported. Only the function given to Read may use it,
@@ -16,14 +17,17 @@ type Known struct {
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	*wanted
-	past past
-	news news
+	lacks func() map[string]*place.Unplaced // of state, by virtual service uuid
+	found func() map[string][]int           // positions in the findings of state, by uuid of the object
+	past  past
+	news  news
 }
 
 // ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.
 type ServerKey struct{ Pool, Server string }
 
-// Read calls look with what is known, under the lock. look must not keep any of it.
+// Read calls look with what is known, under the lock. look must not keep any of it but what an engine has reported,
+// such as Engine.Routing: a report never changes, the next one replaces it.
 func (f *Fleet) Read(look func(known *Known)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -89,13 +93,41 @@ func (k *Known) observe(state reconcile.State) {
 		}
 		k.news.services[was.VirtualService] = true
 	}
+	k.index(state)
 	k.state = state
 	services, pools := k.wanted.turn(state.Model)
-	k.news.ofServices(services)
-	maps.Copy(k.news.pools, pools)
+	k.news.of(services, pools)
 	for uuid := range services {
 		if k.services[uuid] == nil {
 			delete(k.past.services, uuid)
 		}
 	}
+}
+
+// index replaces the indexes of the state where the next state differs. An index is made when it is first used: most
+// states are replaced before that.
+func (k *Known) index(next reconcile.State) {
+	unplaced, findings := next.Unplaced, next.Findings // a function must not keep all of the state
+	if k.lacks == nil || !sorted.IsOne(k.state.Unplaced, next.Unplaced) {
+		k.lacks = sync.OnceValue(func() map[string]*place.Unplaced { return lacksOf(unplaced) })
+	}
+	if k.found == nil || !sorted.IsOne(k.state.Findings, next.Findings) {
+		k.found = sync.OnceValue(func() map[string][]int { return positionsOf(findings) })
+	}
+}
+
+func lacksOf(unplaced []place.Unplaced) map[string]*place.Unplaced {
+	lacks := make(map[string]*place.Unplaced, len(unplaced))
+	for i := range unplaced {
+		lacks[unplaced[i].VirtualService] = &unplaced[i]
+	}
+	return lacks
+}
+
+func positionsOf(findings []model.Finding) map[string][]int {
+	positions := map[string][]int{}
+	for i, finding := range findings {
+		positions[finding.UUID] = append(positions[finding.UUID], i)
+	}
+	return positions
 }

@@ -16,8 +16,13 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/sorted"
 )
+
+var behindARouter = &kinds.VrfContext{BGP: &kinds.BGPProfile{
+	Peers: []kinds.BGPPeer{{PeerIP: &kinds.IPAddr{Addr: "10.0.0.254", Type: "V4"}, AdvertiseVip: true}},
+}}
 
 // anyState returns a random next state. It changes no object in place.
 func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
@@ -45,6 +50,9 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 	case 1:
 		vs := &model.VirtualService{Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
 		vs.UUID, vs.Enabled, vs.TrafficEnabled = "vs-"+uuid, random.IntN(4) > 0, true
+		if random.IntN(2) == 0 {
+			vs.EnableRHI, vs.VrfContext = true, behindARouter
+		}
 		if at := random.IntN(3); at < len(m.Pools) {
 			vs.Pool = m.Pools[at]
 		}
@@ -65,7 +73,9 @@ func anyState(random *rand.Rand, was reconcile.State) reconcile.State {
 		next.Assignments = was.Assignments.With([]place.Assignment{assignment})
 	case 3:
 		next.Plans = maps.Clone(was.Plans)
-		next.Plans["se-one"] = anyPlan(random, uint64(m.Revision)+100)
+		if next.Plans["se-one"] != nil {
+			next.Plans["se-one"] = anyPlan(random, uint64(m.Revision)+100)
+		}
 	}
 	m.Revision++
 	next.Model = &m
@@ -76,14 +86,15 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1_000_000, 0) }
-		exists := func(string) bool { return true }
-		f := New(exists, quiet, events.New(quiet, clock), clock)
+		deleted := map[string]bool{}
+		find := func(engine string) (string, bool) { return engine, !deleted[engine] }
+		f := New(find, events.New(quiet, clock), clock)
 		state := reconcile.State{Model: &model.Model{}, Plans: map[string]*enginev1.Plan{"se-one": {}, "se-two": {}}}
 		told := map[string]health.State{}
 		for step := range 80 {
 			engine := []string{"se-one", "se-two"}[random.IntN(2)]
 			status := &enginev1.Status{Dataplane: enginev1.DataplaneState(random.IntN(4))}
-			switch random.IntN(9) {
+			switch random.IntN(10) {
 			case 0:
 				status.Dataplane = enginev1.DataplaneState_DATAPLANE_STATE_RUNNING
 				f.Connected(engine, &enginev1.Hello{Status: status})
@@ -109,7 +120,18 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 					f.Disconnected(engine, "gone")
 				}
 			case 6:
-				f.Expect(map[string]*enginev1.Plan{engine: anyPlan(random, uint64(200+step))})
+				peer := &enginev1.PeerState{Address: "10.0.0.254",
+					State: enginev1.BgpState(random.IntN(2)) * enginev1.BgpState_BGP_STATE_ESTABLISHED}
+				f.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Routing{
+					Routing: &enginev1.Routing{Peers: []*enginev1.PeerState{peer}},
+				}})
+			case 7:
+				deleted[engine] = !deleted[engine]
+				state.Plans = maps.Clone(state.Plans)
+				if delete(state.Plans, engine); !deleted[engine] {
+					state.Plans[engine] = anyPlan(random, uint64(300+step))
+				}
+				f.Observe(state)
 			default:
 				state = anyState(random, state)
 				f.Observe(state)
@@ -127,10 +149,9 @@ func TestNewsLeadsToTheStatesOfAllThatIsThere(t *testing.T) {
 			for _, n := range news.Services {
 				told[n.VirtualService.UUID] = n.Health.State
 			}
-			f.known.news.ofAll = true
 			all := map[string]health.State{}
-			for _, n := range f.News().Services {
-				all[n.VirtualService.UUID] = n.Health.State
+			for uuid, vs := range f.known.services {
+				all[uuid] = f.known.ServiceHealth(vs).State
 			}
 			for uuid, pool := range f.known.pools {
 				all[uuid] = f.known.PoolHealth(pool).State

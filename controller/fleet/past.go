@@ -21,19 +21,21 @@ func (p past) keep(last, next *Sample) {
 	if last == nil {
 		return
 	}
-	if next != nil && next.GetPid() != last.GetPid() {
+	if next != nil && next.process != last.process {
 		next = nil
 	}
 	for uuid, counters := range last.services {
 		again := next.Service(uuid)
-		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal()
+		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
+			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.services[uuid] != nil {
 			p.services[uuid] = p.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}
 	for key, counters := range last.servers {
 		again := next.Server(key)
-		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal()
+		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
+			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.members[key] {
 			p.servers[key] = p.servers[key].plus(serverCounts(counters, nil))
 		}

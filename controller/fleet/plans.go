@@ -54,21 +54,23 @@ func (e *Engine) turnDuty(serviceUUID string, wanted *enginev1.Plan) {
 	was, is := serviceIn(e.Wanted, serviceUUID), serviceIn(wanted, serviceUUID)
 	switch {
 	case is == nil:
-		delete(e.turnedIn, serviceUUID)
+		delete(e.dutyTurnedIn, serviceUUID)
 	case was == nil || was.GetDuty() != is.GetDuty():
-		e.turnedIn[serviceUUID] = wanted.GetRevision()
+		e.dutyTurnedIn[serviceUUID] = wanted.GetRevision()
 	}
 }
 
 // apply notes the Plan that the engine has applied; nil: the engine has none. It returns the virtual services that
-// differ from the Plan before.
-func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) map[string]bool {
+// differ from the Plan before, and the pools with servers whose verdicts it dropped.
+func (e *Engine) apply(held *enginev1.Plan, warnings []*dataplanev1.Finding, now time.Time) (
+	services, pools map[string]bool) {
 	before := e.Held
-	e.Held, e.told, e.Warnings = held, true, warnings
+	pools = e.forgetUnchecked(before, held, e.heldKnown)
+	e.Held, e.heldKnown, e.Warnings = held, true, warnings
 	if held == e.Wanted {
 		e.Refusal = nil
 	}
-	return e.assume(before, held, now)
+	return e.assume(before, held, now), pools
 }
 
 // assume takes the duties from the Plan that the engine has applied, where they differ from those of the Plan before.
@@ -93,15 +95,16 @@ func (e *Engine) assume(before, held *enginev1.Plan, now time.Time) (services ma
 	return services
 }
 
-// greet takes the revision that an engine reports at the begin of its session.
-func (e *Engine) greet(revision uint64, now time.Time) {
+// greet takes the revision that an engine reports at the begin of its session. It returns the same as apply.
+func (e *Engine) greet(revision uint64, now time.Time) (services, pools map[string]bool) {
 	switch revision {
 	case 0: // the engine has lost its disk, and serves nothing
-		e.apply(nil, nil, now)
+		return e.apply(nil, nil, now)
 	case e.Held.GetRevision():
 	default: // the engine applied another Plan, and its answer was lost
-		e.told = false
+		e.heldKnown, e.Warnings = false, nil
 	}
+	return nil, nil
 }
 
 // countIdle counts the samples without a client, for each virtual service that drains. It returns true if one of them

@@ -4,25 +4,33 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/health"
 )
 
-// Connected begins a session. It drops what the engine reported earlier and its Hello does not repeat. It returns the
-// number of this greeting.
+// Connected begins a session. Verdicts, states and routes are those of the Hello from now on. A refusal ends: link
+// sends the Plan again. Warnings stay if the engine still has their Plan. The last sample stays, and the suspicions in
+// it: the same data plane may go on counting. Connected returns the number of this greeting.
 func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.move() // the engine waits for a decision, also if its session ended unnoticed
-	f.known.news.ofAll = true
+	if f.isDeleted(engineUUID) {
+		return f.greetings // its session is about to end
+	}
 	f.greetings++
 	engine := f.engine(engineUUID)
+	if engine.State == health.Unheard {
+		engine.resumes = hello.GetRevision() != 0 && f.isResuming()
+	}
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
 	engine.Version, engine.Resources = hello.GetVersion(), hello.GetResources()
-	engine.Status, engine.Detours = hello.GetStatus(), hello.GetDetours()
+	engine.Status, engine.Detours, engine.Refusal = hello.GetStatus(), hello.GetDetours(), nil
 	engine.hearRouting(hello.GetRouting(), f.now())
-	engine.greet(hello.GetRevision(), f.now())
+	f.known.news.of(engine.greet(hello.GetRevision(), f.now()))
+	f.known.news.ofEngine(engine)
 	f.turn(engineUUID, engine, engine.State.Connected(engine.Status.GetDataplane()))
 	clear(engine.verdicts)
-	engine.judge(hello.GetVerdicts(), f.known.wanted)
+	f.judge(engineUUID, engine, hello.GetVerdicts())
+	f.move() // the engine waits for a decision, also if its session ended unnoticed
 	return f.greetings
 }
 
@@ -35,6 +43,10 @@ func (f *Fleet) Greetings() uint64 {
 
 // Reported takes a report of an agent: any but the Hello and the answers to Plans.
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
+	var sample *Sample
+	if from := report.GetSample(); from != nil {
+		sample = newSample(from)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	engine := f.known.engines[engineUUID]
@@ -47,15 +59,12 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		engine.Status = body.Status
 		f.turn(engineUUID, engine, engine.State.Reported(body.Status.GetDataplane()))
 	case *enginev1.Report_Verdicts:
-		engine.judge(body.Verdicts, f.known.wanted)
-		for _, verdict := range body.Verdicts.GetVerdicts() {
-			f.known.news.pools[verdict.GetPoolUuid()] = true
-		}
+		f.judge(engineUUID, engine, body.Verdicts)
 	case *enginev1.Report_Sample:
-		f.hearSample(engineUUID, engine, body.Sample)
+		f.hearSample(engineUUID, engine, sample)
 	case *enginev1.Report_Routing:
 		engine.hearRouting(body.Routing, f.now())
-		f.known.news.ofAll = true
+		f.known.news.ofEngine(engine)
 		f.move()
 	case *enginev1.Report_Detours:
 		engine.Detours = body.Detours
@@ -64,10 +73,8 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	}
 }
 
-func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *dataplanev1.Sample) {
-	if engine.take(sample, f.known.past) {
-		f.known.news.ofAll = true
-	}
+func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *Sample) {
+	f.known.news.of(nil, engine.take(sample, f.known.past))
 	f.tellShortages(engineUUID, engine)
 	if engine.countIdle() {
 		f.move()
@@ -79,7 +86,7 @@ func (f *Fleet) Applied(engineUUID string, plan *enginev1.Plan, warnings []*data
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if engine := f.known.engines[engineUUID]; engine != nil {
-		f.known.news.ofServices(engine.apply(plan, warnings, f.now()))
+		f.known.news.of(engine.apply(plan, warnings, f.now()))
 		f.move()
 	}
 }
@@ -92,11 +99,6 @@ func (f *Fleet) Refused(engineUUID string, plan *enginev1.Plan, errors []*datapl
 	if engine != nil && engine.Wanted == plan { // a newer Plan may be on its way already
 		engine.Refusal = &Refusal{Revision: plan.GetRevision(), Errors: errors}
 		f.move()
-	}
-	for _, finding := range errors {
-		f.log.Warn("engine refused a change", "engine", engineUUID, "revision", plan.GetRevision(),
-			"object", finding.GetKind()+" "+finding.GetName(), "field", finding.GetField(), "message",
-			finding.GetMessage())
 	}
 }
 
@@ -119,13 +121,16 @@ func (f *Fleet) Disconnected(engineUUID, reason string) {
 	}
 	engine.Gone, engine.Since = reason, f.now()
 	engine.holdings.unknown = true
-	f.known.news.ofAll = true
 	f.turn(engineUUID, engine, engine.State.Disconnected())
 }
 
 // called returns an engine with its name, for events. The caller holds the lock.
 func (f *Fleet) called(engineUUID string) events.Engine {
-	return events.Engine{UUID: engineUUID, Name: f.known.Name(engineUUID)}
+	name, exists := f.find(engineUUID)
+	if !exists {
+		name = f.known.Name(engineUUID)
+	}
+	return events.Engine{UUID: engineUUID, Name: name}
 }
 
 func (f *Fleet) tell(entry events.Entry) { f.events.Add(entry) }

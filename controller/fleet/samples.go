@@ -9,49 +9,68 @@ import (
 // Sample is a sample of an engine's data plane, with indexes.
 type Sample struct {
 	*dataplanev1.Sample
+	process  uint32 // number of the process that counted, among those of the engine since the leader began
 	services map[string]*dataplanev1.VirtualServiceCounters
 	servers  map[ServerKey]*dataplanev1.ServerCounters
 }
 
-// take keeps the last two samples of one process. The counts of an earlier process go to past. take returns whether the
-// set of suspect servers has changed.
-func (e *Engine) take(from *dataplanev1.Sample, past past) bool {
-	next := &Sample{
+// newSample makes the indexes. Call it without the lock: there are entries for all servers of the engine.
+func newSample(from *dataplanev1.Sample) *Sample {
+	made := &Sample{
 		Sample:   from,
 		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
 		servers:  make(map[ServerKey]*dataplanev1.ServerCounters, len(from.GetServers())),
 	}
 	for _, counters := range from.GetVirtualServices() {
-		next.services[counters.GetUuid()] = counters
+		made.services[counters.GetUuid()] = counters
 	}
 	for _, counters := range from.GetServers() {
-		next.servers[ServerKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
+		made.servers[ServerKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
+	}
+	return made
+}
+
+// busy is the CPU time that the process has used, in µs.
+func (s *Sample) busy() uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
+
+// take keeps the last two samples of one process. The counts of an earlier process go to past. take returns the uuids
+// of the pools with a server that became suspect, or ceased to be.
+func (e *Engine) take(next *Sample, past past) (pools map[string]bool) {
+	e.Earlier = e.Sample
+	if last := e.Sample; last != nil {
+		next.process = last.process
+		// In a container, the next process may have the same pid. Its CPU time begins at zero.
+		if next.GetPid() != last.GetPid() || next.busy() < last.busy() {
+			next.process++
+			e.Earlier = nil
+		}
 	}
 	past.keep(e.Sample, next)
-	e.Earlier = e.Sample
-	if e.Earlier != nil && e.Earlier.GetPid() != from.GetPid() {
-		e.Earlier = nil
-	}
 	e.Sample = next
 	return e.suspect(next)
 }
 
-// suspect notes since when at least one worker of the engine suspects a server.
-func (e *Engine) suspect(told *Sample) (changed bool) {
+// suspect notes since when at least one worker of the engine suspects a server. It returns the uuids of the pools with
+// a server that became suspect, or ceased to be.
+func (e *Engine) suspect(told *Sample) (pools map[string]bool) {
 	before := e.suspects
-	e.suspects = map[ServerKey]time.Time{}
+	e.suspects, pools = map[ServerKey]time.Time{}, map[string]bool{}
 	for key, counters := range told.servers {
 		if counters.GetSuspectingWorkers() == 0 {
 			continue
 		}
 		since, known := before[key]
 		if !known {
-			since = time.UnixMilli(int64(told.GetUnixMs()))
+			since, pools[key.Pool] = time.UnixMilli(int64(told.GetUnixMs())), true
 		}
 		e.suspects[key] = since
-		changed = changed || !known
 	}
-	return changed || len(e.suspects) != len(before)
+	for key := range before {
+		if _, still := e.suspects[key]; !still {
+			pools[key.Pool] = true
+		}
+	}
+	return pools
 }
 
 // Service returns nil if the sample has no counters of the virtual service.
@@ -84,6 +103,5 @@ func (e *Engine) CPUPercent() (float64, bool) {
 	if seconds == 0 {
 		return 0, false
 	}
-	busy := func(s *Sample) uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
-	return float64(busy(e.Sample)-busy(e.Earlier)) / seconds / 10_000, true
+	return float64(e.Sample.busy()-e.Earlier.busy()) / seconds / 10_000, true
 }

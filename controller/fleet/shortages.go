@@ -21,27 +21,28 @@ var causesOf = [...][]string{
 	events.ShortOfMemory: {"engine_memory"},
 }
 
-// hardship is the clients that one kind of shortage has cost, and that no event has reported yet.
-type hardship struct {
-	toldAt  time.Time
-	clients map[string]uint64 // sent away, by virtual service
+// sentAway counts the clients that an engine sent away because of one kind of shortage, and that no event has reported
+// yet.
+type sentAway struct {
+	reportedAt time.Time         // of the last event
+	clients    map[string]uint64 // by virtual service
 }
 
 // tellShortages adds an event if the engine sent clients away between its last two samples: one when the shortage
 // begins, then one each minute.
 func (f *Fleet) tellShortages(engineUUID string, engine *Engine) {
 	for shortage, causes := range causesOf {
-		hard := &engine.hardships[shortage]
-		engine.countSentAway(hard, causes)
-		if len(hard.clients) == 0 || f.now().Sub(hard.toldAt) < shortageTellEvery {
+		unreported := &engine.sentAway[shortage]
+		engine.countSentAway(unreported, causes)
+		if len(unreported.clients) == 0 || f.now().Sub(unreported.reportedAt) < shortageTellEvery {
 			continue
 		}
-		f.tell(f.called(engineUUID).SentAway(events.Shortage(shortage), f.losses(hard.clients)))
-		*hard = hardship{toldAt: f.now()}
+		f.tell(f.called(engineUUID).SentAway(events.Shortage(shortage), f.losses(unreported.clients)))
+		*unreported = sentAway{reportedAt: f.now()}
 	}
 }
 
-func (e *Engine) countSentAway(hard *hardship, causes []string) {
+func (e *Engine) countSentAway(unreported *sentAway, causes []string) {
 	if e.Earlier == nil {
 		return
 	}
@@ -49,17 +50,17 @@ func (e *Engine) countSentAway(hard *hardship, causes []string) {
 		for _, cause := range causes {
 			then := errorsIn(e.Earlier.Service(uuid), cause)
 			if total := errorsIn(now, cause); total > then {
-				hard.add(uuid, total-then)
+				unreported.add(uuid, total-then)
 			}
 		}
 	}
 }
 
-func (h *hardship) add(serviceUUID string, clients uint64) {
-	if h.clients == nil {
-		h.clients = map[string]uint64{}
+func (s *sentAway) add(serviceUUID string, clients uint64) {
+	if s.clients == nil {
+		s.clients = map[string]uint64{}
 	}
-	h.clients[serviceUUID] += clients
+	s.clients[serviceUUID] += clients
 }
 
 // losses returns the clients that each virtual service has lost, the largest number first.

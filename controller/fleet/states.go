@@ -6,30 +6,24 @@ import (
 
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/place"
 )
 
 // ServiceHealth returns the state of a virtual service.
 func (k *Known) ServiceHealth(vs *model.VirtualService) health.Status {
+	return k.serviceHealth(vs, k.PoolHealth)
+}
+
+func (k *Known) serviceHealth(vs *model.VirtualService, poolHealth func(*model.Pool) health.Pool) health.Status {
 	assigned := k.Assigned(vs.UUID)
 	return health.OfService(vs, health.ServiceFacts{
 		Assigned:  len(assigned),
 		Serving:   len(k.Serving(vs.UUID, assigned)),
 		Planned:   k.isPlanned(vs.UUID, assigned),
-		Lack:      k.lackOf(vs),
-		Pool:      func() health.Pool { return k.PoolHealth(vs.Pool) },
+		Lack:      k.lacks()[vs.UUID],
+		Pool:      func() health.Pool { return poolHealth(vs.Pool) },
 		Findings:  func() []string { return k.ownFindings(vs) },
 		NotServed: func() []string { return k.whyNotServed(vs, assigned) },
 	})
-}
-
-func (k *Known) lackOf(vs *model.VirtualService) *place.Unplaced {
-	for i := range k.state.Unplaced {
-		if k.state.Unplaced[i].VirtualService == vs.UUID {
-			return &k.state.Unplaced[i]
-		}
-	}
-	return nil
 }
 
 // isPlanned tells whether the virtual service is in the Plan of one of these engines. If not, the controller left it
@@ -75,7 +69,7 @@ func (k *Known) PoolHealth(pool *model.Pool) health.Pool {
 // because routers send it no clients, they are the engines that are otherwise ready to serve.
 func (k *Known) poolEngines(pool *model.Pool) []string {
 	var engines, ready []string
-	for _, vs := range k.users[pool] {
+	for vs := range k.users[pool] {
 		assigned := k.Assigned(vs.UUID)
 		engines = append(engines, k.Serving(vs.UUID, assigned)...)
 		ready = append(ready, k.ready(vs.UUID, assigned)...)

@@ -21,8 +21,8 @@ func (f *Fleet) Usage() map[string]place.Usage {
 
 func (s *Sample) usage() place.Usage {
 	usage := place.Usage{
-		At: time.UnixMilli(int64(s.GetUnixMs())), Process: s.GetPid(), Workers: int(s.GetWorkers()),
-		CPU:      time.Duration(s.GetCpuUserUs()+s.GetCpuSystemUs()) * time.Microsecond,
+		At: time.UnixMilli(int64(s.GetUnixMs())), Process: s.process, Workers: int(s.GetWorkers()),
+		CPU:      time.Duration(s.busy()) * time.Microsecond,
 		Services: make(map[string]place.ServiceUsage, len(s.services)),
 	}
 	for uuid, counters := range s.services {

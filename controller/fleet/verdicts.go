@@ -2,28 +2,38 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/sorted"
 )
 
-// verdictsMax is the number of servers of one engine whose verdicts are kept. Further verdicts are dropped.
+// verdictsMax is the number of servers of one engine whose verdicts are kept. Further verdicts are dropped, and an
+// event says so.
 const verdictsMax = 50_000
 
 // Verdict returns the last verdict of the engine's monitors about a server; nil: there is none.
 func (e *Engine) Verdict(server ServerKey) *enginev1.ServerVerdict { return e.verdicts[server] }
 
-func (e *Engine) judge(verdicts *enginev1.ServerVerdicts, wanted *wanted) {
+// judge takes verdicts of an engine's monitors. It adds an event when the engine first reports more servers than are
+// kept.
+func (f *Fleet) judge(engineUUID string, engine *Engine, verdicts *enginev1.ServerVerdicts) {
 	for _, verdict := range verdicts.GetVerdicts() {
 		key := ServerKey{verdict.GetPoolUuid(), verdict.GetServerId()}
-		if _, known := e.verdicts[key]; !known && len(e.verdicts) >= verdictsMax {
+		if _, known := engine.verdicts[key]; !known && len(engine.verdicts) >= verdictsMax {
+			if !engine.overflowed {
+				engine.overflowed = true
+				f.tell(f.called(engineUUID).ChecksTooMany(verdictsMax))
+			}
 			continue
 		}
-		e.verdicts[key] = verdict
-		if !wanted.members[key] {
-			wanted.unwanted[key] = true
+		engine.verdicts[key] = verdict
+		f.known.news.pools[key.Pool] = true
+		if !f.known.members[key] {
+			f.known.unwanted[key] = true
 		}
 	}
 }
@@ -94,6 +104,50 @@ func (e *Engine) forgetServers(unwanted map[ServerKey]bool) (kept []ServerKey) {
 		}
 	}
 	return kept
+}
+
+// forgetUnchecked drops the verdicts about servers that the engine has ceased to check. before is the Plan that it had;
+// if that is not known, forgetUnchecked drops all verdicts about servers that it does not check now. If the engine
+// checks a server again later, it starts from the beginning and reports what it finds. It keeps its verdict as long as
+// the server has any monitor, and then reports only changes. forgetUnchecked returns the uuids of the pools of these
+// servers.
+func (e *Engine) forgetUnchecked(before, held *enginev1.Plan, isBeforeKnown bool) (pools map[string]bool) {
+	checked, gone := map[ServerKey]bool{}, maps.Keys(e.verdicts)
+	if isBeforeKnown {
+		ceased := map[ServerKey]bool{}
+		for was, is := range sorted.Differences(before.GetResources(), held.GetResources(),
+			(*enginev1.Resource).GetUuid) {
+			maps.Copy(ceased, checkedIn(was))
+			maps.Copy(checked, checkedIn(is))
+		}
+		gone = maps.Keys(ceased)
+	} else {
+		for _, resource := range held.GetResources() {
+			maps.Copy(checked, checkedIn(resource))
+		}
+	}
+	pools = map[string]bool{}
+	for key := range gone {
+		if !checked[key] && e.verdicts[key] != nil {
+			delete(e.verdicts, key)
+			pools[key.Pool] = true
+		}
+	}
+	return pools
+}
+
+// checkedIn returns the servers that an engine checks if this resource, a pool, is in its Plan.
+func checkedIn(resource *enginev1.Resource) map[ServerKey]bool {
+	pool, keys := resource.GetPool().GetPool(), map[ServerKey]bool{}
+	if len(resource.GetPool().GetHealthMonitorUuids()) == 0 {
+		return nil
+	}
+	for _, server := range pool.GetServers() {
+		if server.GetEnabled() {
+			keys[ServerKey{pool.GetUuid(), server.GetId()}] = true
+		}
+	}
+	return keys
 }
 
 func serversIn(held *enginev1.Plan) map[ServerKey]bool {

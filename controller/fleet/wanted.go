@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"slices"
-
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/sorted"
 )
@@ -13,7 +11,7 @@ type wanted struct {
 	named    map[string]*model.Engine // by uuid
 	services map[string]*model.VirtualService
 	pools    map[string]*model.Pool
-	users    map[*model.Pool][]*model.VirtualService
+	users    map[*model.Pool]map[*model.VirtualService]bool
 	members  map[ServerKey]bool // servers that are a member of a pool
 	unwanted map[ServerKey]bool // servers that are a member no more, and about which engines may have reported
 }
@@ -21,7 +19,8 @@ type wanted struct {
 func newWanted() *wanted {
 	return &wanted{
 		model: &model.Model{}, services: map[string]*model.VirtualService{}, pools: map[string]*model.Pool{},
-		users: map[*model.Pool][]*model.VirtualService{}, members: map[ServerKey]bool{}, unwanted: map[ServerKey]bool{},
+		users:   map[*model.Pool]map[*model.VirtualService]bool{},
+		members: map[ServerKey]bool{}, unwanted: map[ServerKey]bool{},
 	}
 }
 
@@ -45,8 +44,7 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 			}
 		}
 		if is != nil {
-			w.services[is.UUID] = is
-			w.users[is.Pool] = append(w.users[is.Pool], is)
+			w.putService(is)
 			services[is.UUID] = true
 		}
 	}
@@ -68,12 +66,21 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 
 func (w *wanted) dropService(vs *model.VirtualService) {
 	delete(w.services, vs.UUID)
-	users := slices.DeleteFunc(slices.Clone(w.users[vs.Pool]), func(user *model.VirtualService) bool {
-		return user == vs
-	})
-	if w.users[vs.Pool] = users; len(users) == 0 {
+	delete(w.users[vs.Pool], vs)
+	if len(w.users[vs.Pool]) == 0 {
 		delete(w.users, vs.Pool)
 	}
+}
+
+func (w *wanted) putService(vs *model.VirtualService) {
+	w.services[vs.UUID] = vs
+	if vs.Pool == nil {
+		return
+	}
+	if w.users[vs.Pool] == nil {
+		w.users[vs.Pool] = map[*model.VirtualService]bool{}
+	}
+	w.users[vs.Pool][vs] = true
 }
 
 func (w *wanted) dropPool(pool *model.Pool) {

@@ -74,9 +74,9 @@ func (d *desk) tell(visit *visit, f func()) bool {
 	return true
 }
 
-// leave ends a visit whose session has ended. It calls f if the visit was current.
-func (d *desk) leave(visit *visit, f func()) {
-	d.tell(visit, func() {
+// leave ends a visit whose session has ended. If the visit was current, leave calls f and returns true.
+func (d *desk) leave(visit *visit, f func()) bool {
+	return d.tell(visit, func() {
 		d.visit = nil
 		f()
 	})

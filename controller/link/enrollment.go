@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 )
@@ -31,18 +32,21 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 	if err := s.tokens.Redeem(ctx, request.GetToken()); err != nil {
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
-	uuid, err := s.members.Join(ctx, request.GetName())
+	joined, err := s.members.Join(ctx, request.GetName())
 	if err != nil { // the client cannot try again: the token is used up
 		return nil, status.Errorf(registerCode(err),
 			"%v; the token is used up: solve the problem, then join with a new token", err)
 	}
-	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
+	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), joined.Engine, joined.Join, time.Now())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	s.log.Info("engine joined", "engine", uuid, "name", request.GetName())
+	s.log.Info("engine joined", "engine", joined.Engine, "name", request.GetName())
+	if joined.Replaces && s.events != nil {
+		s.events.Add(events.Engine{UUID: joined.Engine, Name: request.GetName()}.Replaced())
+	}
 	return &enginev1.JoinResponse{
-		EngineUuid:     uuid,
+		EngineUuid:     joined.Engine,
 		CertificateDer: certificate,
 		CaDer:          [][]byte{s.authority.CertificateDER()},
 	}, nil
@@ -50,11 +54,11 @@ func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*engi
 
 // Renew gives a new certificate to the engine that calls it.
 func (s *Server) Renew(ctx context.Context, request *enginev1.RenewRequest) (*enginev1.RenewResponse, error) {
-	uuid, err := s.caller(ctx)
+	uuid, join, err := s.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, time.Now())
+	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), uuid, join, time.Now())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -62,18 +66,18 @@ func (s *Server) Renew(ctx context.Context, request *enginev1.RenewRequest) (*en
 	return &enginev1.RenewResponse{CertificateDer: certificate, CaDer: [][]byte{s.authority.CertificateDER()}}, nil
 }
 
-// caller returns the engine that the client's certificate names.
-func (s *Server) caller(ctx context.Context) (uuid string, err error) {
+// caller returns the engine that the client's certificate names, and the Join that the certificate comes from.
+func (s *Server) caller(ctx context.Context) (uuid, join string, err error) {
 	from, _ := peer.FromContext(ctx)
 	info, _ := from.AuthInfo.(credentials.TLSInfo)
 	if len(info.State.VerifiedChains) == 0 {
-		return "", status.Error(codes.Unauthenticated, "no engine certificate: join first, with a token")
+		return "", "", status.Error(codes.Unauthenticated, "no engine certificate: join first, with a token")
 	}
-	uuid = info.State.VerifiedChains[0][0].Subject.CommonName
-	if !s.members.Exists(uuid) {
-		return "", status.Error(codes.PermissionDenied, errDeleted.Error())
+	subject := info.State.VerifiedChains[0][0].Subject
+	if err := s.members.Check(subject.CommonName, subject.SerialNumber); err != nil {
+		return "", "", status.Error(codes.PermissionDenied, err.Error())
 	}
-	return uuid, nil
+	return subject.CommonName, subject.SerialNumber, nil
 }
 
 func registerCode(err error) codes.Code {

@@ -1,9 +1,9 @@
 // Package link holds the stream with the agent of each engine. Plans go to the agent and Reports come back, over mutual
 // TLS.
 //
-// session.go is the protocol, and pure; desk.go is what stays about an engine between sessions; server.go is the
-// socket; newcomers.go separates connections without an engine's certificate, and enrollment.go issues certificates. An
-// engine that is slow or gone never delays another one.
+// session.go is the protocol, and pure; conversation.go connects it with a stream; desk.go is what stays about an
+// engine between sessions; server.go is the socket; newcomers.go separates connections without an engine's certificate,
+// and enrollment.go issues certificates. An engine that is slow or gone never delays another one.
 package link
 
 import (
@@ -27,6 +27,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/port"
 )
@@ -63,15 +64,14 @@ const (
 	enginesPart   = 2
 )
 
-var (
-	errSuperseded = errors.New("another session of this engine has begun")
-	errDeleted    = errors.New("engine is deleted: join it again with a new token")
-)
+var errSuperseded = errors.New("another session of this engine has begun")
 
 // Members are the engines that have joined.
 type Members interface {
-	// Join registers an engine and returns its uuid. No connected engine may have the name.
-	Join(ctx context.Context, name string) (uuid string, err error)
+	// Join registers an engine. No connected engine may have the name.
+	Join(ctx context.Context, name string) (membership.Joined, error)
+	// Check returns an error if an engine may not connect with a certificate of a Join.
+	Check(uuid, join string) error
 	// Exists returns false after an operator has deleted the engine. Its certificate is worthless then.
 	Exists(uuid string) bool
 }
@@ -173,38 +173,62 @@ func limits(messageBytes int, calls uint32) []grpc.ServerOption {
 // from it. Publish also ends the sessions of deleted engines.
 func (s *Server) Publish(plans map[string]*enginev1.Plan, known uint64) {
 	for uuid, plan := range plans {
-		s.desk(uuid).retarget(plan, known)
+		s.retarget(uuid, plan, known)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uuid, desk := range s.desks {
 		// An engine that joined after these Plans were made exists already. It gets its Plan next time.
 		if _, planned := plans[uuid]; !planned && !s.members.Exists(uuid) {
-			desk.end(errDeleted)
+			desk.end(membership.ErrDeleted)
 			delete(s.desks, uuid)
 		}
 	}
 }
 
-func (s *Server) desk(uuid string) *desk {
+func (s *Server) retarget(uuid string, plan *enginev1.Plan, known uint64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	desk := s.desk(uuid)
+	s.mu.Unlock()
+	desk.retarget(plan, known)
+}
+
+// desk returns the desk of an engine. The caller holds the lock.
+func (s *Server) desk(uuid string) *desk {
 	if s.desks[uuid] == nil {
 		s.desks[uuid] = &desk{}
 	}
 	return s.desks[uuid]
 }
 
+// enter begins a visit. It holds the lock from the look at the engine on: if the engine is deleted later, Publish finds
+// the desk and ends the visit. Error:
+// membership.ErrDeleted.
+func (s *Server) enter(uuid string) (*desk, *visit, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.members.Exists(uuid) {
+		return nil, nil, membership.ErrDeleted
+	}
+	desk := s.desk(uuid)
+	return desk, desk.enter(), nil
+}
+
 // Session serves one agent until either side ends the stream.
 func (s *Server) Session(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
-	uuid, err := s.caller(stream.Context())
+	uuid, _, err := s.caller(stream.Context())
 	if err != nil {
 		return err
 	}
-	desk := s.desk(uuid)
-	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: desk.enter()}
+	desk, visit, err := s.enter(uuid)
+	if err != nil {
+		return statusOf(err)
+	}
+	conversation := &conversation{server: s, engine: uuid, desk: desk, visit: visit}
 	err = conversation.run(stream)
-	desk.leave(conversation.visit, func() { s.part(uuid, err) })
+	if desk.leave(visit, func() { s.part(uuid, err) }) {
+		s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
+	}
 	return statusOf(err)
 }
 
@@ -214,124 +238,6 @@ func (s *Server) part(uuid string, err error) {
 		s.engines.Missed(uuid, heartbeatsMissed)
 	}
 	s.engines.Disconnected(uuid, reasonOf(err))
-	s.log.Info("engine disconnected", "engine", uuid, "reason", reasonOf(err))
-}
-
-// conversation connects one session with one stream.
-type conversation struct {
-	server  *Server
-	engine  string
-	desk    *desk
-	visit   *visit
-	session *session
-	out     chan *enginev1.Directive
-}
-
-// run returns when the stream fails, the agent breaks the protocol or is silent, or the controller ends the visit. gRPC
-// then ends the stream, which releases a receive or a send that hangs.
-func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive]) error {
-	in := make(chan *enginev1.Report)
-	c.out = make(chan *enginev1.Directive, directivesMax)
-	defer close(c.out)
-	failed := make(chan error, 2)
-	go func() { failed <- receive(stream, in) }()
-	go func() { failed <- transmit(stream, c.out) }()
-	ticker := time.NewTicker(HeartbeatInterval / 2)
-	defer ticker.Stop()
-
-	held, target := c.desk.plans()
-	c.session = newSession(held, target, time.Now())
-	for {
-		var err error
-		select {
-		case report := <-in:
-			err = c.hear(report)
-		case <-c.visit.retargeted:
-			_, target := c.desk.plans()
-			err = c.pass(c.session.retarget(target))
-		case now := <-ticker.C:
-			err = c.tick(now)
-		case <-c.visit.ended:
-			err = c.visit.cause
-		case err = <-failed:
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (c *conversation) hear(report *enginev1.Report) error {
-	step, err := c.session.report(report, time.Now())
-	if err != nil {
-		return err
-	}
-	current := c.desk.tell(c.visit, func() {
-		if hello := report.GetHello(); hello != nil {
-			c.desk.greeted = c.server.engines.Connected(c.engine, hello)
-			c.server.log.Info("engine connected", "engine", c.engine, "host", hello.GetResources().GetHostname(),
-				"version", hello.GetVersion(), "revision", hello.GetRevision())
-			return
-		}
-		c.server.engines.Reported(c.engine, report)
-	})
-	if !current {
-		return errSuperseded
-	}
-	return c.pass(step)
-}
-
-func (c *conversation) tick(now time.Time) error {
-	step, err := c.session.tick(now)
-	if err != nil {
-		return err
-	}
-	return c.pass(step)
-}
-
-// pass carries out a step of the session: it reports the outcome and queues the directives.
-func (c *conversation) pass(step step) error {
-	if outcome := step.outcome; outcome != nil && outcome.applied {
-		c.desk.tell(c.visit, func() {
-			c.desk.held = outcome.plan
-			c.server.engines.Applied(c.engine, outcome.plan, outcome.findings)
-		})
-	} else if outcome != nil {
-		c.desk.tell(c.visit, func() { c.server.engines.Refused(c.engine, outcome.plan, outcome.findings) })
-	}
-	for _, directive := range step.directives {
-		select {
-		case c.out <- directive:
-		default:
-			return fmt.Errorf("%w: the agent answered a Plan before it was sent", ErrProtocol)
-		}
-	}
-	return nil
-}
-
-func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive], in chan<- *enginev1.Report) error {
-	for {
-		report, err := stream.Recv()
-		if err != nil {
-			return err
-		}
-		select {
-		case in <- report:
-		case <-stream.Context().Done():
-			return stream.Context().Err()
-		}
-	}
-}
-
-// transmit sends the directives. It is the only part that waits for a slow engine.
-func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive],
-	out <-chan *enginev1.Directive) error {
-	for directive := range out {
-		if err := stream.Send(directive); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func reasonOf(err error) string {
@@ -353,7 +259,7 @@ func statusOf(err error) error {
 		return status.Error(codes.DeadlineExceeded, err.Error())
 	case errors.Is(err, errSuperseded):
 		return status.Error(codes.Aborted, err.Error())
-	case errors.Is(err, errDeleted):
+	case errors.Is(err, membership.ErrDeleted):
 		return status.Error(codes.PermissionDenied, err.Error())
 	case errors.Is(err, ErrProtocol):
 		return status.Error(codes.InvalidArgument, err.Error())

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
@@ -36,26 +38,53 @@ const firstGreeting = 1
 
 // register implements Members and Engines, and records the calls.
 type register struct {
-	mu    sync.Mutex
-	gone  map[string]bool
-	names map[string]string
-	told  chan string
+	mu      sync.Mutex
+	gone    map[string]bool
+	joins   map[string]string // the Join that counts, by uuid
+	replace bool              // names that are taken may be taken over
+	told    chan string
+	overrun func() // called once, after Exists has looked and before it returns
 }
 
-func (r *register) Join(_ context.Context, name string) (string, error) {
+func (r *register) Join(_ context.Context, name string) (membership.Joined, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, taken := r.names[name]; taken {
-		return "", fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
+	if _, taken := r.joins["se-"+name]; taken && !r.replace {
+		return membership.Joined{}, fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
 	}
-	r.names[name] = "se-" + name
-	return "se-" + name, nil
+	r.joins["se-"+name] = fmt.Sprint("join-", len(r.told), r.replace)
+	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, nil
+}
+
+func (r *register) Check(uuid, join string) error {
+	r.mu.Lock()
+	last := r.joins[uuid]
+	r.mu.Unlock()
+	switch {
+	case !r.Exists(uuid):
+		return membership.ErrDeleted
+	case last != join:
+		return membership.ErrReplaced
+	default:
+		return nil
+	}
 }
 
 func (r *register) Exists(uuid string) bool {
 	r.mu.Lock()
+	exists, overrun := !r.gone[uuid], r.overrun
+	r.overrun = nil
+	r.mu.Unlock()
+	if overrun != nil {
+		overrun()
+	}
+	return exists
+}
+
+func (r *register) delete(uuid string) {
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.gone[uuid]
+	r.gone[uuid] = true
 }
 
 // Connected is called under the lock of the engine's desk, so a later Publish knows of the greeting.
@@ -91,7 +120,9 @@ type rig struct {
 	address   string
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return newRigWith(t, slog.DiscardHandler) }
+
+func newRigWith(t *testing.T, log slog.Handler) *rig {
 	t.Helper()
 	sealer, err := pki.OpenSealer(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
@@ -108,9 +139,10 @@ func newRig(t *testing.T) *rig {
 	rig := &rig{
 		T: t, authority: authority, address: listener.Addr().String(),
 		tokens:   pki.NewTokens(pkitest.NewVault(), authority, time.Now),
-		register: &register{gone: map[string]bool{}, names: map[string]string{}, told: make(chan string, 100)},
+		register: &register{gone: map[string]bool{}, joins: map[string]string{}, told: make(chan string, 100)},
 	}
-	rig.server = NewServer(authority, rig.tokens, rig.register, rig.register, nil, slog.New(slog.DiscardHandler))
+	told := events.New(slog.New(slog.DiscardHandler), time.Now)
+	rig.server = NewServer(authority, rig.tokens, rig.register, rig.register, told, slog.New(log))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- rig.server.Serve(ctx, listener) }()
@@ -301,9 +333,7 @@ func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10"})}, firstGreeting)
 	connected := rig.session(identity, 0)
 	rig.expect("se-a connected")
-	rig.register.mu.Lock()
-	rig.register.gone["se-a"] = true
-	rig.register.mu.Unlock()
+	rig.register.delete("se-a")
 	rig.server.Publish(map[string]*enginev1.Plan{}, firstGreeting)
 	if got := connected.ended(); got.Code() != codes.PermissionDenied {
 		t.Errorf("session ended with %v", got)
@@ -314,6 +344,66 @@ func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 	}
 	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied {
 		t.Errorf("new session ended with %v", got)
+	}
+}
+
+func TestEngineThatIsDeletedWhileItsSessionBeginsIsRefused(t *testing.T) {
+	rig := newRig(t)
+	identity := rig.join("a")
+	rig.register.overrun = func() {
+		rig.register.delete("se-a")
+		rig.server.Publish(map[string]*enginev1.Plan{}, firstGreeting)
+	}
+	if _, err := rig.session(identity, 0).stream.Recv(); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("got %v", err)
+	}
+	rig.server.mu.Lock()
+	defer rig.server.mu.Unlock()
+	if len(rig.server.desks) > 0 {
+		t.Errorf("a deleted engine has a desk: %v", rig.server.desks)
+	}
+}
+
+// tales is a log that keeps its records.
+type tales struct {
+	slog.Handler
+	mu  *sync.Mutex
+	all *[]string
+}
+
+func (l tales) Enabled(context.Context, slog.Level) bool { return true }
+func (l tales) WithAttrs([]slog.Attr) slog.Handler       { return l }
+
+func (l tales) Handle(_ context.Context, record slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*l.all = append(*l.all, record.Message)
+	return nil
+}
+
+func TestLogNamesTheFirstReasonsOfARefusalAndCountsTheOthers(t *testing.T) {
+	log := tales{mu: new(sync.Mutex), all: new([]string)}
+	rig := newRigWith(t, log)
+	agent := rig.session(rig.join("a"), 0)
+	rig.expect("se-a connected")
+	rig.server.Publish(map[string]*enginev1.Plan{"se-a": planOf([]string{"10", "x=1"})}, firstGreeting)
+	agent.hear()
+	delta := agent.hear().GetPlan()
+	agent.say(&enginev1.Report{Body: &enginev1.Report_Nack{Nack: &enginev1.Nack{
+		Revision: delta.GetRevision(), Nonce: delta.GetNonce(), Cause: enginev1.NackCause_NACK_CAUSE_REFUSED,
+		Errors: slices.Repeat([]*dataplanev1.Finding{{Message: "port 80 is in use"}}, 1000),
+	}}})
+	rig.expect("se-a refused 10: port 80 is in use")
+	agent.say(&enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{}}})
+	rig.expect("se-a reported") // after the log lines about the refusal
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	counts := map[string]int{}
+	for _, message := range *log.all {
+		counts[message]++
+	}
+	if counts["engine refused a change"] != findingsLogged || counts["engine refused a change for more reasons"] != 1 {
+		t.Errorf("the log has %v", counts)
 	}
 }
 
@@ -405,4 +495,26 @@ func TestRenewsTheCertificateOfTheEngineThatAsks(t *testing.T) {
 	}
 	rig.session(tls.Certificate{Certificate: [][]byte{reply.GetCertificateDer()}, PrivateKey: key}, 0)
 	rig.expect("se-a connected")
+}
+
+func TestHostWhoseNameAnotherOneTookIsRefusedAndToldWhy(t *testing.T) {
+	rig := newRig(t)
+	first := rig.join("a")
+	rig.register.mu.Lock()
+	rig.register.replace = true
+	rig.register.mu.Unlock()
+	second := rig.join("a")
+	stream, err := enginev1.NewFleetClient(rig.dial(first)).Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied ||
+		!strings.Contains(got.Message(), "another host has joined under the name") {
+		t.Errorf("got %v", got)
+	}
+	rig.session(second, 0)
+	rig.expect("se-a connected")
+	if told := rig.server.events.Entries(); len(told) != 1 || told[0].ID != "SE_REPLACED" || told[0].Name != "a" {
+		t.Errorf("told is %+v", told)
+	}
 }

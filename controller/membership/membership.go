@@ -7,6 +7,7 @@ package membership
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -17,6 +18,8 @@ import (
 
 const (
 	engineKind = "serviceengine"
+	// joinKind is the kind of the records that say which Join of each engine counts. They are no objects.
+	joinKind = "enginejoin"
 	// enginesMax is the number of engines that can join one controller.
 	enginesMax = 1000
 )
@@ -24,6 +27,11 @@ const (
 var (
 	// ErrNameTaken says that a connected engine has this name already.
 	ErrNameTaken = errors.New("engine name is taken")
+	// ErrDeleted says that there is no such engine any more.
+	ErrDeleted = errors.New("engine is deleted: join it again with a new token")
+	// ErrReplaced says that the certificate of an engine does not count any more.
+	ErrReplaced = errors.New(
+		"another host has joined under the name of this engine: give this host another name, and join with a new token")
 	// ErrFull says that no more engines may join.
 	ErrFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
 )
@@ -46,6 +54,13 @@ type Origin struct {
 	Zone   string
 }
 
+// Joined is an engine that has joined.
+type Joined struct {
+	Engine   string // uuid
+	Join     string // random; all certificates of the engine name it
+	Replaces bool   // an engine with this name joined before; its certificates do not count any more
+}
+
 // Register is the register of the engines that have joined.
 type Register struct{ Config }
 
@@ -53,24 +68,53 @@ type Register struct{ Config }
 func New(config Config) *Register { return &Register{config} }
 
 // Join registers an engine. If an engine of this name exists and is not connected, the new engine takes over its
-// object: the join token authorises that. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
-func (r *Register) Join(ctx context.Context, name string) (engineUUID string, err error) {
+// object: the join token authorises that. Two hosts with one name may both join before either connects: then the last
+// one counts. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
+func (r *Register) Join(ctx context.Context, name string) (joined Joined, err error) {
 	err = r.Gate.Update(ctx, admit.System("membership"), func(tx *admit.Tx) error {
-		if known, ok := tx.View().ByName(engineKind, admit.AdminTenant, name); ok {
-			engineUUID = known.UUID
-			return r.mayReplace(known)
+		joined = Joined{Join: rand.Text()}
+		if err := r.register(tx, name, &joined); err != nil {
+			return err
 		}
-		if tx.View().Count(engineKind) >= enginesMax {
-			return ErrFull
+		if err := forgetJoins(tx); err != nil {
+			return err
 		}
-		made, err := r.create(tx, name)
-		if err != nil {
-			return fmt.Errorf("register engine %s: %w", name, err)
-		}
-		engineUUID = made.UUID
-		return nil
+		return tx.Keep(&store.Record{Kind: joinKind, UUID: joined.Engine, Name: joined.Engine,
+			Object: schema.Object{"uuid": joined.Engine, "join": joined.Join}})
 	})
-	return engineUUID, err
+	if err == nil && joined.Replaces {
+		r.Gate.Audit.Note(admit.System("membership"), "replace", engineKind, joined.Engine)
+	}
+	return joined, err
+}
+
+func (r *Register) register(tx *admit.Tx, name string, joined *Joined) error {
+	if known, ok := tx.View().ByName(engineKind, admit.AdminTenant, name); ok {
+		joined.Engine, joined.Replaces = known.UUID, true
+		return r.mayReplace(known)
+	}
+	if tx.View().Count(engineKind) >= enginesMax {
+		return ErrFull
+	}
+	made, err := r.create(tx, name)
+	if err != nil {
+		return fmt.Errorf("register engine %s: %w", name, err)
+	}
+	joined.Engine = made.UUID
+	return nil
+}
+
+// forgetJoins removes the records of engines that are deleted.
+func forgetJoins(tx *admit.Tx) error {
+	for _, record := range tx.View().List(joinKind) {
+		if _, exists := Find(tx.View(), record.UUID); exists {
+			continue
+		}
+		if err := tx.Forget(joinKind, record.UUID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Register) mayReplace(known *store.Record) error {
@@ -97,10 +141,29 @@ func (r *Register) create(tx *admit.Tx, name string) (*store.Record, error) {
 }
 
 // Exists tells whether an engine has joined and is not deleted.
-func (r *Register) Exists(engineUUID string) bool { return ExistsIn(r.Objects.View(), engineUUID) }
+func (r *Register) Exists(engineUUID string) bool {
+	_, exists := Find(r.Objects.View(), engineUUID)
+	return exists
+}
 
-// ExistsIn does what Exists does, in a given view.
-func ExistsIn(view *store.View, engineUUID string) bool {
-	_, ok := view.Get(engineKind, engineUUID)
-	return ok
+// Check tells whether an engine may connect with a certificate of a Join. Engines that joined before there were records
+// of it have certificates without a Join. Errors: ErrDeleted, ErrReplaced.
+func (r *Register) Check(engineUUID, join string) error {
+	view := r.Objects.View()
+	if _, exists := Find(view, engineUUID); !exists {
+		return ErrDeleted
+	}
+	if last, recorded := view.Get(joinKind, engineUUID); recorded && last.Object["join"] != join {
+		return ErrReplaced
+	}
+	return nil
+}
+
+// Find returns the name of an engine in a view, and whether it has joined and is not deleted.
+func Find(view *store.View, engineUUID string) (name string, exists bool) {
+	record, exists := view.Get(engineKind, engineUUID)
+	if !exists {
+		return "", false
+	}
+	return record.Name, true
 }

@@ -51,12 +51,12 @@ func newOffice(t *testing.T) *office {
 
 func (o *office) join(name string) *store.Record {
 	o.Helper()
-	uuid, err := o.Join(o.Context(), name)
+	joined, err := o.Join(o.Context(), name)
 	if err != nil {
 		o.Fatal(err)
 	}
-	record, ok := o.Objects.View().Get(engineKind, uuid)
-	if !ok || !o.Exists(uuid) || record.Name != name {
+	record, ok := o.Objects.View().Get(engineKind, joined.Engine)
+	if !ok || !o.Exists(joined.Engine) || record.Name != name {
 		o.Fatalf("got %v", record)
 	}
 	return record
@@ -150,5 +150,53 @@ func TestNameBelongsToOneEngineAtATime(t *testing.T) {
 	o.connected[first] = false
 	if again := o.join("edge"); again.UUID != first {
 		t.Errorf("after it left: %s; want %s again", again.UUID, first)
+	}
+}
+
+func TestOfTwoHostsThatJoinByOneNameTheLastOneCounts(t *testing.T) {
+	o := newOffice(t)
+	first, err := o.Join(t.Context(), "edge")
+	if err != nil || first.Replaces || o.Check(first.Engine, first.Join) != nil {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	second, err := o.Join(t.Context(), "edge") // the first one has not connected yet
+	if err != nil || second.Engine != first.Engine || !second.Replaces {
+		t.Fatalf("got %+v, %v", second, err)
+	}
+	if got := o.newest(); got != "system:membership replace serviceengine "+first.Engine {
+		t.Errorf("audited is %q", got)
+	}
+	for join, want := range map[string]error{first.Join: ErrReplaced, second.Join: nil, "": ErrReplaced} {
+		if err := o.Check(first.Engine, join); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", join, err, want)
+		}
+	}
+}
+
+func TestEngineThatJoinedBeforeJoinsWereRecordedMayConnect(t *testing.T) {
+	o := newOffice(t)
+	edge := o.join("edge").UUID
+	must := func(err error) {
+		if t.Helper(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(o.Gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
+		return tx.Forget(joinKind, edge)
+	}))
+	if err := o.Check(edge, ""); err != nil {
+		t.Errorf("got %v", err)
+	}
+	o.join("other")
+	must(o.Gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
+		other, _ := tx.View().ByName(engineKind, admit.AdminTenant, "other")
+		return tx.Delete(engineKind, other.UUID)
+	}))
+	if err := o.Check("se-gone", ""); !errors.Is(err, ErrDeleted) {
+		t.Errorf("got %v", err)
+	}
+	o.join("third")
+	if joins := o.Objects.View().Count(joinKind); joins != 1 {
+		t.Errorf("there are records of %d joins, and one is of an engine that exists", joins)
 	}
 }

@@ -142,9 +142,10 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// IssueEngine signs a certificate request. The common name is the uuid of the engine. It uses only the key of the
-// request, and ignores the name in it. Errors: ErrRequest.
-func (a *Authority) IssueEngine(csrDER []byte, engineUUID string, now time.Time) ([]byte, error) {
+// IssueEngine signs a certificate request. The common name is the uuid of the engine, the serial number of the subject
+// is the Join that it has the certificate from. It uses only the key of the request, and ignores the name in it.
+// Errors: ErrRequest.
+func (a *Authority) IssueEngine(csrDER []byte, engineUUID, join string, now time.Time) ([]byte, error) {
 	request, err := x509.ParseCertificateRequest(csrDER)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
@@ -156,7 +157,7 @@ func (a *Authority) IssueEngine(csrDER []byte, engineUUID string, now time.Time)
 		return nil, fmt.Errorf("%w: RSA key of %d bits, want 2048 or more", ErrRequest, key.N.BitLen())
 	}
 	return a.sign(&x509.Certificate{
-		Subject:     pkix.Name{CommonName: engineUUID},
+		Subject:     pkix.Name{CommonName: engineUUID, SerialNumber: join},
 		NotBefore:   now.Add(-clockSkew),
 		NotAfter:    now.Add(EngineCertificateLifetime),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

@@ -130,7 +130,7 @@ func request(t *testing.T, key any, name string) []byte {
 func TestIssuesIdentityThatNamesTheEngineWhateverTheRequestSays(t *testing.T) {
 	authority := openAuthority(t)
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	der, err := authority.IssueEngine(request(t, key, "se-of-somebody-else"), "se-1", start)
+	der, err := authority.IssueEngine(request(t, key, "se-of-somebody-else"), "se-1", "join-1", start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestRefusesMalformedOrWeakCertificateRequest(t *testing.T) {
 	forged := request(t, key, "x")
 	forged[len(forged)-1] ^= 1
 	for name, csr := range map[string][]byte{"empty": nil, "forged": forged, "weak": request(t, weak, "x")} {
-		if _, err := authority.IssueEngine(csr, "se-1", start); !errors.Is(err, ErrRequest) {
+		if _, err := authority.IssueEngine(csr, "se-1", "join-1", start); !errors.Is(err, ErrRequest) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

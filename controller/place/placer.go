@@ -78,12 +78,7 @@ func (p *Placer) Decide(in Input) Decision {
 	})
 	d.out.Gone = slices.Sorted(maps.Keys(p.strays))
 	d.out.Needs = d.needs()
-	d.out.Seated, d.out.SeatedBefore = seated(d.seats), seated(p.tally.seats)
-	for _, stray := range p.strays {
-		for _, seat := range stray.Seats {
-			d.out.SeatedBefore[seat.Engine] = true
-		}
-	}
+	d.out.Seated = seated(d.seats)
 	return d.out
 }
 

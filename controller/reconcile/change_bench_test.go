@@ -94,9 +94,9 @@ func rename(objects []model.Change, i, version int) model.Change {
 
 func newHouse(b *testing.B, objects []model.Change) *house {
 	quiet := slog.New(slog.DiscardHandler)
-	h := &house{B: b, fleet: fleet.New(func(string) bool {
-		return false
-	}, quiet, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
+	h := &house{B: b, fleet: fleet.New(func(uuid string) (string, bool) {
+		return uuid, true
+	}, events.New(quiet, time.Now), time.Now), held: map[string]*enginev1.Plan{}}
 	for i := range benchEngines {
 		h.fleet.Connected(fmt.Sprint("se-", i),
 			&enginev1.Hello{Status: &enginev1.Status{Dataplane: enginev1.DataplaneState_DATAPLANE_STATE_RUNNING}})
@@ -123,11 +123,6 @@ func (h *house) step() (changed int) {
 			Findings: h.findings, Secret: func() []byte { return make([]byte, 32) },
 			Usage: h.fleet.Usage,
 		})
-		if out.Write != nil {
-			h.stored = h.stored.With(out.Write.Changed, out.Write.Gone...)
-			h.change()
-			continue
-		}
 		if out.State != nil {
 			h.fleet.Observe(*out.State)
 		}
@@ -137,6 +132,11 @@ func (h *house) step() (changed int) {
 				h.fleet.Applied(uuid, plan, nil)
 				changed++
 			}
+		}
+		if out.Write != nil {
+			h.stored = h.stored.With(out.Write.Changed, out.Write.Gone...)
+			h.change()
+			continue
 		}
 		return changed
 	}

@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"maps"
-
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -54,32 +52,13 @@ func (r *Reconciler) collect(found map[string][]model.Finding) {
 	r.found = found
 }
 
-// idlePlans returns the Plans of the engines without a seat.
-func (r *Reconciler) idlePlans(in Input, seated map[string]bool) map[string]*enginev1.Plan {
-	r.compiler.Turn(in.Model, in.Rings, in.Before)
-	idle := map[string]*enginev1.Plan{}
-	for _, engine := range in.Model.Engines {
-		if !seated[engine.UUID] {
-			idle[engine.UUID], _ = r.compile(in, engine.UUID)
+// ready returns the Plans that may be sent. Engines that wait, and disputed ones, get none.
+func ready(plans map[string]*enginev1.Plan, waiting, disputed map[string]bool) map[string]*enginev1.Plan {
+	some := make(map[string]*enginev1.Plan, len(plans))
+	for engine, plan := range plans {
+		if !waiting[engine] && !disputed[engine] {
+			some[engine] = plan
 		}
 	}
-	return idle
-}
-
-// with returns Plans of which some are replaced.
-func with(plans, some map[string]*enginev1.Plan) map[string]*enginev1.Plan {
-	all := make(map[string]*enginev1.Plan, len(plans))
-	maps.Copy(all, plans)
-	maps.Copy(all, some)
-	return all
-}
-
-// ready returns the Plans that may be sent. Engines that wait get none.
-func ready(plans map[string]*enginev1.Plan, waiting map[string]bool) map[string]*enginev1.Plan {
-	if len(waiting) == 0 {
-		return plans
-	}
-	some := maps.Clone(plans)
-	maps.DeleteFunc(some, func(engine string, _ *enginev1.Plan) bool { return waiting[engine] })
 	return some
 }

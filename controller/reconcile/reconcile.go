@@ -27,17 +27,16 @@ type Input struct {
 	Secret   func() []byte                 // random, and different each time; called when a ring is made or turned
 }
 
-// Output is the result of a step. The store has each decision before any Plan follows from it. So either there is
-// something to write, and the next step starts from the revision that this write makes; or Plans may be sent.
+// Output is the result of a step. The store has each decision before any Plan follows from it: the Plans follow from
+// what the store had when the step began. What the step decides is in Write. The next step starts from the revision
+// that this write makes, and plans it.
 type Output struct {
 	Engines     []EngineEvent // add these events at once
 	Observation Observation
 
+	State *State                    // show it before Plans are sent; nil: it is as before
+	Plans map[string]*enginev1.Plan // the Plans that may be sent, by engine uuid; send them before Write is written
 	Write *Write                    // nil: the store has all decisions
-	Idle  map[string]*enginev1.Plan // with Write: Plans of idle engines, by engine uuid; send them first
-
-	State *State                    // without Write: show it before Plans are sent; nil: it is as before
-	Plans map[string]*enginev1.Plan // without Write: the Plans that may be sent, by engine uuid
 
 	Again time.Time // step again at this time, even if nothing happens; zero: no need
 }
@@ -72,7 +71,7 @@ type Observation struct {
 // controller that has just started.
 type Reconciler struct {
 	seen   *model.Model    // the model of the last step
-	state  State           // of the last revision that was planned, with the Plans that idle engines got since
+	state  State           // of the last revision that was planned
 	looked map[string]look // the last look at each group, by group uuid
 
 	found    map[string][]model.Finding // by engine uuid; those of the model under ofModel
@@ -97,11 +96,10 @@ func (r *Reconciler) Step(in Input) Output {
 		write.Changed, write.Events, next = r.rebalance(in)
 		out.Again = earlier(out.Again, next)
 	}
-	if write.isNothing() {
-		out.State = r.plan(in, decision.Unplaced)
-		out.Plans = ready(r.state.Plans, decision.Waiting)
-	} else {
-		out.Idle, out.Write = r.welcome(in, decision.SeatedBefore), &write
+	out.State = r.plan(in, decision.Unplaced)
+	out.Plans = ready(r.state.Plans, decision.Waiting, write.disputed(in))
+	if !write.isNothing() {
+		out.Write = &write
 	}
 	return out
 }
@@ -110,13 +108,33 @@ func (w Write) isNothing() bool {
 	return len(w.Changed)+len(w.Gone)+len(w.Rings.Changed)+len(w.Rings.Gone) == 0
 }
 
-// welcome makes the Plans of idle engines, which are sent before the decision is written. A Plan says which routers to
-// speak to, so that BGP sessions can start early: they take longer to start than anything else. When many engines join
-// at once, each of them causes a decision that has to be written.
-func (r *Reconciler) welcome(in Input, seated map[string]bool) map[string]*enginev1.Plan {
-	idle := r.idlePlans(in, seated)
-	r.state.Plans = with(r.state.Plans, idle)
-	return idle
+// disputed returns the engines that have another duty by this write than by the store. Their Plans would say the
+// opposite of what is decided: an engine that is to serve again would drain. They get their Plans after the write. All
+// other engines get theirs now: there may be something to write in every step, for example while many virtual services
+// are created. A virtual service that is new on an engine does not count: the engine only gets it later.
+func (w Write) disputed(in Input) map[string]bool {
+	engines := map[string]bool{}
+	for _, changed := range w.Changed {
+		before, after := duties(in.Before.Of(changed.VirtualService)), duties(changed)
+		for engine, duty := range before {
+			engines[engine] = engines[engine] || after[engine] != duty
+		}
+		for engine := range after {
+			_, seated := before[engine]
+			has := in.Engines[engine].Holds.Of(changed.VirtualService).Duty != place.NoDuty
+			engines[engine] = engines[engine] || !seated && has
+		}
+	}
+	return engines
+}
+
+// duties returns what each engine has to do for a virtual service, by engine uuid.
+func duties(assignment place.Assignment) map[string]place.Duty {
+	duties := map[string]place.Duty{}
+	for _, seat := range assignment.Seats {
+		duties[seat.Engine] = seat.Duty()
+	}
+	return duties
 }
 
 // plan makes the Plans of a revision, once. It returns nil if the state is as before.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -134,18 +135,27 @@ func uuidsIn(plan *enginev1.Plan) (uuids []string) {
 	return uuids
 }
 
+func serviceIn(plan *enginev1.Plan, uuid string) *dataplanev1.VirtualService {
+	for _, resource := range plan.GetResources() {
+		if resource.GetUuid() == uuid {
+			return resource.GetVirtualService()
+		}
+	}
+	return nil
+}
+
 func TestNoPlanSaysADecisionBeforeItIsWritten(t *testing.T) {
 	s := newStage(t, "se-1")
 	s.settle()
 	s.offer(80)
 	out := s.Step(s.in)
-	if out.Write == nil || len(out.Write.Changed) != 1 || out.Plans != nil || out.State != nil {
+	if out.Write == nil || len(out.Write.Changed) != 1 {
 		t.Fatalf("the step leads to %+v", out)
 	}
-	if uuids := uuidsIn(out.Idle["se-1"]); slices.Contains(uuids, "vs") {
-		t.Errorf("the Plan of an idle engine has %v", uuids)
+	if uuids := uuidsIn(out.Plans["se-1"]); slices.Contains(uuids, "vs") {
+		t.Errorf("the Plan has %v", uuids)
 	}
-	if again := s.Step(s.in); again.Write == nil || again.Plans != nil {
+	if again := s.Step(s.in); again.Write == nil || again.State != nil || again.Plans["se-1"] != out.Plans["se-1"] {
 		t.Errorf("it could not be written, and the next step leads to %+v", again)
 	}
 	s.put(out.Write)
@@ -162,11 +172,11 @@ func TestEngineThatServesNothingHasItsPlanWhileADecisionIsWritten(t *testing.T) 
 	s.setEngines("se-1", "se-2")
 	s.scale(2)
 	out := s.Step(s.in)
-	early := out.Idle["se-2"]
-	if out.Write == nil || early == nil || len(out.Idle) != 1 {
+	early := out.Plans["se-2"]
+	if out.Write == nil || early == nil || slices.Contains(uuidsIn(early), "vs") {
 		t.Fatalf("the step leads to %+v", out)
 	}
-	if again := s.Step(s.in); again.Idle["se-2"] != early {
+	if again := s.Step(s.in); again.Plans["se-2"] != early {
 		t.Error("it gets another Plan that says the same")
 	}
 	if s.put(out.Write); s.settle().Plans["se-2"].GetRevision() <= early.GetRevision() {
@@ -271,6 +281,108 @@ func TestFindingThatAllEnginesHaveInCommonIsShownOnce(t *testing.T) {
 	}
 }
 
+// service returns a virtual service on an address of its own, not yet in the model.
+func (s *stage) service(uuid string, number byte) *model.VirtualService {
+	vs := *s.in.Model.VirtualServices[0]
+	vs.UUID, vs.Name, vs.Addresses = uuid, uuid, []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, number})}
+	return &vs
+}
+
+// acknowledge has an engine report that it has applied a Plan.
+func (s *stage) acknowledge(engine string, plan *enginev1.Plan) {
+	facts := s.in.Engines[engine]
+	facts.Holds = nil
+	for _, uuid := range uuidsIn(plan) {
+		if s.in.Before.Of(uuid).VirtualService != "" {
+			facts.Holds = facts.Holds.With(place.Holding{VirtualService: uuid, Delivery: place.Current,
+				Duty: place.Serve, Since: s.in.Now, Clients: place.Led})
+		}
+	}
+	s.hear(engine, facts)
+}
+
+func TestAChangeReachesItsEngineThoughEveryStepHasSomethingToWrite(t *testing.T) {
+	const patched = 50
+	s := newStage(t, "se-1")
+	s.in.Model.Groups[0].MaxVSPerSE = 1000
+	s.offer(80)
+	s.acknowledge("se-1", s.settle().Plans["se-1"])
+	s.settle()
+	arrived := -1
+	for step := range 100 {
+		s.change(func(m *model.Model) {
+			if step == patched {
+				own := *m.VirtualServices[0]
+				own.Name = "patched"
+				m.VirtualServices = append([]*model.VirtualService{&own}, m.VirtualServices[1:]...)
+			}
+			added := s.service(fmt.Sprintf("vs-%03d", step), byte(step+2))
+			m.VirtualServices = append(slices.Clone(m.VirtualServices), added)
+		})
+		out := s.Step(s.in)
+		if out.Write == nil {
+			t.Fatalf("step %d has nothing to write", step)
+		}
+		if plan := out.Plans["se-1"]; plan != nil {
+			s.acknowledge("se-1", plan)
+			if arrived < 0 && serviceIn(plan, "vs").GetName() == "patched" {
+				arrived = step
+			}
+		}
+		s.put(out.Write)
+	}
+	if arrived != patched {
+		t.Errorf("the change of step %d is in the Plan of step %d", patched, arrived)
+	}
+}
+
+func TestEngineThatIsCalledBackIsNotToldToDrainFirst(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	vs := s.offer(80)
+	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
+		{Engine: "se-2", State: place.Serving, Since: s.in.Now, Cause: place.Migrate},
+		{Engine: "se-1", State: place.Draining, Since: s.in.Now, Cause: place.Migrate},
+	}}}
+	facts := s.in.Engines["se-1"] // which has not heard yet that it is to drain
+	facts.Holds = place.Holdings{{VirtualService: vs.UUID, Delivery: place.Turning, Duty: place.Serve, Since: s.in.Now,
+		Clients: place.Led}}
+	s.hear("se-1", facts)
+	lost := s.in.Engines["se-2"]
+	lost.Up = false
+	s.hear("se-2", lost)
+	s.in.Now = s.in.Now.Add(time.Minute)
+	out := s.Step(s.in)
+	if out.Write == nil || out.Plans["se-1"] != nil {
+		t.Fatalf("se-2 is lost, and the step leads to %+v", out)
+	}
+	s.put(out.Write)
+	if plan := s.settle().Plans["se-1"]; serviceIn(plan, "vs").GetDuty() != dataplanev1.Duty_DUTY_SERVE {
+		t.Errorf("se-1 gets %v", plan)
+	}
+}
+
+func TestEngineThatHasWhatItIsAboutToGetKeepsItMeanwhile(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	vs := s.offer(80)
+	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
+		{Engine: "se-1", State: place.Serving, Since: s.in.Now, Cause: place.New},
+	}}}
+	lost, facts := s.in.Engines["se-1"], s.in.Engines["se-2"]
+	lost.Up = false
+	s.hear("se-1", lost)
+	facts.Holds = place.Holdings{{VirtualService: vs.UUID, Duty: place.Serve, Since: s.in.Now, Clients: place.Led}}
+	s.hear("se-2", facts) // it was away when the virtual service left it
+	s.in.Now = s.in.Now.Add(time.Minute)
+	out := s.Step(s.in)
+	if out.Write == nil || out.Plans["se-2"] != nil {
+		t.Fatalf("se-1 is lost, and the step leads to %+v", out)
+	}
+	s.put(out.Write)
+	if plan := s.settle().Plans["se-2"]; serviceIn(plan, "vs") == nil {
+		t.Errorf("se-2 gets %v", plan)
+	}
+}
+
 func TestRingOfSessionTicketsIsWrittenBeforeItIsInAPlan(t *testing.T) {
 	s := newStage(t, "se-1")
 	profile := schema.Defaults[kinds.SSLProfile]()
@@ -278,7 +390,7 @@ func TestRingOfSessionTicketsIsWrittenBeforeItIsInAPlan(t *testing.T) {
 	s.settle()
 	s.offer(443).SSLProfile = profile
 	out := s.Step(s.in)
-	if out.Write == nil || len(out.Write.Rings.Changed) != 1 || out.Plans != nil {
+	if out.Write == nil || len(out.Write.Rings.Changed) != 1 || slices.Contains(uuidsIn(out.Plans["se-1"]), "vs") {
 		t.Fatalf("the step leads to %+v", out)
 	}
 	s.put(out.Write)
@@ -288,7 +400,8 @@ func TestRingOfSessionTicketsIsWrittenBeforeItIsInAPlan(t *testing.T) {
 	}
 	s.in.Now = s.in.Now.Add(60 * time.Second)
 	out = s.Step(s.in)
-	if out.Write == nil || len(out.Write.Changed) != 0 || len(out.Write.Rings.Changed) != 1 || out.Plans != nil {
+	if out.Write == nil || len(out.Write.Changed) != 0 || len(out.Write.Rings.Changed) != 1 ||
+		out.Plans["se-1"] != settled.Plans["se-1"] {
 		t.Errorf("its time is over, and the step leads to %+v", out)
 	}
 }

@@ -209,8 +209,8 @@ func (s *sim) restart() {
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	clock := func() time.Time { return s.now }
-	noneElse := func(string) bool { return false } // engines without a Plan do not exist
-	s.fleet = fleet.New(noneElse, quiet, events.New(quiet, clock), clock)
+	find := func(uuid string) (string, bool) { return uuid, s.engine(uuid) != nil }
+	s.fleet = fleet.New(find, events.New(quiet, clock), clock)
 	s.reconciler, s.placer = reconcile.Reconciler{}, place.Placer{}
 	s.started, s.alarm, s.totals = s.now, s.now, map[string]int64{}
 }
@@ -234,18 +234,16 @@ func (s *sim) decide() {
 		}
 		out := s.reconciler.Step(in)
 		s.alarm = out.Again
-		if out.Write == nil {
-			if out.State != nil {
-				s.fleet.Observe(*out.State)
-				if s.compared {
-					s.agreeOnPlans(in, *out.State)
-				}
+		if out.State != nil {
+			s.fleet.Observe(*out.State)
+			if s.compared {
+				s.agreeOnPlans(in, *out.State)
 			}
-			s.send(out.Plans)
+		}
+		s.send(out.Plans)
+		if out.Write == nil {
 			return
 		}
-		s.fleet.Expect(out.Idle)
-		s.send(out.Idle)
 		if s.troubled && s.IntN(20) == 0 {
 			s.order()
 		}

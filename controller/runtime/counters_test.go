@@ -47,6 +47,27 @@ func TestCountersAddUpOverEnginesAndRatesComeFromTheLastTwoSamples(t *testing.T)
 	}
 }
 
+func TestANewProcessWithThePidOfTheOneBeforeIsANewProcess(t *testing.T) {
+	s := newStage(t)
+	s.Serve("se-one")
+	s.Reported("se-one", sampleOf(7, 1000, 100, 5_000_000))
+	s.Reported("se-one", sampleOf(7, 2000, 150, 5_500_000))
+	before := s.Usage()["se-one"].Process
+	// a container that was restarted: it has had 170 requests, not 20
+	s.Reported("se-one", sampleOf(7, 3000, 170, 1_000))
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:320")
+	if cpu, known := s.Engine("se-one")["dataplane"].(schema.Object)["cpu_percent"]; known {
+		t.Errorf("it has one sample, and the CPU is %v %%", cpu)
+	}
+	if after := s.Usage()["se-one"].Process; after == before {
+		t.Error("for placement it is the same process")
+	}
+	fewer := sampleOf(7, 4000, 180, 2_000)
+	fewer.GetSample().VirtualServices[0].RequestsTotal = 5 // the virtual service left the engine, and came back
+	s.Reported("se-one", fewer)
+	s.Contains(s.VirtualService("vs-1")["counters"], "requests:325")
+}
+
 func TestTotalsNeverFallWhenAVirtualServiceLeavesAnEngineOrTheEngineIsDeleted(t *testing.T) {
 	s := newStage(t)
 	s.Serve("se-one", "se-two")

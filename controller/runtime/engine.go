@@ -35,7 +35,7 @@ func enginePage(engine *fleet.Engine, name string) schema.Object {
 		"dataplane":    dataplane(engine),
 		"applied": schema.Object{
 			"revision": int64(engine.Held.GetRevision()), "wanted_revision": int64(engine.Wanted.GetRevision()),
-			"current": engine.Held.GetRevision() == engine.Wanted.GetRevision(),
+			"current": engine.HasNewest(),
 		},
 		"warnings": findings(engine.Warnings, name),
 	}

@@ -40,7 +40,7 @@ func newBook(t *testing.T) *book {
 		T: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), model: modelOfTheBook(), last: map[string]string{},
 	}
 	quiet, clock := slog.New(slog.DiscardHandler), func() time.Time { return b.now }
-	b.fleet = fleet.New(func(string) bool { return true }, quiet, events.New(quiet, clock), clock)
+	b.fleet = fleet.New(func(uuid string) (string, bool) { return uuid, true }, events.New(quiet, clock), clock)
 	b.pages = New(b.fleet, clock)
 	return b
 }

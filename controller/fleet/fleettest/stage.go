@@ -45,8 +45,13 @@ func Empty(t *testing.T) *Stage {
 	s := &Stage{T: t, Now: Clock, Deleted: map[string]bool{}}
 	quiet, now := slog.New(slog.DiscardHandler), func() time.Time { return s.Now }
 	s.Events = events.New(quiet, now)
-	s.Fleet = fleet.New(func(uuid string) bool { return !s.Deleted[uuid] }, quiet, s.Events, now)
+	s.Fleet = fleet.New(s.find, s.Events, now)
 	return s
+}
+
+// find returns "one" for "se-one".
+func (s *Stage) find(engineUUID string) (name string, exists bool) {
+	return strings.TrimPrefix(engineUUID, "se-"), !s.Deleted[engineUUID]
 }
 
 // New gives both engines a Plan of revision 10. No engine has connected.
