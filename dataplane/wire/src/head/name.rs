@@ -41,6 +41,18 @@ impl Name {
         }
     }
 
+    /// The same for a name in small letters that the compiler knows.
+    pub(crate) const fn of_constant(name: &[u8]) -> Name {
+        let mut i = 0;
+        while i < NAMES.len() {
+            if is_same(name, NAMES[i].0) {
+                return NAMES[i].1;
+            }
+            i += 1;
+        }
+        Name::Other
+    }
+
     /// The same for who does not want to pay for shadows with each name.
     #[inline(always)]
     pub(crate) fn look_up(name: &[u8]) -> Look {
@@ -123,6 +135,14 @@ const NAMES: [Known; 20] = [
     (b"x-forwarded-for", Name::XForwardedFor),
     (b"x-forwarded-proto", Name::XForwardedProto),
 ];
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut i = 0;
+    while i < one.len() && i < other.len() && one[i] == other[i] {
+        i += 1;
+    }
+    i == one.len() && i == other.len()
+}
 
 const SLOTS: usize = 64;
 
