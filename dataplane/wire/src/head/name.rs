@@ -10,6 +10,7 @@ pub enum Name {
     Authorization,
     Connection,
     ContentLength,
+    Cookie,
     Date,
     Expect,
     Host,
@@ -113,10 +114,11 @@ pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 20] = [
+const NAMES: [Known; 21] = [
     (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
+    (b"cookie", Name::Cookie),
     (b"date", Name::Date),
     (b"expect", Name::Expect),
     (b"host", Name::Host),
@@ -215,6 +217,7 @@ mod tests {
             ("Authorization", Name::Authorization),
             ("Connection", Name::Connection),
             ("Content-Length", Name::ContentLength),
+            ("Cookie", Name::Cookie),
             ("Date", Name::Date),
             ("Expect", Name::Expect),
             ("HOST", Name::Host),

@@ -2,11 +2,13 @@
 
 mod code;
 mod frame;
+mod head;
 pub mod hpack;
 mod settings;
 
 pub use code::Code;
 pub use frame::{FRAME_BYTES_MIN, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, STREAM_MAX};
+pub use head::{Refused, Request, request};
 pub use settings::{Settings, WINDOW_FIRST, WINDOW_MAX};
 
 /// What a client sends first (§3.4). Its SETTINGS frame follows.
