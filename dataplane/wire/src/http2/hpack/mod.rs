@@ -63,6 +63,10 @@ pub enum Pseudo {
     Status,
 }
 
+impl Pseudo {
+    pub const COUNT: usize = 6;
+}
+
 /// Why a block cannot be decoded. The table is lost with it, so the connection ends with COMPRESSION_ERROR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
