@@ -176,6 +176,7 @@ fn version(version: Version) -> &'static [u8] {
     match version {
         Version::Http10 => b"HTTP/1.0",
         Version::Http11 => b"HTTP/1.1",
+        Version::Http2 => unreachable!("HTTP/1 brings no such head"),
     }
 }
 

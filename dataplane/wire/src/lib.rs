@@ -5,6 +5,8 @@
 mod error;
 pub mod head;
 pub mod http1;
+pub mod http2;
 pub mod proxy_protocol;
+mod scan;
 
 pub use error::Error;

@@ -23,14 +23,16 @@ pub(crate) struct Span {
 /// Room for the spans of one head; about 5 KiB, so keep one per worker.
 pub struct FieldTable {
     pub(crate) spans: Box<[Span]>,
-    /// A head whose bytes could not be used as they came.
-    pub(crate) repaired: Vec<u8>,
+    /// A head that did not come as text, or whose text could not be used as it came.
+    pub(crate) text: Vec<u8>,
+    /// Parts of a head that do not stand among its fields, or not there where they came.
+    pub(crate) parts: Vec<u8>,
 }
 
 impl FieldTable {
     pub fn new() -> Self {
         let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other, ends_here: false };
-        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), repaired: Vec::new() }
+        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), text: Vec::new(), parts: Vec::new() }
     }
 }
 
@@ -68,7 +70,7 @@ impl<'b> Fields<'b> {
         self.spans.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = Field<'b>> + use<'b> {
+    pub fn iter(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let head = self.head;
         self.spans.iter().map(move |span| span.field(head))
     }
@@ -88,7 +90,7 @@ impl<'b> Fields<'b> {
     }
 
     /// The fields with one of these names.
-    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + use<'b> {
+    pub fn among(&self, names: NameSet) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let (head, any) = (self.head, self.has_any(names));
         let spans = if any { self.spans } else { &[] };
         spans.iter().filter(move |span| names.has(span.name)).map(move |span| span.field(head))
@@ -100,7 +102,7 @@ impl<'b> Fields<'b> {
     }
 
     /// The fields that may go on to another connection.
-    pub fn passing(&self) -> impl Iterator<Item = Field<'b>> + use<'b> {
+    pub fn passing(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let head = self.head;
         self.spans.iter().filter(|span| span.passes()).map(move |span| span.field(head))
     }

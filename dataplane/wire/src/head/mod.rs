@@ -6,6 +6,7 @@
 //! No sink gets them from a received head.
 
 mod fields;
+mod grammar;
 mod limits;
 mod name;
 mod request;
@@ -14,6 +15,7 @@ mod sink;
 
 pub(crate) use fields::Span;
 pub use fields::{Field, FieldTable, Fields, MAX_FIELDS};
+pub(crate) use grammar::{LENGTH_MAX, decimal, is_host, may_be_target};
 pub use limits::{HEAD_BYTES_CEILING, Limits};
 pub(crate) use name::{HOP_BY_HOP, Look};
 pub use name::{Name, NameSet, is_same_in_cgi};
@@ -25,6 +27,7 @@ pub use sink::HeadSink;
 pub enum Version {
     Http10,
     Http11,
+    Http2,
 }
 
 /// How long a body is, as far as its head tells.

@@ -10,6 +10,7 @@ pub enum Name {
     Authorization,
     Connection,
     ContentLength,
+    Cookie,
     Date,
     Expect,
     Host,
@@ -39,6 +40,18 @@ impl Name {
             Look::Alike(_) => Name::Other,
             Look::Found(name) => name,
         }
+    }
+
+    /// The same for a name in small letters that the compiler knows.
+    pub(crate) const fn of_constant(name: &[u8]) -> Name {
+        let mut i = 0;
+        while i < NAMES.len() {
+            if is_same(name, NAMES[i].0) {
+                return NAMES[i].1;
+            }
+            i += 1;
+        }
+        Name::Other
     }
 
     /// The same for who does not want to pay for shadows with each name.
@@ -101,10 +114,11 @@ pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 20] = [
+const NAMES: [Known; 21] = [
     (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
+    (b"cookie", Name::Cookie),
     (b"date", Name::Date),
     (b"expect", Name::Expect),
     (b"host", Name::Host),
@@ -123,6 +137,14 @@ const NAMES: [Known; 20] = [
     (b"x-forwarded-for", Name::XForwardedFor),
     (b"x-forwarded-proto", Name::XForwardedProto),
 ];
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut i = 0;
+    while i < one.len() && i < other.len() && one[i] == other[i] {
+        i += 1;
+    }
+    i == one.len() && i == other.len()
+}
 
 const SLOTS: usize = 64;
 
@@ -195,6 +217,7 @@ mod tests {
             ("Authorization", Name::Authorization),
             ("Connection", Name::Connection),
             ("Content-Length", Name::ContentLength),
+            ("Cookie", Name::Cookie),
             ("Date", Name::Date),
             ("Expect", Name::Expect),
             ("HOST", Name::Host),

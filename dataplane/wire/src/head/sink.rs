@@ -20,7 +20,7 @@ pub trait HeadSink {
     }
 
     /// A field whose value is made of parts.
-    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8]>);
+    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>);
 
     /// A field that the caller keeps ready as `Name: value` and CRLF. An empty line writes nothing.
     fn line(&mut self, line: &[u8]);

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use super::{Parsed, Piece, Trailers, framing::LENGTH_MAX, scan::is_text};
-use crate::Error;
+use super::{Parsed, Piece, Trailers};
+use crate::{Error, head::LENGTH_MAX, scan::is_text};
 
 /// Of one chunk. Those of a body may be as many as its chunks: each of them may be signed.
 const EXTENSION_BYTES_MAX: u16 = 1024;

@@ -4,7 +4,7 @@
 use super::lines::Lines;
 use crate::{
     Error,
-    head::{BodyLength, Field, Name, NameSet, Version},
+    head::{BodyLength, Field, Name, NameSet, Version, decimal},
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +25,6 @@ impl Framing {
         }
     }
 }
-
-/// The longest body or chunk: a reader that keeps lengths in 64 bits with a sign takes more for less than nothing.
-pub(super) const LENGTH_MAX: u64 = i64::MAX as u64;
 
 /// Options that one head may list in Connection; more would make looking up each field among them expensive.
 const CONNECTION_OPTIONS_MAX: usize = 32;
@@ -157,18 +154,6 @@ fn is_named_away(lines: &Lines<'_>, field: Field<'_>) -> bool {
 /// The elements of a comma-separated list, trimmed.
 fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(|element| element.trim_ascii())
-}
-
-/// 1*DIGIT up to [`LENGTH_MAX`]; no sign, no white space, no list.
-fn decimal(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    let number = value.iter().try_fold(0_u64, |number, digit| {
-        let digit = char::from(*digit).to_digit(10)?;
-        number.checked_mul(10)?.checked_add(digit.into())
-    });
-    number.filter(|number| *number <= LENGTH_MAX)
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! The field lines of a head (RFC 9112 §5). Each line is read once; its place is kept in a span.
 
-use super::{
-    scan::{is_blank, text_end, token_end},
-    start::{LineEnd, Stop},
-};
+use super::start::{LineEnd, Stop};
 use crate::{
     Error,
     head::{Field, Fields, Limits, Look, Name, NameSet, Span},
+    scan::{is_blank, text_end, token_end},
 };
 
 /// A field section that is whole. Its spans are the first ones of a table.

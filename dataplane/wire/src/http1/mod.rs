@@ -14,7 +14,6 @@ mod hop;
 mod lines;
 mod request;
 mod response;
-mod scan;
 mod start;
 mod target;
 mod trailers;

@@ -6,11 +6,11 @@ use super::{
     heads,
     lines::Section,
     start::{RequestLine, Stop},
-    target::{self, Target},
+    target::Target,
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, Name, RequestHead, Version},
+    head::{FieldTable, Limits, Method, Name, RequestHead, Version, is_host},
 };
 
 /// A request head, and what it says of the connection that it came on.
@@ -83,7 +83,7 @@ fn leading_empty_line(input: &[u8]) -> Result<usize, Stop> {
 /// RFC 9112 §3.2: one valid Host, which HTTP/1.0 may do without.
 fn check_host(host: Option<&[u8]>, version: Version) -> Result<(), Error> {
     match host {
-        Some(host) if target::is_host(host) => Ok(()),
+        Some(host) if is_host(host) => Ok(()),
         None if version == Version::Http10 => Ok(()),
         _ => Err(Error::Host),
     }

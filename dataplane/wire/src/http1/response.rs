@@ -31,7 +31,7 @@ pub fn response<'b>(
     table: &'b mut FieldTable,
 ) -> Result<Parsed<Response<'b>>, Error> {
     let input = heads::within(input, limits);
-    let FieldTable { spans, repaired } = table;
+    let FieldTable { spans, text: repaired, .. } = table;
     let (mut text, mut read) = (input, Whole::read(input, limits, spans));
     if let Err(Stop::Wrong(Error::Field)) = read {
         *repaired = without_space_before_colons(input);

@@ -1,7 +1,10 @@
 //! The first line of a head (RFC 9112 §3, §4), and how a line ends.
 
-use super::scan::{text_end, token_end, visible_end};
-use crate::{Error, head::Version};
+use crate::{
+    Error,
+    head::Version,
+    scan::{text_end, token_end, visible_end},
+};
 
 /// Why reading stops before the end of a head.
 #[derive(Debug)]

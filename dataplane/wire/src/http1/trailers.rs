@@ -1,13 +1,11 @@
 //! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
 //! as it came.
 
-use super::{
-    HeadWriter, Hop, Overflow, Parsed,
-    scan::{is_text, is_token},
-};
+use super::{HeadWriter, Hop, Overflow, Parsed};
 use crate::{
     Error,
     head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet},
+    scan::{is_text, is_token},
 };
 
 /// The longest section that has any fields, its empty line included.

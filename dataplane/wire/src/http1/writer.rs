@@ -72,7 +72,7 @@ impl HeadSink for HeadWriter<'_> {
         }
     }
 
-    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8]>) {
+    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
         self.text(name).text(b": ");
         for part in value {
             self.text(part);

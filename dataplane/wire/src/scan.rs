@@ -1,4 +1,4 @@
-//! Finds where a run of bytes of one kind ends: in words of eight bytes while there are eight, then byte by byte.
+//! The kinds of bytes that heads are made of, whatever the protocol (RFC 9110 §5.5, §5.6). Finds where a run of bytes of one kind ends: in words of eight bytes while there are eight, then byte by byte.
 
 /// The highest bit of each byte. In a result it marks the byte.
 const HIGH: u64 = each(0x80);
@@ -9,7 +9,7 @@ const fn each(byte: u8) -> u64 {
 }
 
 /// tchar (RFC 9110 §5.6.2).
-pub(super) fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     static TOKEN: [bool; 256] = {
         let mut set = [false; 256];
         let mut byte = 0;
@@ -29,12 +29,12 @@ pub(super) fn is_token(byte: u8) -> bool {
 }
 
 /// What a field value is made of: HTAB, SP, VCHAR, obs-text.
-pub(super) fn is_text(byte: u8) -> bool {
+pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
 /// Optional white space around a value.
-pub(super) fn is_blank(byte: u8) -> bool {
+pub(crate) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
@@ -45,17 +45,17 @@ fn is_visible(byte: u8) -> bool {
 
 /// Where the token ends that begins at `at`. Most are letters and hyphens.
 #[inline]
-pub(super) fn token_end(text: &[u8], at: usize) -> usize {
+pub(crate) fn token_end(text: &[u8], at: usize) -> usize {
     run_end(text, at, neither_letter_nor_hyphen, is_token)
 }
 
 #[inline]
-pub(super) fn text_end(text: &[u8], at: usize) -> usize {
+pub(crate) fn text_end(text: &[u8], at: usize) -> usize {
     run_end(text, at, |word| not_visible_from(word, b' '), is_text)
 }
 
 #[inline]
-pub(super) fn visible_end(text: &[u8], at: usize) -> usize {
+pub(crate) fn visible_end(text: &[u8], at: usize) -> usize {
     run_end(text, at, |word| not_visible_from(word, b'!'), is_visible)
 }
 
