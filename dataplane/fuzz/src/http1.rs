@@ -176,7 +176,6 @@ fn version(version: Version) -> &'static [u8] {
     match version {
         Version::Http10 => b"HTTP/1.0",
         Version::Http11 => b"HTTP/1.1",
-        Version::Http2 => unreachable!("HTTP/1 brings no such head"),
     }
 }
 

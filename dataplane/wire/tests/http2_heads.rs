@@ -70,3 +70,11 @@ proptest! {
         http2::check_blocks(&input);
     }
 }
+
+#[test]
+fn corpus_holds() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/http2_request");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    files.iter().for_each(|file| http2::check_blocks(&std::fs::read(file).unwrap()));
+}

@@ -23,11 +23,12 @@ pub use request::{Method, RequestHead};
 pub use response::ResponseHead;
 pub use sink::HeadSink;
 
+/// Which version of the semantics the sender of a message knows. Those of HTTP/2 are those of HTTP/1.1 (RFC 9110 §2.5):
+/// how a connection speaks is told by its protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
     Http10,
     Http11,
-    Http2,
 }
 
 /// How long a body is, as far as its head tells.

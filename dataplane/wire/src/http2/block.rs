@@ -155,7 +155,7 @@ impl<'b> Reader<'b> {
     /// Everything of a block that is a head.
     fn end(mut self) -> Result<Read<'b>, Error> {
         if let (Some(start), None) = (self.cookies, self.fault) {
-            self.fault = self.put(Name::Cookie, b"cookie", start).err();
+            self.fault = self.put(Name::Other, b"cookie", start).err();
         }
         let Self { text, parts, spans, count, seen, pseudo, facts, fault, .. } = self;
         match fault {
@@ -218,7 +218,7 @@ impl<'b> Reader<'b> {
                     return Err(Error::ContentLength);
                 }
             }
-            Name::Cookie => {
+            Name::Other if line.name(self.text) == b"cookie" => {
                 match self.cookies {
                     Some(_) => self.parts.extend_from_slice(b"; "),
                     None => self.cookies = Some(self.parts.len()),

@@ -49,7 +49,7 @@ pub fn request<'b>(
         method_text,
         target: path,
         path,
-        version: Version::Http2,
+        version: Version::Http11,
         fields: read.fields,
         body,
         expect_continue: read.facts.expect_continue && !body.is_zero(),
@@ -113,7 +113,7 @@ mod tests {
         let fields = [&START[..], &[("x-a", "b"), ("te", "Trailers"), ("content-length", "3")]].concat();
         let request = read(&fields, false, |request| {
             let head = request.head;
-            assert_eq!((head.method, head.version), (Method::Get, Version::Http2));
+            assert_eq!((head.method, head.version), (Method::Get, Version::Http11));
             assert_eq!((head.path, head.host), (&b"/b?c"[..], Some(&b"a"[..])));
             assert_eq!((head.body, head.expect_continue), (BodyLength::Bytes(3), false));
             assert_eq!((request.scheme, request.takes_trailers), (&b"https"[..], true));

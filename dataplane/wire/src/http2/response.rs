@@ -30,7 +30,7 @@ pub fn response<'b>(
         _ if never => BodyLength::None,
         _ => read.facts.body(is_all)?,
     };
-    Ok(ResponseHead { status, reason: b"", version: Version::Http2, fields: read.fields, body })
+    Ok(ResponseHead { status, reason: b"", version: Version::Http11, fields: read.fields, body })
 }
 
 /// Reads a whole block as trailers.
