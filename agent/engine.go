@@ -125,11 +125,12 @@ func (e *engine) Heartbeat() *enginev1.Status {
 func (e *engine) Applied(plan *plan.Plan, warnings []plan.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.Revision, "warnings", len(warnings))
 	e.mu.Lock()
-	e.answer(e.session.Applied(plan, warnings))
+	report := e.session.Applied(plan, warnings)
+	e.preparer.hold(plan) // before the controller sends the next Plan, which is prepared after this one
+	e.answer(report)
 	e.mu.Unlock()
 	// What follows walks over the whole Plan, so heartbeats do not wait for it.
 	e.watch(plan)
-	e.preparer.hold(plan)
 	e.routes.Applied(plan)
 	e.keep(plan)
 }

@@ -24,6 +24,20 @@ func TestDataPlaneThatServesANewerPlanThanTheOneOnDiskKeepsIt(t *testing.T) {
 	r.expect("running at 3", "applied 3")
 }
 
+func TestDataPlaneThatServesANewerPlanKeepsItWhenItsConnectionBreaks(t *testing.T) {
+	r := newRig(t)
+	r.supervisor.Kept = planAt(1, freePort(t))
+	r.supervisor.Apply(r.supervisor.Kept)
+	r.run()
+	far := r.accept(2)
+	r.expect("running at 2", "applied 1")
+	far.Close()
+	far = r.accept(2)
+	r.expect("running at 2")
+	r.supervisor.Apply(planAt(3, freePort(t)))
+	r.expectFrames(far, "1 states", "2 sockets", "plan 3")
+}
+
 func TestNewDataPlaneGetsThePlanOnDiskAtOnceThoughTheOneBeforeServedANewerPlan(t *testing.T) {
 	r := newRig(t)
 	port := freePort(t)

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// helloTimeout is how long a listening data plane may take to greet. A slower one is stuck.
-	helloTimeout = 2 * time.Second
+	// helloTimeout is how long a listening data plane may take to greet. A slower one is stuck, and is killed. One that
+	// applies a Plan greets when the Plan serves.
+	helloTimeout = 10 * time.Second
 	// startTimeout is how long a new process may take to listen.
 	startTimeout = 10 * time.Second
 	// dialPause is the interval at which a starting process is dialled, far below what a client would notice.

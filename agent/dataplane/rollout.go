@@ -15,11 +15,19 @@ type rollout struct {
 	pending  *attempt // asked for and not decided; nil: none
 	flight   *attempt // sent to this process, unanswered; one of the two above, or a pending one that was overtaken
 	restored bool     // this process has what was applied, or there was nothing
+	// refused is how many beats ago this process refused what was applied; 0: it did not.
+	refused int
 }
+
+// retryAfter is how many beats pass before a process gets the Plan again that served before and that it has refused.
+// It may have been short of descriptors.
+const retryAfter = 5
 
 type attempt struct {
 	plan   *plan.Plan
 	deaths int
+	// isOlder: the process that ran when it was assumed serves a newer Plan, which the agent does not have.
+	isOlder bool
 }
 
 // verdict is the outcome of a Plan that was submitted.
@@ -35,14 +43,26 @@ func (r *rollout) submit(plan *plan.Plan) {
 // assume counts a Plan as applied, although this process serves a newer one that the agent does not have. Only a new
 // process gets the Plan.
 func (r *rollout) assume(plan *plan.Plan) {
-	r.applied = &attempt{plan: plan}
+	r.applied = &attempt{plan: plan, isOlder: true}
 }
 
-// begin is told of each connection to a data plane: what was in flight is not any more.
-func (r *rollout) begin() {
-	r.flight = nil
+// begin is told of each connection to a data plane: what was in flight is not any more. serves is the revision of the
+// Plan that the data plane has; 0: none.
+func (r *rollout) begin(serves uint64) {
+	r.flight, r.refused = nil, 0
 	isDeadly := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
-	r.restored = r.applied == nil || isDeadly
+	servesNewer := serves != 0 && r.applied != nil && r.applied.isOlder
+	r.restored = r.applied == nil || isDeadly || servesNewer
+}
+
+// beat counts the beats until a process gets a Plan again that it has refused.
+func (r *rollout) beat() {
+	if r.refused == 0 {
+		return
+	}
+	if r.refused++; r.refused > retryAfter && r.flight == nil {
+		r.restored, r.refused = false, 0
+	}
 }
 
 // next returns the Plan to send now; nil: none.
@@ -80,9 +100,13 @@ func (r *rollout) answered(applied bool) *verdict {
 		r.pending = nil
 	}
 	if applied {
-		r.applied = landed
+		r.applied, r.refused = landed, 0
+		landed.isOlder = false
 	}
 	if restoring {
+		if !applied {
+			r.refused = 1
+		}
 		return nil
 	}
 	return &verdict{plan: landed.plan, applied: applied}

@@ -28,9 +28,15 @@ func play(transcript string) string {
 		switch fmt.Sscanf(event, "want %d", &revision); {
 		case revision > 0:
 			r.submit(&plan.Plan{Revision: revision})
-		case event == "hello":
+		case strings.HasPrefix(event, "assume"):
+			r.assume(&plan.Plan{Revision: numberIn(event)})
+		case strings.HasPrefix(event, "hello"):
 			alive = true
-			r.begin()
+			r.begin(numberIn(event))
+		case event == "beats":
+			for range retryAfter {
+				r.beat()
+			}
 		case event == "ack":
 			decided(r.answered(true))
 		case event == "nack":
@@ -48,8 +54,45 @@ func play(transcript string) string {
 	return out.String()
 }
 
+// numberIn returns the number behind the word of an event; 0: none.
+func numberIn(event string) (number uint64) {
+	_, _ = fmt.Sscanf(event, "%s %d", new(string), &number)
+	return number
+}
+
 func TestRolloutTranscripts(t *testing.T) {
 	for name, want := range map[string]string{
+		"an older Plan of ours stays away from who serves a newer one": `
+assume 1
+hello 2
+hello 2
+hello
+  send 1
+ack
+hello
+  send 1
+`,
+		"a Plan that served and is refused is sent again": `
+assume 1
+hello
+  send 1
+nack
+beats
+  send 1
+ack
+beats
+`,
+		"a Plan that served and is refused gives way to a new one": `
+assume 1
+hello
+  send 1
+nack
+want 2
+  send 2
+ack
+  plan 2 applied: true
+beats
+`,
 		"one Plan after the other": `
 hello
 want 1

@@ -42,6 +42,7 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
 				return s.replace(life)
 			}
+			s.rollout.beat()
 		case <-ctx.Done():
 			return nil
 		}
@@ -75,7 +76,9 @@ func (s *Supervisor) take(life *life) {
 	s.mu.Unlock()
 	switch serves := life.hello.GetAppliedRevision(); {
 	case wanted == nil:
-	case wanted == s.Kept && serves > wanted.Revision:
+	case wanted == s.Kept && serves != 0 && serves != wanted.Revision:
+		// The disk is written after a Plan serves. So what serves is the newer one, whatever the numbers say: those of
+		// a store that was restored are smaller.
 		s.Log.Warn("the data plane keeps its Plan, which is newer than the one on disk, until the controller sends one",
 			"serves", serves, "disk", wanted.Revision)
 		s.rollout.assume(wanted)

@@ -94,7 +94,7 @@ func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
 		lettingGo: make(chan struct{}, 1), changed: map[plan.Member]bool{},
-		beat:    beat,
+		beat: beat, exitPatience: exitPatience,
 		sockets: sockets{}, serving: places{},
 	}
 }
@@ -265,7 +265,7 @@ func (s *Supervisor) await(ctx context.Context, process *process) (*life, error)
 // greeted is told of each life that begins.
 func (s *Supervisor) greeted(life *life) {
 	s.process = life.process
-	s.rollout.begin()
+	s.rollout.begin(life.hello.GetAppliedRevision())
 	if version := life.hello.GetVersion(); version != s.Version {
 		s.Log.Warn("the data plane is of another version than this agent", "dataplane", version, "agent", s.Version)
 	}

@@ -476,3 +476,12 @@ func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
 		})
 	}
 }
+
+func TestExitOfTheProcessExplainsTheEndOfItsConnection(t *testing.T) {
+	ended := &process{exited: make(chan struct{}), ending: "exit status 101"}
+	time.AfterFunc(20*time.Millisecond, func() { close(ended.exited) })
+	err := New(Config{}).lost(t.Context(), &life{process: ended}, io.EOF)
+	if err == nil || err.Error() != ended.ending {
+		t.Errorf("got %v", err)
+	}
+}
