@@ -54,8 +54,9 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 func located(draft *draft, assignment place.Assignment, engineUUID string) *enginev1.Resource {
 	made := proto.CloneOf(draft.advertisement)
 	into := made.GetAdvertisement()
+	passesOn := draft.vs.Group == nil || !draft.vs.Group.DisableFlowProbes // nil: the group cannot be read
 	for _, seat := range assignment.Seats {
-		if seat.NextHop.IsValid() && (seat.Engine == engineUUID || !draft.vs.Group.DisableFlowProbes) {
+		if seat.NextHop.IsValid() && (seat.Engine == engineUUID || passesOn) {
 			into.NextHops = append(into.NextHops, seat.NextHop.String())
 		}
 	}

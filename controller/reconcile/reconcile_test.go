@@ -361,6 +361,22 @@ func TestEngineThatIsCalledBackIsNotToldToDrainFirst(t *testing.T) {
 	}
 }
 
+func TestEngineThatHasNotSaidWhatItHasGetsNoPlanWithoutWhatItIsAboutToGet(t *testing.T) {
+	s := newStage(t, "se-1", "se-2")
+	vs := s.offer(80)
+	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
+		{Engine: "se-1", State: place.Serving, Since: s.in.Now, Cause: place.New},
+	}}}
+	lost, untold := s.in.Engines["se-1"], s.in.Engines["se-2"]
+	lost.Up, untold.Told = false, false
+	s.hear("se-1", lost)
+	s.hear("se-2", untold)
+	s.in.Now = s.in.Now.Add(time.Minute)
+	if out := s.Step(s.in); out.Write == nil || out.Plans["se-2"] != nil {
+		t.Fatalf("se-1 is lost, and the step leads to %+v", out)
+	}
+}
+
 func TestEngineThatHasWhatItIsAboutToGetKeepsItMeanwhile(t *testing.T) {
 	s := newStage(t, "se-1", "se-2")
 	vs := s.offer(80)
