@@ -48,9 +48,21 @@ func (d *decider) unreachable(group *model.Group) map[string]bool {
 	if !group.BGPPeerMonitorFailover {
 		return unreachable
 	}
+	var suspects []string
 	for _, engine := range group.Engines {
 		if d.up(engine.UUID) && d.hasLostRouter(engine.UUID) {
-			unreachable[engine.UUID] = d.isUnreachable(engine)
+			suspects = append(suspects, engine.UUID)
+		}
+	}
+	if len(suspects) == 0 {
+		return unreachable
+	}
+	for uuid, set := range d.kept.sets {
+		if vs := set.all[0]; vs.UUID != uuid || vs.Group != group || !takesTraffic(vs) {
+			continue
+		}
+		for _, engine := range (&service{decider: d, all: set.all, vs: set.all[0], group: group}).cutOffOf(suspects) {
+			unreachable[engine] = true
 		}
 	}
 	return unreachable
@@ -64,21 +76,6 @@ func (d *decider) hasLostRouter(engine string) bool {
 		}
 	}
 	return false
-}
-
-// isUnreachable tells whether the clients of a virtual service of the group do not reach an engine, and reach another
-// one.
-func (d *decider) isUnreachable(engine *model.Engine) bool {
-	unreachable := false
-	for uuid, set := range d.kept.sets {
-		if vs := set.all[0]; vs.UUID != uuid || vs.Group != engine.Group || !takesTraffic(vs) {
-			continue
-		}
-		if s := (&service{decider: d, all: set.all, vs: set.all[0], group: engine.Group}); s.cutOff(engine.UUID) {
-			unreachable = true
-		}
-	}
-	return unreachable
 }
 
 // enginesWanted returns as many engines as it takes to hold all seats and the virtual service with the most seats. With

@@ -84,6 +84,21 @@ func (s *service) away(engine string) bool {
 // engine, the routers are the cause, and nothing moves.
 func (s *service) cutOff(engine string) bool { return s.hasNoRouter(engine) && s.anotherIsReached() }
 
+// cutOffOf returns those of the engines that are cut off. It looks for another engine once, not for each. It looks at
+// all engines, because each may ask for another decision.
+func (s *service) cutOffOf(engines []string) []string {
+	var cutOff []string
+	for _, engine := range engines {
+		if s.hasNoRouter(engine) {
+			cutOff = append(cutOff, engine)
+		}
+	}
+	if len(cutOff) == 0 || !s.anotherIsReached() {
+		return nil
+	}
+	return cutOff
+}
+
 // hasNoRouter tells whether an engine that is up has had no router for a while, and its group has
 // bgp_peer_monitor_failover_enabled.
 func (s *service) hasNoRouter(engine string) bool {
