@@ -34,13 +34,22 @@ type loop struct {
 	view *store.View // that read was made from
 	read content
 
-	untold []pending // of the last write, if it failed
+	untold []pending // of writes that failed; at most untoldMax, the oldest are dropped first
 }
+
+// untoldMax bounds what the loop keeps while writes fail again and again.
+const untoldMax = 4096
 
 // pending is an event about an assignment. It is added if the assignment turns out to be in the store.
 type pending struct {
 	event      place.Event
 	assignment place.Assignment
+	seen       *store.View // newest when the write had failed; each later view shows whether the store has taken it
+}
+
+func (p pending) same(other pending) bool {
+	return p.event.ID == other.event.ID && p.event.Engine == other.event.Engine && p.seen == other.seen &&
+		p.assignment.Equal(other.assignment)
 }
 
 // run goes on until ctx or the store ends.
@@ -116,13 +125,22 @@ func (l *loop) input() reconcile.Input {
 func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 	written, err := settle(ctx, l.objects, l.view, w.Changed, w.Gone)
 	for _, event := range w.Events {
-		if written[event.VirtualService.UUID] {
+		if uuid := event.VirtualService.UUID; written[uuid] {
 			l.events.Add(entryOf(event))
 		} else if err != nil {
-			l.untold = append(l.untold, pending{event, assignmentIn(w.Changed, event.VirtualService.UUID)})
+			l.keep(pending{event, assignmentIn(w.Changed, uuid), l.objects.View()})
 		}
 	}
+	l.untold = slices.DeleteFunc(l.untold, func(p pending) bool { return written[p.event.VirtualService.UUID] })
 	return errors.Join(err, keepRings(ctx, l.objects, l.view, w.Rings))
+}
+
+func (l *loop) keep(late pending) {
+	if slices.ContainsFunc(l.untold, late.same) {
+		return
+	}
+	l.untold = append(l.untold, late)
+	l.untold = slices.Delete(l.untold, 0, max(0, len(l.untold)-untoldMax))
 }
 
 func assignmentIn(changed []place.Assignment, uuid string) place.Assignment {
@@ -133,16 +151,18 @@ func assignmentIn(changed []place.Assignment, uuid string) place.Assignment {
 	return changed[at]
 }
 
-// tellUntold adds the events of a write that failed after the store had taken it, for example because the disk was
-// slow. If the store has not taken it, the next step decides and tells the same again.
+// tellUntold adds the events of writes that failed after the store had taken them, for example because the disk was
+// slow. An event waits while the view is as old as the failed write. If a newer view shows that the store has not taken
+// the write, tellUntold drops the event: the next step decides and tells the same again.
 func (l *loop) tellUntold() {
-	for _, late := range l.untold {
+	l.untold = slices.DeleteFunc(l.untold, func(late pending) bool {
 		uuid := late.event.VirtualService.UUID
 		if late.assignment.VirtualService == uuid && l.read.before.Of(uuid).Equal(late.assignment) {
 			l.events.Add(entryOf(late.event))
+			return true
 		}
-	}
-	l.untold = nil
+		return l.view != late.seen
+	})
 }
 
 func entryOf(event place.Event) events.Entry {

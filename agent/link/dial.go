@@ -166,7 +166,8 @@ func baseTLS(now func() time.Time) *tls.Config {
 }
 
 var (
-	// errDisowned says that an engine was deleted: its certificate opens nothing any more.
+	// errDisowned says that the certificate opens nothing any more: the engine was deleted, or the certificate is not
+	// from the last join under its name.
 	errDisowned = errors.New("the controller disowns this engine")
 	// errUnaccepted says that the controller does not accept the certificate: by its clock the certificate has expired.
 	errUnaccepted = errors.New("the controller does not accept this engine's certificate")

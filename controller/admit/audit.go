@@ -43,9 +43,9 @@ func NewAudit(log *slog.Logger, now func() time.Time) *Audit {
 // Entries returns the entries in memory, newest first.
 func (a *Audit) Entries() []Entry { return a.entries.NewestFirst() }
 
-// Note records an action that does not change an object.
-func (a *Audit) Note(who Principal, action, kind, object string) {
-	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, nil)
+// Note records an action that does not change an object. err is why it failed, or nil.
+func (a *Audit) Note(who Principal, action, kind, object string, err error) {
+	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, err)
 }
 
 func (a *Audit) note(w Write, action, object string, err error) {

@@ -26,8 +26,13 @@ func (e Engine) Turned(turn health.Turn, whyDown string) Entry {
 	return e.Entry("SE_DOWN", whyDown)
 }
 
-// Replaced returns the event that another host has joined under the engine's name.
-func (e Engine) Replaced() Entry {
+// Replaced returns the event that another host has joined under the engine's name. err is why the controller does not
+// know whether the join is stored; nil: it is.
+func (e Engine) Replaced(err error) Entry {
+	if err != nil {
+		return e.Entry("SE_REPLACED", fmt.Sprintf("a host tried to join under the name of this engine, and the join "+
+			"may be stored: if so, the one that had the name before cannot connect any more: %v", err))
+	}
 	return e.Entry("SE_REPLACED",
 		"a host has joined under the name of this engine: the one that had the name before cannot connect any more")
 }

@@ -21,30 +21,33 @@ import (
 // engineName matches a host name, or another name that an operator chooses.
 var engineName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
 
-// Join gives an identity for a token. It uses the token up before anything else happens, so that nobody can try the
-// token twice.
+// Join gives an identity for a token. It checks the request first: a malformed request changes nothing. Then it uses
+// the token up before anything else happens, so that nobody can try the token twice.
 func (s *Server) Join(ctx context.Context, request *enginev1.JoinRequest) (*enginev1.JoinResponse, error) {
 	defer work(ctx)()
 	if !engineName.MatchString(request.GetName()) {
 		return nil, status.Errorf(codes.InvalidArgument,
 			"name %q: want a host name of 1 to 128 letters, digits, dots and dashes", request.GetName())
 	}
+	if _, err := pki.CheckRequest(request.GetCsrDer()); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
 	if err := s.tokens.Redeem(ctx, request.GetToken()); err != nil {
 		return nil, status.Error(redeemCode(err), err.Error())
 	}
 	joined, err := s.members.Join(ctx, request.GetName())
+	if joined.Replaces && s.events != nil {
+		s.events.Add(events.Engine{UUID: joined.Engine, Name: request.GetName()}.Replaced(err))
+	}
 	if err != nil { // the client cannot try again: the token is used up
 		return nil, status.Errorf(registerCode(err),
 			"%v; the token is used up: solve the problem, then join with a new token", err)
 	}
 	certificate, err := s.authority.IssueEngine(request.GetCsrDer(), joined.Engine, joined.Join, time.Now())
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+		return nil, status.Error(codes.Internal, err.Error())
 	}
 	s.log.Info("engine joined", "engine", joined.Engine, "name", request.GetName())
-	if joined.Replaces && s.events != nil {
-		s.events.Add(events.Engine{UUID: joined.Engine, Name: request.GetName()}.Replaced())
-	}
 	return &enginev1.JoinResponse{
 		EngineUuid:     joined.Engine,
 		CertificateDer: certificate,

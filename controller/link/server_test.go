@@ -5,10 +5,13 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"path/filepath"
 	"slices"
@@ -42,6 +45,7 @@ type register struct {
 	gone    map[string]bool
 	joins   map[string]string // the Join that counts, by uuid
 	replace bool              // names that are taken may be taken over
+	late    error             // of Join, after it has changed joins
 	told    chan string
 	overrun func() // called once, after Exists has looked and before it returns
 }
@@ -53,7 +57,7 @@ func (r *register) Join(_ context.Context, name string) (membership.Joined, erro
 		return membership.Joined{}, fmt.Errorf("%w: %s", membership.ErrNameTaken, name)
 	}
 	r.joins["se-"+name] = fmt.Sprint("join-", len(r.told), r.replace)
-	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, nil
+	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, r.late
 }
 
 func (r *register) Check(uuid, join string) error {
@@ -287,6 +291,72 @@ func TestRefusesTokenThatWasUsed(t *testing.T) {
 	}
 }
 
+// hugeKey returns an RSA key of 8,676 bits. Its primes are of Mersenne, because random ones take long to find.
+func hugeKey() *rsa.PrivateKey {
+	one := big.NewInt(1)
+	p := new(big.Int).Sub(new(big.Int).Lsh(one, 4253), one)
+	q := new(big.Int).Sub(new(big.Int).Lsh(one, 4423), one)
+	phi := new(big.Int).Mul(new(big.Int).Sub(p, one), new(big.Int).Sub(q, one))
+	return &rsa.PrivateKey{
+		PublicKey: rsa.PublicKey{N: new(big.Int).Mul(p, q), E: 65537},
+		D:         new(big.Int).ModInverse(big.NewInt(65537), phi), Primes: []*big.Int{p, q},
+	}
+}
+
+func TestJoinWithABadRequestChangesNothing(t *testing.T) {
+	rig := newRig(t)
+	first := rig.join("a")
+	rig.register.mu.Lock()
+	rig.register.replace = true
+	rig.register.mu.Unlock()
+	token, err := rig.tokens.Issue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, hugeKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, csr := range map[string][]byte{"asn1": []byte("no request"), "RSA key of 8676 bits": huge} {
+		_, err = enginev1.NewEnrollmentClient(rig.dial()).Join(t.Context(),
+			&enginev1.JoinRequest{Token: token, CsrDer: csr, Name: "a"})
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %s, got %v", want, err)
+		}
+	}
+	certificate, err := x509.ParseCertificate(first.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.register.Check("se-a", certificate.Subject.SerialNumber); err != nil {
+		t.Fatalf("the old certificate: %v", err)
+	}
+	rig.session(first, 0)
+	rig.expect("se-a connected")
+	if _, err := rig.joinWith(token, "b"); err != nil {
+		t.Errorf("the token is used up: %v", err)
+	}
+}
+
+func TestReplacementThatMayBeStoredIsTold(t *testing.T) {
+	rig := newRig(t)
+	rig.join("a")
+	rig.register.mu.Lock()
+	rig.register.replace, rig.register.late = true, errors.New("the disk is slow")
+	rig.register.mu.Unlock()
+	token, err := rig.tokens.Issue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rig.joinWith(token, "a"); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("got %v", err)
+	}
+	told := rig.server.events.Entries()
+	if len(told) != 1 || told[0].ID != "SE_REPLACED" || !strings.Contains(told[0].Message, "the disk is slow") {
+		t.Errorf("told is %+v", told)
+	}
+}
+
 func TestRefusesNameThatIsTakenOrNoHostName(t *testing.T) {
 	rig := newRig(t)
 	rig.join("a")
@@ -509,7 +579,7 @@ func TestHostWhoseNameAnotherOneTookIsRefusedAndToldWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied ||
-		!strings.Contains(got.Message(), "another host has joined under the name") {
+		!strings.Contains(got.Message(), "not from the last join under this name") {
 		t.Errorf("got %v", got)
 	}
 	rig.session(second, 0)

@@ -29,9 +29,10 @@ var (
 	ErrNameTaken = errors.New("engine name is taken")
 	// ErrDeleted says that there is no such engine any more.
 	ErrDeleted = errors.New("engine is deleted: join it again with a new token")
-	// ErrReplaced says that the certificate of an engine does not count any more.
-	ErrReplaced = errors.New(
-		"another host has joined under the name of this engine: give this host another name, and join with a new token")
+	// ErrReplaced says that the certificate of an engine does not count: another host has joined under its name, or the
+	// store was restored from a copy that is older than the join.
+	ErrReplaced = errors.New("this certificate is not from the last join under this name: " +
+		"join again with a new token, under another name if another host has this one")
 	// ErrFull says that no more engines may join.
 	ErrFull = fmt.Errorf("there are %d engines already, which is the most: delete one", enginesMax)
 )
@@ -58,7 +59,7 @@ type Origin struct {
 type Joined struct {
 	Engine   string // uuid
 	Join     string // random; all certificates of the engine name it
-	Replaces bool   // an engine with this name joined before; its certificates do not count any more
+	Replaces bool   // an engine with this name joined before; once this is stored, its certificates do not count
 }
 
 // Register is the register of the engines that have joined.
@@ -69,7 +70,8 @@ func New(config Config) *Register { return &Register{config} }
 
 // Join registers an engine. If an engine of this name exists and is not connected, the new engine takes over its
 // object: the join token authorises that. Two hosts with one name may both join before either connects: then the last
-// one counts. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
+// one counts. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's. Some errors of the store leave it
+// open whether the join is stored: Join then audits a replacement, and returns it next to the error.
 func (r *Register) Join(ctx context.Context, name string) (joined Joined, err error) {
 	err = r.Gate.Update(ctx, admit.System("membership"), func(tx *admit.Tx) error {
 		joined = Joined{Join: rand.Text()}
@@ -82,16 +84,19 @@ func (r *Register) Join(ctx context.Context, name string) (joined Joined, err er
 		return tx.Keep(&store.Record{Kind: joinKind, UUID: joined.Engine, Name: joined.Engine,
 			Object: schema.Object{"uuid": joined.Engine, "join": joined.Join}})
 	})
-	if err == nil && joined.Replaces {
-		r.Gate.Audit.Note(admit.System("membership"), "replace", engineKind, joined.Engine)
+	if joined.Replaces {
+		r.Gate.Audit.Note(admit.System("membership"), "replace", engineKind, joined.Engine, err)
 	}
 	return joined, err
 }
 
 func (r *Register) register(tx *admit.Tx, name string, joined *Joined) error {
 	if known, ok := tx.View().ByName(engineKind, admit.AdminTenant, name); ok {
+		if err := r.mayReplace(known); err != nil {
+			return err
+		}
 		joined.Engine, joined.Replaces = known.UUID, true
-		return r.mayReplace(known)
+		return nil
 	}
 	if tx.View().Count(engineKind) >= enginesMax {
 		return ErrFull

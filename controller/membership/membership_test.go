@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ type office struct {
 	connected map[string]bool
 	origin    *Origin
 	late      error
+	asked     func() // called when a Join asks who is connected
+	end       func() // closes the store
 }
 
 func newOffice(t *testing.T) *office {
@@ -33,7 +36,8 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(objects.Close)
+	end := sync.OnceFunc(objects.Close)
+	t.Cleanup(end)
 	gate, err := admit.Open(t.Context(), objects, time.Now, quiet)
 	if err == nil {
 		err = gate.Bootstrap(t.Context(), "a long password")
@@ -41,9 +45,9 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &office{T: t, connected: map[string]bool{}}
+	o := &office{T: t, connected: map[string]bool{}, asked: func() {}, end: end}
 	o.Register = New(Config{
-		Objects: objects, Gate: gate, IsConnected: func(uuid string) bool { return o.connected[uuid] },
+		Objects: objects, Gate: gate, IsConnected: func(uuid string) bool { o.asked(); return o.connected[uuid] },
 		Origin: func(*store.View, string) (*Origin, error) { return o.origin, o.late },
 	})
 	return o
@@ -170,6 +174,28 @@ func TestOfTwoHostsThatJoinByOneNameTheLastOneCounts(t *testing.T) {
 		if err := o.Check(first.Engine, join); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", join, err, want)
 		}
+	}
+}
+
+func TestReplacementThatMayBeStoredIsAudited(t *testing.T) {
+	o := newOffice(t)
+	first := o.join("edge").UUID
+	o.asked = o.end // the join is decided, and its write fails
+	joined, err := o.Join(t.Context(), "edge")
+	if err == nil || !joined.Replaces {
+		t.Fatalf("got %+v, %v", joined, err)
+	}
+	if got := o.newest(); !strings.HasPrefix(got, "system:membership replace serviceengine "+first+" ") {
+		t.Errorf("audited is %q", got)
+	}
+}
+
+func TestReplacementThatIsRefusedIsNone(t *testing.T) {
+	o := newOffice(t)
+	o.connected[o.join("edge").UUID] = true
+	before := o.newest()
+	if joined, err := o.Join(t.Context(), "edge"); err == nil || joined.Replaces || o.newest() != before {
+		t.Errorf("got %+v, %v; audited is %q", joined, err, o.newest())
 	}
 }
 

@@ -144,24 +144,34 @@ func (a *Authority) Pool() *x509.CertPool {
 
 // IssueEngine signs a certificate request. The common name is the uuid of the engine, the serial number of the subject
 // is the Join that it has the certificate from. It uses only the key of the request, and ignores the name in it.
-// Errors: ErrRequest.
+// Errors: those of CheckRequest.
 func (a *Authority) IssueEngine(csrDER []byte, engineUUID, join string, now time.Time) ([]byte, error) {
-	request, err := x509.ParseCertificateRequest(csrDER)
+	key, err := CheckRequest(csrDER)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if err := request.CheckSignature(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	if key, isRSA := request.PublicKey.(*rsa.PublicKey); isRSA && key.N.BitLen() < 2048 {
-		return nil, fmt.Errorf("%w: RSA key of %d bits, want 2048 or more", ErrRequest, key.N.BitLen())
+		return nil, err
 	}
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: engineUUID, SerialNumber: join},
 		NotBefore:   now.Add(-clockSkew),
 		NotAfter:    now.Add(EngineCertificateLifetime),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, request.PublicKey)
+	}, key)
+}
+
+// CheckRequest returns the key of a certificate request that IssueEngine can sign. It checks the size of the key first,
+// because a signature by a huge key takes long to check, and strangers can send requests. Errors: ErrRequest.
+func CheckRequest(csrDER []byte) (key any, err error) {
+	request, err := x509.ParseCertificateRequest(csrDER)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if key, isRSA := request.PublicKey.(*rsa.PublicKey); isRSA && (key.N.BitLen() < 2048 || key.N.BitLen() > 8192) {
+		return nil, fmt.Errorf("%w: RSA key of %d bits, want 2048 to 8192", ErrRequest, key.N.BitLen())
+	}
+	if err := request.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	return request.PublicKey, nil
 }
 
 // ServerCertificate makes the certificate of the controller for agents, with a new key at each start. The chain

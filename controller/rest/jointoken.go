@@ -16,6 +16,6 @@ func createJoinToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.api.gate.Audit.Note(c.who, "create", "securetoken", "")
+	c.api.gate.Audit.Note(c.who, "create", "securetoken", "", nil)
 	return c.reply(http.StatusOK, schema.Object{"auth_token": token})
 }
