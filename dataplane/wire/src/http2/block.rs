@@ -73,11 +73,11 @@ pub(super) struct Facts {
 impl Facts {
     pub fn body(&self, is_all: bool) -> Result<BodyLength, Error> {
         match (is_all, self.length) {
-            (true, None | Some(0)) => Ok(BodyLength::None),
-            // The content that is announced never comes (§8.1.1).
-            (true, Some(_)) => Err(Error::ContentLength),
-            (false, Some(bytes)) => Ok(BodyLength::Bytes(bytes)),
+            (true, None) => Ok(BodyLength::None),
             (false, None) => Ok(BodyLength::Unknown),
+            // The content that is announced never comes (§8.1.1).
+            (true, Some(1..)) => Err(Error::ContentLength),
+            (_, Some(bytes)) => Ok(BodyLength::Bytes(bytes)),
         }
     }
 }

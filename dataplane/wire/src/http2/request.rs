@@ -186,6 +186,10 @@ mod tests {
         }
         let announced = added("content-length", "1");
         assert_eq!(read(&announced, true, |_| ()), Err(Refused::Message(Error::ContentLength)));
+        let none = added("content-length", "0");
+        for is_all in [true, false] {
+            assert_eq!(read(&none, is_all, |request| request.head.body), Ok(BodyLength::Bytes(0)));
+        }
     }
 
     #[test]
