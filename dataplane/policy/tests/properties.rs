@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use proptest::{prelude::*, sample::select};
 use weir_policy::{ClientFacts, HttpProfile, HttpSettings, Reply, XffUpdate};
 use weir_wire::{
-    head::{FieldTable, Limits, Method, Name, NameSet, Version},
-    http1::{Framing, HeadWriter, Hop, Outgoing, OutgoingBody, Overflow, Parsed, Request, Response, request, response},
+    head::{FieldTable, Limits, Method, Name, NameSet, Overflow, Version},
+    http1::{Framing, HeadWriter, Hop, Outgoing, OutgoingBody, Parsed, Request, Response, request, response},
 };
 
 /// Field lines that the edits care about, and some that they do not.

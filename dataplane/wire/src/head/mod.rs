@@ -11,16 +11,20 @@ mod limits;
 mod name;
 mod request;
 mod response;
+mod room;
 mod sink;
 
 pub(crate) use fields::Span;
 pub use fields::{Field, FieldTable, Fields, MAX_FIELDS};
 pub(crate) use grammar::{LENGTH_MAX, decimal, is_host, may_be_target};
 pub use limits::{HEAD_BYTES_CEILING, Limits};
-pub(crate) use name::{HOP_BY_HOP, Look};
+pub(crate) use name::{HOP_BY_HOP, Look, is_same};
 pub use name::{Name, NameSet, is_same_in_cgi};
 pub use request::{Method, RequestHead};
 pub use response::ResponseHead;
+pub(crate) use response::{check_status, has_no_content};
+pub use room::Overflow;
+pub(crate) use room::Room;
 pub use sink::HeadSink;
 
 /// Which version of the semantics the sender of a message knows. Those of HTTP/2 are those of HTTP/1.1 (RFC 9110 §2.5):

@@ -136,7 +136,7 @@ const NAMES: [Known; 20] = [
     (b"x-forwarded-proto", Name::XForwardedProto),
 ];
 
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) const fn is_same(one: &[u8], other: &[u8]) -> bool {
     let mut i = 0;
     while i < one.len() && i < other.len() && one[i] == other[i] {
         i += 1;

@@ -1,6 +1,7 @@
 //! What a server answers, whatever protocol brought it.
 
-use super::{BodyLength, Fields, Version};
+use super::{BodyLength, Fields, Method, Version};
+use crate::Error;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'b> {
@@ -10,4 +11,19 @@ pub struct ResponseHead<'b> {
     pub version: Version,
     pub fields: Fields<'b>,
     pub body: BodyLength,
+}
+
+pub(crate) fn check_status(status: u16) -> Result<(), Error> {
+    match status {
+        // We never ask for an upgrade. To accept one would give the client a connection that we do not understand any
+        // more.
+        101 => Err(Error::SwitchedProtocols),
+        100..=599 => Ok(()),
+        _ => Err(Error::Status),
+    }
+}
+
+/// Whether nothing follows the head, whatever its fields say (RFC 9110 §6.4.1).
+pub(crate) fn has_no_content(status: u16, method: Method) -> bool {
+    method == Method::Head || matches!(status, 100..=199 | 204 | 304)
 }

@@ -26,7 +26,7 @@ pub use hop::{Hop, Outgoing, OutgoingBody};
 pub use request::{Request, request};
 pub use response::{Response, response};
 pub use trailers::{TRAILER_BYTES_MAX, Trailers};
-pub use writer::{HeadWriter, Overflow};
+pub use writer::HeadWriter;
 
 /// Answers `Expect: 100-continue` on behalf of the server.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, ResponseHead, Span},
+    head::{FieldTable, Limits, Method, ResponseHead, Span, check_status, has_no_content},
 };
 
 /// A response head, and what it says of the connection that it came on.
@@ -95,20 +95,9 @@ fn without_space_before_colons(input: &[u8]) -> Vec<u8> {
     repaired
 }
 
-fn check_status(status: u16) -> Result<(), Error> {
-    match status {
-        // We never ask for an upgrade. To accept one would give the client a connection that we do not understand any
-        // more.
-        101 => Err(Error::SwitchedProtocols),
-        100..=599 => Ok(()),
-        _ => Err(Error::Status),
-    }
-}
-
 /// RFC 9112 §6.3.
 fn framing(control: &Control<'_>, status: u16, method: Method) -> Framing {
-    let never = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
-    if never { Framing::None } else { control.framing().unwrap_or(Framing::UntilClose) }
+    if has_no_content(status, method) { Framing::None } else { control.framing().unwrap_or(Framing::UntilClose) }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The trailer section of a chunked body (RFC 9112 §7.1.2): read when it is whole, because what stands in it may not go on
 //! as it came.
 
-use super::{HeadWriter, Hop, Overflow, Parsed};
+use super::{HeadWriter, Hop, Parsed};
 use crate::{
     Error,
-    head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet},
+    head::{Field, HOP_BY_HOP, HeadSink, Name, NameSet, Overflow},
     scan::{is_text, is_token},
 };
 

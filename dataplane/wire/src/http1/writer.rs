@@ -1,37 +1,24 @@
-//! Writes a head into a caller's buffer. Nothing is truncated: a head that does not fit is an [`Overflow`].
+//! Writes a head into a caller's buffer.
 
 use super::Hop;
-use crate::head::{Field, Fields, HeadSink, NameSet};
+use crate::head::{Field, Fields, HeadSink, NameSet, Overflow, Room};
 
-/// The room did not suffice; nothing of what was written may be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overflow;
-
-/// Appends to a slice. After an overflow nothing fits any more, and [`HeadWriter::end`] returns the error.
+/// Appends to a slice. A head that does not fit is an [`Overflow`], which [`HeadWriter::end`] returns.
 pub struct HeadWriter<'o> {
-    /// The room that is left.
-    room: &'o mut [u8],
-    room_bytes: usize,
-    overflowed: bool,
+    room: Room<'o>,
     hop: Hop,
 }
 
 impl<'o> HeadWriter<'o> {
     /// `hop`: what the head says of its connection.
     pub fn new(out: &'o mut [u8], hop: Hop) -> Self {
-        Self { room_bytes: out.len(), room: out, overflowed: false, hop }
+        Self { room: Room::new(out), hop }
     }
 
     /// Appends bytes that the caller vouches for.
     #[inline]
     pub(super) fn text(&mut self, bytes: &[u8]) -> &mut Self {
-        match std::mem::take(&mut self.room).split_at_mut_checked(bytes.len()) {
-            Some((part, rest)) => {
-                part.copy_from_slice(bytes);
-                self.room = rest;
-            }
-            None => self.overflowed = true,
-        }
+        self.room.append(bytes);
         self
     }
 
@@ -39,7 +26,7 @@ impl<'o> HeadWriter<'o> {
     pub fn end(mut self) -> Result<usize, Overflow> {
         self.hop.write(&mut self);
         self.text(b"\r\n");
-        if self.overflowed { Err(Overflow) } else { Ok(self.room_bytes - self.room.len()) }
+        self.room.end()
     }
 }
 

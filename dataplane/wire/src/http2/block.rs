@@ -5,20 +5,16 @@
 
 use super::{
     Code,
-    hpack::{Block, Decoder, Kind, Line, Pseudo},
+    hpack::{Block, Decoder, Kind, LINE_END, Line, Pseudo, SEPARATOR},
 };
 use crate::{
     Error,
-    head::{BodyLength, FieldTable, Fields, Limits, Name, NameSet, Span, decimal},
+    head::{BodyLength, FieldTable, Fields, HOP_BY_HOP, Limits, Name, NameSet, Span, decimal},
 };
 
 /// A block may decode to so many times the limit of a head before its connection ends. Up to there, its stream is
 /// refused.
 const DECODED_MAX: usize = 4;
-
-/// The fields of HTTP/1 that make a message malformed (§8.2.2).
-const OF_HTTP1: NameSet =
-    NameSet::of(&[Name::Connection, Name::KeepAlive, Name::ProxyConnection, Name::TransferEncoding, Name::Upgrade]);
 
 /// Why a block is no head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -204,13 +200,11 @@ impl<'b> Reader<'b> {
     }
 
     fn take_field(&mut self, name: Name, line: Line) -> Result<(), Error> {
-        if OF_HTTP1.has(name) {
-            return Err(Error::Field);
-        }
         let value = line.value(self.text);
         match name {
-            Name::Te if !value.eq_ignore_ascii_case(b"trailers") => return Err(Error::Field),
-            Name::Te => self.facts.takes_trailers = true,
+            Name::Te if value.eq_ignore_ascii_case(b"trailers") => self.facts.takes_trailers = true,
+            // HTTP/2 says these things of a connection in other ways (§8.2.2).
+            _ if HOP_BY_HOP.has(name) => return Err(Error::Field),
             Name::Expect => self.facts.expect_continue |= value.eq_ignore_ascii_case(b"100-continue"),
             Name::ContentLength => {
                 let length = decimal(value).ok_or(Error::ContentLength)?;
@@ -250,7 +244,7 @@ impl<'b> Reader<'b> {
             value_bytes: self.parts.len() - start,
             kind: Kind::Field(name),
         };
-        for part in [text, b": ", &self.parts[start..], b"\r\n"] {
+        for part in [text, SEPARATOR, &self.parts[start..], LINE_END] {
             self.text.extend_from_slice(part);
         }
         if self.text.len() - line.start > self.limits.field_bytes {

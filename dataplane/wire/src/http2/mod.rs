@@ -17,7 +17,7 @@ pub use frame::{FRAME_BYTES_MIN, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameTy
 pub use request::{Request, request};
 pub use response::{response, trailers};
 pub use settings::{Settings, WINDOW_FIRST, WINDOW_MAX};
-pub use window::{Incoming, Outgoing};
+pub use window::{ReceiveWindow, SendWindow};
 
 /// What a client sends first (§3.4). Its SETTINGS frame follows.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     Error,
-    head::{BodyLength, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, Version},
+    head::{
+        BodyLength, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, Version, check_status,
+        has_no_content,
+    },
 };
 
 /// Reads a whole block as the head of a response to a request with `method`. `is_all`: no body follows.
@@ -21,15 +24,12 @@ pub fn response<'b>(
 ) -> Result<ResponseHead<'b>, Refused> {
     let read = block::read(block, Message::Response, decoder, limits, table)?;
     let status = read.pseudo(Pseudo::Status).and_then(status).ok_or(Error::Status)?;
-    let never = method == Method::Head || matches!(status, 100..=199 | 204 | 304);
-    let body = match status {
-        // There is nothing to switch to (§8.6).
-        101 => return Err(Error::SwitchedProtocols.into()),
+    check_status(status)?;
+    if status < 200 && is_all {
         // A head that another one follows ends no stream.
-        100..=199 if is_all => return Err(Error::Status.into()),
-        _ if never => BodyLength::None,
-        _ => read.facts.body(is_all)?,
-    };
+        return Err(Error::Status.into());
+    }
+    let body = if has_no_content(status, method) { BodyLength::None } else { read.facts.body(is_all)? };
     Ok(ResponseHead { status, reason: b"", version: Version::Http11, fields: read.fields, body })
 }
 
@@ -49,7 +49,7 @@ pub fn trailers<'b>(
 fn status(text: &[u8]) -> Option<u16> {
     let digits: &[u8; 3] = text.try_into().ok()?;
     let number = digits.iter().try_fold(0, |number, digit| Some(number * 10 + char::from(*digit).to_digit(10)?))?;
-    Some(number as u16).filter(|status| (100..=599).contains(status))
+    u16::try_from(number).ok()
 }
 
 #[cfg(test)]

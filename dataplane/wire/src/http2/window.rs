@@ -4,9 +4,9 @@ use super::{Code, WINDOW_MAX};
 
 /// What may still be sent on a stream or on a connection. A change of SETTINGS may take it below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outgoing(i64);
+pub struct SendWindow(i64);
 
-impl Outgoing {
+impl SendWindow {
     pub fn new(bytes: u32) -> Self {
         Self(bytes.into())
     }
@@ -36,7 +36,7 @@ impl Outgoing {
 
 /// What the peer may still send. Bytes come back when they have left this end, in few and large WINDOW_UPDATEs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Incoming {
+pub struct ReceiveWindow {
     left: u32,
     /// Bytes that have left, and that the peer does not know of.
     credit: u32,
@@ -44,7 +44,7 @@ pub struct Incoming {
     most: u32,
 }
 
-impl Incoming {
+impl ReceiveWindow {
     pub fn new(most: u32) -> Self {
         Self { left: most, credit: 0, most }
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn outgoing_window_may_fall_below_zero() {
-        let mut window = Outgoing::new(10);
+        let mut window = SendWindow::new(10);
         window.send(10);
         assert_eq!((window.change(-5), window.bytes()), (Ok(()), 0));
         assert_eq!((window.grow(4), window.bytes()), (Ok(()), 0));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn incoming_window_is_told_of_in_halves() {
-        let mut window = Incoming::new(10);
+        let mut window = ReceiveWindow::new(10);
         assert_eq!(window.take(10), Ok(()));
         assert_eq!((window.give_back(4), window.give_back(1)), (None, Some(5)));
         assert_eq!((window.take(5), window.take(1)), (Ok(()), Err(Code::FlowControlError)));
@@ -103,7 +103,7 @@ mod tests {
     /// What the peer may send and what this end holds never exceed the window together.
     #[test]
     fn nothing_is_lost_or_won() {
-        let mut window = Incoming::new(1000);
+        let mut window = ReceiveWindow::new(1000);
         let (mut peer, mut held) = (1000, 0);
         for step in 0..10_000_u32 {
             let bytes = (step * 7919 % 400).min(peer);

@@ -1,7 +1,7 @@
-//! Writes a head as a block. Nothing is truncated: a head that does not fit is an [`Overflow`].
+//! Writes a head as a block.
 
-use super::{SEPARATOR, fixed, integer};
-use crate::head::{Field, Fields, HeadSink, Name};
+use super::{LINE_END, SEPARATOR, fixed, integer};
+use crate::head::{Field, Fields, HeadSink, Name, Overflow, Room};
 
 /// An indexed field (RFC 7541 §6.1).
 const INDEXED: u8 = 0x80;
@@ -9,6 +9,8 @@ const INDEXED: u8 = 0x80;
 /// the fields of which the sender demanded it need not be told apart from others.
 const NEVER_INDEXED: u8 = 0x10;
 
+/// The first entries of pseudo-header fields in the static table.
+const AUTHORITY: usize = 1;
 const METHOD: usize = 2;
 const PATH: usize = 4;
 const SCHEME: usize = 6;
@@ -16,15 +18,9 @@ const STATUS: usize = 8;
 /// The longest name of the static table.
 const NAME_MAX: usize = 27;
 
-/// The room did not suffice; nothing of what was written may be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overflow;
-
-/// Appends to a slice. After an overflow nothing fits any more, and [`Encoder::end`] returns the error.
+/// Appends to a slice. A block that does not fit is an [`Overflow`], which [`Encoder::end`] returns.
 pub struct Encoder<'o> {
-    room: &'o mut [u8],
-    room_bytes: usize,
-    overflowed: bool,
+    room: Room<'o>,
     target: Option<Target<'o>>,
 }
 
@@ -38,52 +34,47 @@ pub struct Target<'o> {
 impl<'o> Encoder<'o> {
     /// The head of a response.
     pub fn response(out: &'o mut [u8]) -> Self {
-        Self { room_bytes: out.len(), room: out, overflowed: false, target: None }
+        Self { room: Room::new(out), target: None }
     }
 
     /// The head of a request. Its Host fields give way to the target's authority (RFC 9113 §8.3.1).
     pub fn request(out: &'o mut [u8], target: Target<'o>) -> Self {
-        Self { target: Some(target), ..Self::response(out) }
+        Self { room: Room::new(out), target: Some(target) }
     }
 
     /// The bytes of the block.
     pub fn end(self) -> Result<usize, Overflow> {
-        if self.overflowed { Err(Overflow) } else { Ok(self.room_bytes - self.room.len()) }
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> &mut [u8] {
-        match std::mem::take(&mut self.room).split_at_mut_checked(bytes.len()) {
-            Some((part, rest)) => {
-                part.copy_from_slice(bytes);
-                self.room = rest;
-                part
-            }
-            None => {
-                self.overflowed = true;
-                &mut []
-            }
-        }
+        self.room.end()
     }
 
     fn integer(&mut self, number: usize, bits: u32, pattern: u8) {
         let (bytes, len) = integer::write(number, bits, pattern);
-        self.bytes(&bytes[..len]);
+        self.room.append(&bytes[..len]);
     }
 
-    fn string(&mut self, string: &[u8]) -> &mut [u8] {
-        self.integer(string.len(), 7, 0);
-        self.bytes(string)
+    /// A string that is made of parts.
+    fn string<'v>(&mut self, parts: impl Iterator<Item = &'v [u8]> + Clone) {
+        self.integer(parts.clone().map(<[u8]>::len).sum(), 7, 0);
+        parts.for_each(|part| _ = self.room.append(part));
     }
 
-    /// Writes a field whose value one entry of the static table has, from `index` on, or whose name the entry has.
-    fn pseudo(&mut self, index: usize, values: &[&[u8]], value: &[u8]) {
-        match values.iter().position(|known| *known == value) {
-            Some(at) => self.integer(index + at, 7, INDEXED),
-            None => {
-                self.integer(index, 4, NEVER_INDEXED);
-                self.string(value);
-            }
+    fn put<'v>(&mut self, name: &[u8], value: impl Iterator<Item = &'v [u8]> + Clone) {
+        self.name(name);
+        self.string(value);
+    }
+
+    /// Writes a pseudo-header field whose first entry in the static table is `first`.
+    fn pseudo(&mut self, first: usize, value: &[u8]) {
+        match fixed::index_with(first, value) {
+            Some(index) => self.integer(index, 7, INDEXED),
+            None => self.literal(first, [value].into_iter()),
         }
+    }
+
+    /// Writes a field with the name of an entry.
+    fn literal<'v>(&mut self, index: usize, value: impl Iterator<Item = &'v [u8]> + Clone) {
+        self.integer(index, 4, NEVER_INDEXED);
+        self.string(value);
     }
 
     fn name(&mut self, name: &[u8]) {
@@ -95,67 +86,49 @@ impl<'o> Encoder<'o> {
         });
         self.integer(index.unwrap_or_default(), 4, NEVER_INDEXED);
         if index.is_none() {
-            self.string(name).make_ascii_lowercase();
+            self.integer(name.len(), 7, 0);
+            self.room.append(name).make_ascii_lowercase();
         }
-    }
-
-    fn write(&mut self, field: &Field<'_>) {
-        if self.target.is_some() && field.name == Name::Host {
-            return;
-        }
-        self.name(field.name_text);
-        self.string(field.value);
     }
 }
 
 impl HeadSink for Encoder<'_> {
     fn request(&mut self, method: &[u8], path: &[u8]) {
         let Some(Target { scheme, authority }) = self.target else { return };
-        self.pseudo(METHOD, &[b"GET", b"POST"], method);
-        self.pseudo(SCHEME, &[b"http", b"https"], scheme);
-        self.pseudo(1, &[b""], authority);
-        if path.starts_with(b"?") {
-            self.integer(PATH, 4, NEVER_INDEXED);
-            self.integer(path.len() + 1, 7, 0);
-            self.bytes(b"/");
-            self.bytes(path);
-        } else {
-            self.pseudo(PATH, &[b"/", b"/index.html"], path);
+        self.pseudo(METHOD, method);
+        self.pseudo(SCHEME, scheme);
+        self.pseudo(AUTHORITY, authority);
+        match path.starts_with(b"?") {
+            true => self.literal(PATH, [b"/", path].into_iter()),
+            false => self.pseudo(PATH, path),
         }
     }
 
     /// The reason has no place in HTTP/2.
     fn status(&mut self, status: u16, _reason: &[u8]) {
         let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
-        self.pseudo(STATUS, &[b"200", b"204", b"206", b"304", b"400", b"404", b"500"], &digits);
+        self.pseudo(STATUS, &digits);
     }
 
     fn kept_if<'b>(&mut self, fields: &Fields<'b>, mut keep: impl FnMut(Field<'b>) -> bool) {
-        for field in fields.passing() {
+        let is_response = self.target.is_none();
+        for field in fields.passing().filter(|field| is_response || field.name != Name::Host) {
             if keep(field) {
-                self.write(&field);
+                self.put(field.name_text, [field.value].into_iter());
             }
         }
     }
 
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
-        if self.target.is_some() && Name::of(name) == Name::Host {
-            return;
+        if self.target.is_none() || Name::of(name) != Name::Host {
+            self.put(name, value.into_iter());
         }
-        let parts = value.into_iter();
-        self.name(name);
-        self.integer(parts.clone().map(<[u8]>::len).sum(), 7, 0);
-        parts.for_each(|part| _ = self.bytes(part));
     }
 
     fn line(&mut self, line: &[u8]) {
-        let line = line.strip_suffix(b"\r\n").unwrap_or(line);
+        let line = line.strip_suffix(LINE_END).unwrap_or(line);
         let Some(at) = line.windows(SEPARATOR.len()).position(|pair| pair == SEPARATOR) else { return };
-        self.write(&Field {
-            name: Name::of(&line[..at]),
-            name_text: &line[..at],
-            value: &line[at + SEPARATOR.len()..],
-        });
+        self.field(&line[..at], [&line[at + SEPARATOR.len()..]]);
     }
 }
 

@@ -1,13 +1,23 @@
 //! The static table (RFC 7541 appendix A).
 
-use super::{Kind, Pseudo};
-use crate::head::Name;
+use super::{Kind, LINE_END, Pseudo, SEPARATOR};
+use crate::head::{Name, is_same};
 
 /// An entry, as the line that the decoder appends.
 pub(super) struct Entry {
     pub line: &'static [u8],
     pub name_bytes: usize,
     pub kind: Kind,
+}
+
+impl Entry {
+    const fn name(&self) -> &'static [u8] {
+        self.line.split_at(self.name_bytes).0
+    }
+
+    fn value(&self) -> &'static [u8] {
+        &self.line[self.name_bytes + SEPARATOR.len()..self.line.len() - LINE_END.len()]
+    }
 }
 
 /// The entry of an index, which counts from 1.
@@ -21,7 +31,14 @@ pub(super) const COUNT: usize = ENTRIES.len();
 pub(super) fn index_of(name: &[u8]) -> Option<usize> {
     let (&first, &last) = (name.first()?, name.last()?);
     let index = usize::from(INDEXES[slot(name.len(), first, last)]);
-    entry(index).filter(|entry| &entry.line[..entry.name_bytes] == name).map(|_| index)
+    entry(index).filter(|entry| entry.name() == name).map(|_| index)
+}
+
+/// The index of the entry with this value among those with the name of the entry `first`.
+pub(super) fn index_with(first: usize, value: &[u8]) -> Option<usize> {
+    let kind = entry(first)?.kind;
+    let mut alike = (first..).map_while(entry).take_while(|entry| entry.kind == kind);
+    alike.position(|entry| entry.value() == value).map(|at| first + at)
 }
 
 const SLOTS: usize = 128;
@@ -31,9 +48,9 @@ static INDEXES: [u8; SLOTS] = {
     let mut slots = [0; SLOTS];
     let mut i = 0;
     while i < ENTRIES.len() {
-        let Entry { line, name_bytes, .. } = ENTRIES[i];
-        let at = slot(name_bytes, line[0], line[name_bytes - 1]);
-        if i == 0 || !begins_alike(line, ENTRIES[i - 1].line, name_bytes + 1) {
+        let name = ENTRIES[i].name();
+        let at = slot(name.len(), name[0], name[name.len() - 1]);
+        if i == 0 || !is_same(name, ENTRIES[i - 1].name()) {
             assert!(slots[at] == 0, "two names in one slot: choose other factors");
             slots[at] = i as u8 + 1;
         }
@@ -44,14 +61,6 @@ static INDEXES: [u8; SLOTS] = {
 
 const fn slot(len: usize, first: u8, last: u8) -> usize {
     (3 * len + 54 * first as usize + 59 * last as usize) % SLOTS
-}
-
-const fn begins_alike(one: &[u8], other: &[u8], bytes: usize) -> bool {
-    let mut i = 0;
-    while i < bytes && i < other.len() && one[i] == other[i] {
-        i += 1;
-    }
-    i == bytes
 }
 
 /// The pseudo-header field of a name.
@@ -157,11 +166,15 @@ mod tests {
         assert_eq!(text(61).as_deref(), Some("www-authenticate: \r\n"));
         assert_eq!(text(62), None);
         for (index, is) in (1..).zip(&ENTRIES) {
-            let name = &is.line[..is.name_bytes];
-            let first = (1..).zip(&ENTRIES).find(|(_, entry)| &entry.line[..entry.name_bytes] == name);
+            let name = is.name();
+            let first = (1..).zip(&ENTRIES).find(|(_, entry)| entry.name() == name);
             assert_eq!(index_of(name), first.map(|(first, _)| first), "{index}");
         }
         assert_eq!([&b""[..], b"x-forwarded-for", b"hose", b"agf"].map(index_of), [None; 4]);
+        assert_eq!(
+            [(2, &b"POST"[..]), (8, b"404"), (8, b"405"), (4, b"https")].map(|(first, value)| index_with(first, value)),
+            [Some(3), Some(13), None, None,]
+        );
         assert_eq!(entry(38).map(|entry| entry.kind), Some(Kind::Field(Name::Host)));
         assert_eq!(entry(2).map(|entry| entry.kind), Some(Kind::Pseudo(Pseudo::Method)));
     }

@@ -12,7 +12,7 @@ mod huffman;
 mod integer;
 
 pub use decoder::{Block, Decoder};
-pub use encoder::{Encoder, Overflow, Target};
+pub use encoder::{Encoder, Target};
 
 use crate::head::Name;
 
@@ -82,7 +82,7 @@ pub enum Malformed {
     TableSize,
 }
 
-const SEPARATOR: &[u8] = b": ";
-const LINE_END: &[u8] = b"\r\n";
+pub(super) const SEPARATOR: &[u8] = b": ";
+pub(super) const LINE_END: &[u8] = b"\r\n";
 /// What an entry counts beside its name and value (RFC 7541 §4.1).
 const ENTRY_OVERHEAD: usize = 32;
