@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    io::{Close, Conn, Io, Time},
+    io::{After, Close, Conn, Io, Time},
 };
 
 /// Between two batches.
@@ -85,7 +85,7 @@ impl Io for World {
     fn reading(&mut self, _conn: Conn, _on: bool) {}
 
     /// Never begins, which a driver may do: so a body is counted on its way through the proxy.
-    fn relay(&mut self, _from: Conn, _to: Conn, _bytes: u64) {}
+    fn relay(&mut self, _from: Conn, _to: Conn, _bytes: u64, _after: After) {}
 
     fn finish(&mut self, _conn: Conn) {}
 

@@ -137,6 +137,14 @@ pub enum Close {
     Abort,
 }
 
+/// What the proxy does with the receiver of relayed bytes after the last of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum After {
+    GoOn,
+    /// It closes the connection. Until then the driver may hold the end of the bytes back, to send both together.
+    Close,
+}
+
 pub trait Io {
     fn now(&self) -> Time;
 
@@ -176,7 +184,7 @@ pub trait Io {
     /// `Relayed` tells how many bytes it has moved, and `queued` counts those that wait for `to`. The driver may stop
     /// at any byte or never begin. What it does not move comes as `Data`; `Eof` and `Gone` come as usual. Call this at
     /// the end of a batch: `bytes` does not include `Data` of `from` in that batch.
-    fn relay(&mut self, from: Conn, to: Conn, bytes: u64);
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After);
 
     /// Ends our side: once what is queued has been sent, the peer sees the end. The peer may go on sending.
     fn finish(&mut self, conn: Conn);

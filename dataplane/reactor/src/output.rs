@@ -104,8 +104,17 @@ impl Reactor {
         }
         if let Phase::Flushing { then } = slot.phase {
             return match then {
-                Then::Close => self.free(conn.slot),
-                Then::Reset => self.settle(conn.slot, SETTLE_LOOKS),
+                Then::Close => {
+                    if slot.corked {
+                        // With bytes of the peer unread, the close alone would drop what is held back.
+                        shut_down(slot);
+                    }
+                    self.free(conn.slot);
+                }
+                Then::Reset => {
+                    self.uncork(conn);
+                    self.settle(conn.slot, SETTLE_LOOKS);
+                }
                 Then::Linger if slot.input == Input::Ended => self.free(conn.slot),
                 Then::Linger => {
                     shut_down(slot);
@@ -125,6 +134,8 @@ impl Reactor {
             if more_follows && !fed {
                 self.push(conn);
             }
+        } else if slot.corked {
+            self.uncork(conn);
         }
         let relayed_bytes = self.table.relayed_bytes(conn);
         if let Some(slot) = self.table.owned(conn).filter(|_| relayed_bytes == 0)
@@ -146,6 +157,13 @@ impl Reactor {
         slot.phase = Phase::Settling { looks_left: looks_left - 1 };
         self.timers.set(index, Some(look_again));
         self.departs(conn);
+    }
+
+    /// Sends what the kernel holds back for the end of a connection that goes on.
+    fn uncork(&mut self, conn: Conn) {
+        if self.table.at(conn).is_some_and(|slot| std::mem::take(&mut slot.corked)) {
+            self.push(conn);
+        }
     }
 
     /// Sends what the kernel holds back: what it was held back for has not come after all.

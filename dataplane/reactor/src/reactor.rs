@@ -14,7 +14,7 @@ use std::{
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    io::{Close, Conn, Event, Gone, Io, Time, TransportAddress},
+    io::{After, Close, Conn, Event, Gone, Io, Time, TransportAddress},
 };
 
 use crate::{
@@ -365,8 +365,8 @@ impl Io for Reactor {
         self.let_rest(conn, on);
     }
 
-    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
-        self.begin_relay(from, to, bytes);
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After) {
+        self.begin_relay(from, to, bytes, after);
     }
 
     fn finish(&mut self, conn: Conn) {

@@ -3,7 +3,10 @@
 
 use std::{cell::Cell, collections::VecDeque, net::TcpStream};
 
-use weir_proxy::{buf::Buf, io::Conn};
+use weir_proxy::{
+    buf::Buf,
+    io::{After, Conn},
+};
 
 use crate::pipe::Pipe;
 
@@ -17,6 +20,8 @@ pub struct Slot {
     pub input: Input,
     pub next_read: NextRead,
     pub output: Output,
+    /// The kernel holds back what does not fill a segment, until the end of the connection.
+    pub corked: bool,
     pub lists: Lists,
     // What the handler has asked for, each whatever the others are.
     /// To be given what arrives.
@@ -44,6 +49,7 @@ impl Slot {
             input: Input::Drained,
             next_read: NextRead::Block,
             output: Output::Clear,
+            corked: false,
             lists: Lists::default(),
             reading: true,
             finishing: false,
@@ -202,6 +208,7 @@ pub struct Relay {
     pub to: Conn,
     /// Not yet taken from the source.
     pub left: u64,
+    pub after: After,
     /// While something is in it.
     pub pipe: Option<Pipe>,
     /// Gone to the receiver, and not told yet.

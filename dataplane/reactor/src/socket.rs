@@ -83,7 +83,12 @@ pub fn send_before_more(stream: &TcpStream, pieces: &[IoSlice<'_>]) -> io::Resul
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Sends what [`send_before_more`] held back.
+/// Has the kernel hold back what does not fill a segment: until [`push`], a shutdown, or 200 ms have passed.
+pub fn cork(stream: &TcpStream) -> io::Result<()> {
+    set(stream, libc::IPPROTO_TCP, libc::TCP_CORK, &1i32)
+}
+
+/// Sends what [`send_before_more`] or [`cork`] held back.
 pub fn push(stream: &TcpStream) -> io::Result<()> {
     // Uncorking pushes, corked or not, and leaves Nagle's algorithm as it is.
     set(stream, libc::IPPROTO_TCP, libc::TCP_CORK, &0i32)

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use weir_proxy::io::{Conn, Event, Io};
+use weir_proxy::io::{After, Close, Conn, Event, Io};
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
 /// Longer than anything here takes; a test that waits for it has failed.
@@ -85,7 +85,7 @@ fn relays_behind_what_is_queued_and_hands_over_what_comes_after() {
     let mut head = bench.reactor.buffer();
     head.append(b"head ");
     bench.reactor.send(to, head);
-    bench.reactor.relay(from, to, MUCH_BYTES as u64);
+    bench.reactor.relay(from, to, MUCH_BYTES as u64, After::GoOn);
     let body = noise(MUCH_BYTES);
     let sent = write_all(server, [&body[..], b"next"].concat());
     let got = read_exactly(client, 5 + MUCH_BYTES);
@@ -115,7 +115,7 @@ fn what_was_to_be_relayed_to_a_peer_that_takes_nothing_any_more_is_handed_over()
         buf.append(piece);
         bench.reactor.send(to, buf);
     }
-    bench.reactor.relay(from, to, u64::MAX);
+    bench.reactor.relay(from, to, u64::MAX, After::GoOn);
     server.write_all(b"more").unwrap();
     bench.until(|event| matches!(event, Event::Relayed { conn, bytes: 0 } if *conn == from));
     drop(client);
@@ -131,7 +131,7 @@ fn what_was_to_be_relayed_to_a_peer_that_takes_nothing_any_more_is_handed_over()
 fn receiver_that_reads_late_is_waited_for_and_said_to_be() {
     let mut bench = Bench::new();
     let ((server, from), (client, to)) = (bench.peer(), bench.peer());
-    bench.reactor.relay(from, to, MUCH_BYTES as u64);
+    bench.reactor.relay(from, to, MUCH_BYTES as u64, After::GoOn);
     let sent = write_all(server, noise(MUCH_BYTES));
     let mut relayed = 0;
     bench.until(|event| {
@@ -161,7 +161,7 @@ fn receiver_that_reads_late_is_waited_for_and_said_to_be() {
 fn source_that_ends_early_is_told_behind_its_last_byte() {
     let mut bench = Bench::new();
     let ((mut server, from), (client, to)) = (bench.peer(), bench.peer());
-    bench.reactor.relay(from, to, u64::MAX);
+    bench.reactor.relay(from, to, u64::MAX, After::GoOn);
     server.write_all(b"not all").unwrap();
     drop(server);
     let mut relayed = 0;
@@ -179,7 +179,7 @@ fn source_that_ends_early_is_told_behind_its_last_byte() {
 fn receiver_that_leaves_is_told_and_takes_the_pipe_with_it() {
     let mut bench = Bench::new();
     let ((server, from), (client, to)) = (bench.peer(), bench.peer());
-    bench.reactor.relay(from, to, u64::MAX);
+    bench.reactor.relay(from, to, u64::MAX, After::GoOn);
     let writer = thread::spawn(move || {
         let mut server = server;
         while server.write_all(&[7; 65536]).is_ok() {}
@@ -187,7 +187,7 @@ fn receiver_that_leaves_is_told_and_takes_the_pipe_with_it() {
     bench.until(|event| matches!(event, Event::Relayed { .. }));
     drop(client); // unread bytes make it a reset
     bench.until(|event| matches!(event, Event::Gone { conn, .. } if *conn == to));
-    bench.reactor.close(from, weir_proxy::io::Close::Abort);
+    bench.reactor.close(from, Close::Abort);
     writer.join().unwrap();
     assert_eq!(bench.reactor.connections(), 0);
 }
@@ -197,7 +197,7 @@ fn what_a_receiver_said_before_it_reset_is_read_although_it_takes_no_more() {
     let mut bench = Bench::new();
     let ((mut client, from), (mut server, to)) = (bench.peer(), bench.peer());
     bench.reactor.reading(to, false);
-    bench.reactor.relay(from, to, u64::MAX);
+    bench.reactor.relay(from, to, u64::MAX, After::GoOn);
     client.write_all(b"unread bytes make the close a reset").unwrap();
     bench.until(|event| matches!(event, Event::Relayed { .. }));
     server.peek(&mut [0]).unwrap();
@@ -224,8 +224,8 @@ fn what_a_receiver_said_before_it_reset_is_read_although_it_takes_no_more() {
 fn goes_on_as_data_when_the_source_is_relayed_no_more() {
     let mut bench = Bench::new();
     let ((mut server, from), (_client, to)) = (bench.peer(), bench.peer());
-    bench.reactor.relay(from, to, u64::MAX);
-    bench.reactor.close(to, weir_proxy::io::Close::Flush);
+    bench.reactor.relay(from, to, u64::MAX, After::GoOn);
+    bench.reactor.close(to, Close::Flush);
     server.write_all(b"for us").unwrap();
     let mut got = Vec::new();
     bench.until(|event| {
@@ -236,4 +236,56 @@ fn goes_on_as_data_when_the_source_is_relayed_no_more() {
         }
         got == b"for us"
     });
+}
+
+/// Bytes of a body that ends within a segment, so that the kernel has something to hold back.
+const BODY_BYTES: usize = 100_000;
+
+#[test]
+fn all_relayed_bytes_arrive_before_the_close_although_the_receiver_has_sent_more() {
+    let mut bench = Bench::new();
+    let ((server, from), (mut client, to)) = (bench.peer(), bench.peer());
+    bench.reactor.reading(to, false);
+    client.write_all(b"never read").unwrap();
+    bench.reactor.relay(from, to, BODY_BYTES as u64, After::Close);
+    let (body, mut relayed) = (noise(BODY_BYTES), 0);
+    let sent = write_all(server, body.clone());
+    bench.until(|event| {
+        if let Event::Relayed { conn, bytes } = event
+            && *conn == from
+        {
+            relayed += bytes;
+        }
+        relayed == BODY_BYTES as u64
+    });
+    bench.reactor.close(to, Close::Flush);
+    bench.reactor.flush();
+    assert!(read_exactly(client, BODY_BYTES).join().unwrap().1 == body);
+    sent.join().unwrap();
+}
+
+#[test]
+fn relayed_bytes_arrive_although_their_receiver_is_not_closed_after_all() {
+    let mut bench = Bench::new();
+    let ((server, from), (client, to)) = (bench.peer(), bench.peer());
+    for body in [noise(BODY_BYTES), noise(BODY_BYTES)] {
+        bench.reactor.relay(from, to, BODY_BYTES as u64, After::Close);
+        let sent = write_all(server.try_clone().unwrap(), body.clone());
+        let got = read_exactly(client.try_clone().unwrap(), BODY_BYTES);
+        let mut relayed = 0;
+        bench.until(|event| {
+            if let Event::Relayed { conn, bytes } = event
+                && *conn == from
+            {
+                relayed += bytes;
+            }
+            relayed == BODY_BYTES as u64
+        });
+        bench.reactor.flush();
+        let begun = Instant::now();
+        assert!(got.join().unwrap().1 == body);
+        // By itself the kernel would send the end 200 ms later.
+        assert!(begun.elapsed() < Duration::from_millis(150), "{:?}", begun.elapsed());
+        sent.join().unwrap();
+    }
 }

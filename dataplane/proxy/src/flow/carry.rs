@@ -11,7 +11,7 @@ use crate::{
     client::Client,
     core::Core,
     error::Error,
-    io::{Close, Conn, Io, Time},
+    io::{After, Close, Conn, Io, Time},
     proxy::Proxy,
     server::{Server, Work},
     tunnel::Tunnel,
@@ -128,10 +128,10 @@ impl Proxy {
             (ends.server.connection.inbox.is_empty(), ends.client.connection.inbox.is_empty());
         let Some(tunnel) = ends.client.tunnel() else { return };
         if std::mem::take(&mut tunnel.up_in_bulk) && up_is_empty {
-            io.relay(client, server, u64::MAX);
+            io.relay(client, server, u64::MAX, After::GoOn);
         }
         if std::mem::take(&mut tunnel.down_in_bulk) && down_is_empty {
-            io.relay(server, client, u64::MAX);
+            io.relay(server, client, u64::MAX, After::GoOn);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
         table::ExchangeId,
     },
     head,
-    io::{Close, Conn, Io},
+    io::{After, Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},
     server::{Life, Server, State},
@@ -93,9 +93,10 @@ impl Proxy {
         let Some(exchange) = self.exchanges.find(id) else { return };
         let Phase::Streaming { server, delivery } = &exchange.phase else { return };
         let (from, to, bytes) = (*server, exchange.client, delivery.relayable_bytes());
+        let after = if delivery.client_goes_on { After::GoOn } else { After::Close };
         let nothing_waits = self.servers.peek(from).is_some_and(|server| server.connection.inbox.is_empty());
         if nothing_waits && bytes > 0 {
-            io.relay(from, to, bytes);
+            io.relay(from, to, bytes, after);
         }
     }
 

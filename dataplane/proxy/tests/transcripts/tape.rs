@@ -6,7 +6,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits, Proxy,
     buf::{Buf, BufPool},
-    io::{Close, Conn, Event, Gone, Handler, Io, Time, TransportAddress},
+    io::{After, Close, Conn, Event, Gone, Handler, Io, Time, TransportAddress},
 };
 use weir_snapshot::{Snapshot, Worker};
 use weir_telemetry::Cause;
@@ -85,7 +85,7 @@ impl Io for Tape {
         self.sides.entry(conn).or_default().paused = !on;
     }
 
-    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, _after: After) {
         self.relays.push((from, to, bytes));
     }
 

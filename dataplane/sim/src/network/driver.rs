@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use weir_proxy::{
     buf::Buf,
-    io::{Close, Conn, Io, Time},
+    io::{After, Close, Conn, Io, Time},
 };
 
 use super::{BLOCK_BYTES, FLUSH_TIME, Network};
@@ -78,7 +78,7 @@ impl Io for Network {
         }
     }
 
-    fn relay(&mut self, from: Conn, to: Conn, bytes: u64) {
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, _after: After) {
         self.begin_relay(from, to, bytes);
     }
 
