@@ -97,7 +97,7 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 		return out.Again, nil
 	}
 	if err := l.write(ctx, *out.Write); err != nil {
-		l.log.Error("what was decided about virtual services is not written; it is tried again", "reason", err)
+		l.log.Error("the decisions about virtual services cannot be stored; the controller decides again", "reason", err)
 		return time.Now().Add(retryAfter), nil
 	}
 	return out.Again, nil

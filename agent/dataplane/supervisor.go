@@ -73,8 +73,7 @@ type Supervisor struct {
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
 	beat          time.Duration
-	// exitPatience is how long the end of a process may take to follow the end of its connection.
-	exitPatience time.Duration
+	exitPatience  time.Duration // shorter in tests
 
 	mu      sync.Mutex
 	wanted  *plan.Plan           // not yet taken by Run; nil: none
