@@ -201,8 +201,8 @@ func (s *Server) desk(uuid string) *desk {
 	return s.desks[uuid]
 }
 
-// enter begins a visit, or returns membership.ErrDeleted. It holds the lock from the look at the engine on: if the engine
-// is deleted later, Publish finds the desk and ends the visit.
+// enter begins a visit, or returns membership.ErrDeleted. It holds the lock from the look at the engine on: if the
+// engine is deleted later, Publish finds the desk and ends the visit.
 func (s *Server) enter(uuid string) (*desk, *visit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

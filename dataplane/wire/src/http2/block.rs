@@ -91,6 +91,19 @@ pub(super) fn read<'b>(
     Ok(reader.end()?)
 }
 
+/// Decodes a block that nobody reads, so that the table stays the peer's.
+pub(super) fn skip(block: &[u8], decoder: &mut Decoder, head_bytes: usize) -> Result<(), Code> {
+    let (mut block, mut text, mut decoded_bytes) = (decoder.block(block), Vec::new(), 0);
+    while block.next(&mut text).map_err(|_| Code::CompressionError)?.is_some() {
+        decoded_bytes += text.len();
+        text.clear();
+        if decoded_bytes > DECODED_MAX * head_bytes {
+            return Err(Code::EnhanceYourCalm);
+        }
+    }
+    Ok(())
+}
+
 /// Reads a block line by line. The text keeps what stands among the fields: everything else moves into the parts.
 struct Reader<'b> {
     message: Message,

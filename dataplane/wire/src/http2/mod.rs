@@ -3,6 +3,7 @@
 mod block;
 mod budget;
 mod code;
+mod connection;
 mod frame;
 pub mod hpack;
 mod request;
@@ -13,6 +14,7 @@ mod window;
 pub use block::Refused;
 pub use budget::Budget;
 pub use code::Code;
+pub use connection::{Config, Connection, Event, Role};
 pub use frame::{FRAME_BYTES_MIN, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, STREAM_MAX};
 pub use request::{Request, request};
 pub use response::{response, trailers};
