@@ -228,6 +228,9 @@ pub struct Listener {
     pub port: u32,
     #[prost(bool, tag = "3")]
     pub tls: bool,
+    /// clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
+    #[prost(bool, tag = "4")]
+    pub http2: bool,
 }
 /// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -311,6 +314,27 @@ pub struct HttpProfile {
     /// in the names of request fields
     #[prost(enumeration = "Underscores", tag = "80")]
     pub underscores: i32,
+    /// of listeners with http2
+    #[prost(message, optional, tag = "95")]
+    pub http2: ::core::option::Option<Http2Profile>,
+}
+/// What a client of HTTP/2 may do on one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Http2Profile {
+    #[prost(uint32, tag = "1")]
+    pub max_concurrent_streams: u32,
+    /// of each stream
+    #[prost(uint32, tag = "2")]
+    pub initial_window_bytes: u32,
+    /// then the connection ends gracefully; 0: no limit
+    #[prost(uint32, tag = "3")]
+    pub max_requests: u32,
+    /// in a burst; 0: no limit
+    #[prost(uint32, tag = "4")]
+    pub max_control_frames: u32,
+    /// DATA without content, in a burst; 0: no limit
+    #[prost(uint32, tag = "5")]
+    pub max_empty_frames: u32,
 }
 /// The application profile of layer 4.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -71,7 +71,7 @@ fn other(n: u64) -> api::VirtualService {
     let address = Ipv4Addr::from_bits(Ipv4Addr::new(10, 64, 0, 0).to_bits() + n as u32);
     api::VirtualService {
         uuid: format!("service {n}"),
-        listeners: vec![api::Listener { address: address.to_string(), port: 80, tls: false }],
+        listeners: vec![api::Listener { address: address.to_string(), port: 80, ..Default::default() }],
         pool_uuid: format!("pool {n}"),
         ..service(Listener::Plain)
     }
@@ -82,7 +82,7 @@ fn service(listener: Listener) -> api::VirtualService {
     let tls = listener != Listener::Plain;
     api::VirtualService {
         uuid: format!("{listener:?}"),
-        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls }],
+        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false }],
         pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
         http: Some(http_profile()),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),

@@ -164,7 +164,7 @@ mod tests {
 
     fn service(address: SocketAddr) -> VirtualService {
         let (address, port) = (address.ip().to_string(), address.port().into());
-        let listeners = vec![Listener { address, port, tls: false }];
+        let listeners = vec![Listener { address, port, ..Listener::default() }];
         VirtualService { name: "shop".into(), listeners, ..Default::default() }
     }
 

@@ -21,6 +21,11 @@ impl ClientFacts {
         Self { address, listener, tls }
     }
 
+    /// Whether the client speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
     /// Where the client connected to.
     pub fn listener(&self) -> SocketAddr {
         self.listener

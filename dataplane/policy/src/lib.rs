@@ -25,7 +25,7 @@ pub use date::Date;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use last_hop::LastHop;
 pub use persistence::{Persistence, PersistenceSettings};
-pub use profile::{HttpProfile, Timeouts};
+pub use profile::{Http2, HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::Reply;
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};

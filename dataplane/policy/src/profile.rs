@@ -27,6 +27,8 @@ pub struct HttpProfile {
     pub min_body_bytes_per_s: Option<u32>,
     pub request_limits: Limits,
     pub response_limits: Limits,
+    /// `None`: clients do not speak HTTP/2.
+    pub http2: Option<Http2>,
     pub(crate) forwarded: Forwarded,
     pub(crate) underscores: Underscores,
     pub(crate) cookies: CookieFlags,
@@ -36,6 +38,21 @@ pub struct HttpProfile {
     pub(crate) https_port_suffix: Text<6>,
     /// A whole line, or empty.
     pub(crate) hsts_line: Text<80>,
+}
+
+/// What clients of HTTP/2 may do on one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Http2 {
+    /// Streams at once.
+    pub max_streams: u32,
+    /// Bytes of a stream that the client may send before they have left to a server.
+    pub window_bytes: u32,
+    /// Requests; 0: no limit.
+    pub max_requests: u32,
+    /// Control frames at once; 0: no limit.
+    pub control_frames: u32,
+    /// Empty DATA frames at once; 0: no limit.
+    pub empty_frames: u32,
 }
 
 /// `None`: no limit.
@@ -69,6 +86,7 @@ impl HttpProfile {
             min_body_bytes_per_s: (settings.min_body_bytes_per_s > 0).then_some(settings.min_body_bytes_per_s),
             request_limits: limits(settings.max_request_head_bytes),
             response_limits: limits(settings.max_response_head_bytes),
+            http2: settings.http2,
             forwarded: Forwarded::compile(settings)?,
             underscores: settings.underscores,
             cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },

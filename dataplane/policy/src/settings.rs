@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Http2;
+
 /// Times in milliseconds, sizes in bytes, as in `dataplane.v1.HttpProfile`; 0 is "no limit".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HttpSettings {
@@ -38,6 +40,7 @@ pub struct HttpSettings {
     pub half_close_timeout_ms: u32,
     pub request_buffer_bytes: u32,
     pub min_body_bytes_per_s: u32,
+    pub http2: Option<Http2>,
     pub underscores: Underscores,
 }
 

@@ -8,6 +8,7 @@ use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
 use crate::{
+    client::http2::Departed,
     exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},
@@ -37,8 +38,13 @@ pub(crate) struct Core {
     pub relayable: Vec<ExchangeId>,
     /// Clients whose tunnel the driver may relay from the end of the batch on.
     pub in_bulk: Vec<Conn>,
-    /// Connections, of both kinds, with plaintext that is not encrypted yet.
+    /// Connections, of both kinds, with plaintext that is not encrypted yet, and streams with output that their carriers
+    /// have not taken yet.
     pub unflushed: Vec<Conn>,
+    /// Streams whose clients are gone.
+    pub departed: Vec<Departed>,
+    /// Clients whose connections carry streams, with frames to send.
+    pub carriers: Vec<Conn>,
 }
 
 impl Core {
@@ -61,6 +67,8 @@ impl Core {
             relayable: Vec::new(),
             in_bulk: Vec::new(),
             unflushed: Vec::new(),
+            departed: Vec::new(),
+            carriers: Vec::new(),
         }
     }
 

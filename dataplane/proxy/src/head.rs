@@ -1,12 +1,16 @@
 //! Writes a head in the form of its connection's protocol.
 
-use weir_wire::http1::{HeadWriter, Hop};
+use weir_wire::{
+    head::{Field, Fields, HeadSink},
+    http1::{HeadWriter, Hop},
+    http2::hpack::Encoder,
+};
 
 use crate::{buf::Buf, error::Error, io::Io};
 
-/// Writes a head of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
+/// Writes a head of HTTP/1, of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
 #[inline]
-pub(crate) fn write<I: Io>(
+pub(crate) fn write_text<I: Io>(
     io: &mut I,
     bytes_max: usize,
     hop: Hop,
@@ -18,4 +22,84 @@ pub(crate) fn write<I: Io>(
     let bytes = sink.end().map_err(|_| Error::Defect)?;
     out.filled(bytes);
     Ok(out)
+}
+
+/// Writes the head of a response as a block of HTTP/2, of at most `bytes_max` bytes of text.
+pub(crate) fn write_block<I: Io>(
+    io: &mut I,
+    bytes_max: usize,
+    write: impl FnOnce(&mut Encoder<'_>),
+) -> Result<Buf, Error> {
+    // The length of a long string takes a byte or two more than the colon and the line's end.
+    let mut out = io.buffer_for(bytes_max + bytes_max / 32);
+    let mut sink = Encoder::response(out.room());
+    write(&mut sink);
+    let bytes = sink.end().map_err(|_| Error::Defect)?;
+    out.filled(bytes);
+    Ok(out)
+}
+
+/// What a head of Weir's own is written for.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    /// A connection of HTTP/1.
+    Text(Hop),
+    /// A stream of HTTP/2.
+    Block,
+}
+
+/// Either form of such a head.
+pub(crate) enum Sink<'w, 'o> {
+    Text(&'w mut HeadWriter<'o>),
+    Block(&'w mut Encoder<'o>),
+}
+
+/// Writes the head of a response of Weir's own, in either form.
+pub(crate) fn write_own<I: Io>(
+    io: &mut I,
+    bytes_max: usize,
+    target: Target,
+    write: impl FnOnce(&mut Sink<'_, '_>),
+) -> Result<Buf, Error> {
+    match target {
+        Target::Text(hop) => write_text(io, bytes_max, hop, |text| write(&mut Sink::Text(text))),
+        Target::Block => write_block(io, bytes_max, |block| write(&mut Sink::Block(block))),
+    }
+}
+
+impl HeadSink for Sink<'_, '_> {
+    fn request(&mut self, method: &[u8], path: &[u8]) {
+        match self {
+            Sink::Text(text) => text.request(method, path),
+            Sink::Block(block) => block.request(method, path),
+        }
+    }
+
+    fn status(&mut self, status: u16, reason: &[u8]) {
+        match self {
+            Sink::Text(text) => text.status(status, reason),
+            Sink::Block(block) => block.status(status, reason),
+        }
+    }
+
+    fn kept_if<'b>(&mut self, fields: &Fields<'b>, keep: impl FnMut(Field<'b>) -> bool) {
+        match self {
+            Sink::Text(text) => text.kept_if(fields, keep),
+            Sink::Block(block) => block.kept_if(fields, keep),
+        }
+    }
+
+    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
+        match self {
+            Sink::Text(text) => text.field(name, value),
+            Sink::Block(block) => block.field(name, value),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        match self {
+            Sink::Text(text) => text.line(line),
+            Sink::Block(block) => block.line(line),
+        }
+    }
 }

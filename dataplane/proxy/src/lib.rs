@@ -26,6 +26,7 @@
 
 pub mod buf;
 mod client;
+mod clients;
 mod connection;
 mod core;
 mod error;

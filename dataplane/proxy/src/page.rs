@@ -1,9 +1,14 @@
 //! Weir's own error pages, for clients that cannot get a server's response.
 
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_wire::{head::HeadSink, http1::Hop};
+use weir_wire::head::HeadSink;
 
-use crate::{buf::Buf, error::Error, head, io::Io};
+use crate::{
+    client::intake::Answer,
+    error::Error,
+    head::{self, Target},
+    io::Io,
+};
 
 /// A complete response of Weir itself.
 pub(crate) struct Page {
@@ -17,18 +22,19 @@ pub(crate) struct Page {
 const PAGE_BYTES_MAX: usize = 1024;
 
 impl Page {
-    /// `date`: the field line of [`Date`](weir_policy::Date).
+    /// Writes the head, and the content behind it or apart. `date`: the field line of [`Date`](weir_policy::Date).
     pub fn write<I: Io>(
         &self,
         io: &mut I,
+        target: Target,
         profile: &HttpProfile,
         client: &ClientFacts,
         date: &[u8],
-    ) -> Result<Buf, Error> {
+    ) -> Result<Answer, Error> {
         let reason = reason(self.status);
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
         let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];
-        let mut out = head::write(io, PAGE_BYTES_MAX, Hop::said(self.keep_alive), |head| {
+        let mut head = head::write_own(io, PAGE_BYTES_MAX, target, |head| {
             head.status(self.status, reason);
             head.line(b"Content-Type: text/html\r\n");
             head.number(b"Content-Length", body.iter().map(|part| part.len() as u64).sum());
@@ -36,12 +42,14 @@ impl Page {
             head.line(date);
             head.line(profile.security_lines(client));
         })?;
+        let is_apart = matches!(target, Target::Block) && !self.head_only;
+        let mut content = is_apart.then(|| io.buffer_for(PAGE_BYTES_MAX));
         if !self.head_only {
             for part in body {
-                out.append(part);
+                content.as_mut().unwrap_or(&mut head).append(part);
             }
         }
-        Ok(out)
+        Ok(Answer { status: self.status, head, content, keep_alive: self.keep_alive })
     }
 }
 

@@ -7,7 +7,8 @@ use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
 
 use crate::{
-    client::Client,
+    client::{Client, http2::Departed},
+    clients::Clients,
     core::Core,
     error::{Error, defect},
     exchange::{
@@ -22,7 +23,7 @@ use crate::{
 
 /// One worker's proxy.
 pub struct Proxy {
-    pub(crate) clients: Table<Client>,
+    pub(crate) clients: Clients,
     pub(crate) servers: Table<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
@@ -69,7 +70,7 @@ impl Proxy {
         // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
-            clients: Table::with_room(slots),
+            clients: Clients::with_room(slots),
             servers: Table::with_room(slots),
             exchanges: Exchanges::with_room(clients),
             core,
@@ -161,8 +162,17 @@ impl Proxy {
     /// exchange.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
-        self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-        self.core.shortage.addresses.remove(client.peer);
+        if let Some(front) = client.front() {
+            for stream in front.clients() {
+                self.fail(io, stream, Error::ClientAborted);
+            }
+        }
+        if let Some(stream) = client.connection.stream() {
+            self.core.departed.push(Departed::of(stream, how));
+        } else {
+            self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
+            self.core.shortage.addresses.remove(client.peer);
+        }
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);
         }

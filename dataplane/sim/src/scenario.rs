@@ -177,7 +177,8 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
 }
 
 fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Plan {
-    let listener = |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls };
+    let listener =
+        |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false };
     let mut main = api::VirtualService {
         uuid: "main".into(),
         name: "main".into(),
@@ -458,7 +459,7 @@ fn bystander(revision: u64) -> api::VirtualService {
     api::VirtualService {
         uuid: "bystander".into(),
         name: "bystander".into(),
-        listeners: vec![api::Listener { address: "10.0.0.2".into(), port: 80, tls: false }],
+        listeners: vec![api::Listener { address: "10.0.0.2".into(), port: 80, ..Default::default() }],
         http: Some(api::HttpProfile { max_keepalive_requests: revision as u32, ..Default::default() }),
         tcp: Some(api::TcpProfile::default()),
         ..Default::default()

@@ -265,7 +265,8 @@ impl<'c> Draft<'c> {
             self.findings.error(subject, "services", message);
         }
         if let Some(Some(kept)) = self.services.find(&source.uuid) {
-            self.listeners.insert(at, Listener { tls: listener.tls, service: kept.object.clone() });
+            self.listeners
+                .insert(at, Listener { tls: listener.tls, http2: listener.http2, service: kept.object.clone() });
             self.difference.listeners.push(at);
         }
     }

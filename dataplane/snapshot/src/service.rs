@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use weir_api::dataplane::v1;
-use weir_policy::{HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
+use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
 
 use crate::{
@@ -324,6 +324,13 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
         half_close_timeout_ms: profile.half_close_timeout_ms,
         request_buffer_bytes: profile.request_buffer_bytes,
         min_body_bytes_per_s: profile.min_body_bytes_per_s,
+        http2: profile.http2.as_ref().map(|http2| Http2 {
+            max_streams: http2.max_concurrent_streams,
+            window_bytes: http2.initial_window_bytes,
+            max_requests: http2.max_requests,
+            control_frames: http2.max_control_frames,
+            empty_frames: http2.max_empty_frames,
+        }),
         underscores: Underscores::default(),
     }
 }

@@ -28,13 +28,16 @@ pub struct Snapshot {
 #[derive(Clone, Debug)]
 pub struct Listener {
     pub tls: bool,
+    /// Its clients may speak HTTP/2.
+    pub http2: bool,
     pub service: Arc<VirtualService>,
 }
 
 impl Listener {
     /// Whether a client of one listener could also be a client of the other.
     pub(crate) fn speaks_like(&self, other: &Self) -> bool {
-        self.tls == other.tls && self.service.http().is_some() == other.service.http().is_some()
+        (self.tls, self.http2) == (other.tls, other.http2)
+            && self.service.http().is_some() == other.service.http().is_some()
     }
 }
 

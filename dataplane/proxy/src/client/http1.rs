@@ -12,6 +12,7 @@ use crate::{
     core::Core,
     error::Error,
     exchange::{Exchange, incoming::Incoming, table::Exchanges},
+    head::Target,
     io::Io,
 };
 
@@ -40,7 +41,8 @@ impl Client {
                     self.requests += 1;
                     let may_go_on = !core.draining && !self.service.drains;
                     let asked = self.asked(http, &request, may_go_on, bytes.len() > request.len);
-                    let (next, len) = (asked.take(io, self, core.date.line(), exchanges), request.len);
+                    let (next, len) =
+                        (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
                     return next;
                 }
@@ -67,7 +69,7 @@ impl Client {
             keep_alive,
             stays,
             more_has_come,
-            to_client: Hop::to_client(head.version, stays),
+            to_client: Target::Text(Hop::to_client(head.version, stays)),
             to_server: Hop::to_server(request.framing),
         }
     }

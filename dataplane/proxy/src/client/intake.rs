@@ -3,7 +3,7 @@
 use weir_policy::LastHop;
 use weir_wire::{
     head::{BodyLength, RequestHead},
-    http1::{HeadWriter, Hop},
+    http1::Hop,
 };
 
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
         incoming::Incoming,
         table::{ExchangeId, Exchanges},
     },
-    head,
-    io::Io,
+    head::{self, Sink, Target},
+    io::{Conn, Io},
     pool::balance_key,
 };
 
@@ -30,14 +30,19 @@ pub(crate) enum Next {
         answer_continue: bool,
     },
     /// A request that policy answers.
-    Local {
-        status: u16,
-        response: Buf,
-        keep_alive: bool,
-    },
+    Local(Answer),
     Refused(Error),
     /// The listener has no virtual service any more.
     Unserved,
+}
+
+/// A response of Weir itself.
+pub(crate) struct Answer {
+    pub status: u16,
+    /// With the content behind it, unless the connection needs them apart.
+    pub head: Buf,
+    pub content: Option<Buf>,
+    pub keep_alive: bool,
 }
 
 /// A request, and what its connection says besides the head.
@@ -53,13 +58,20 @@ pub(super) struct Received<'r> {
     /// The inbox holds more than the head.
     pub more_has_come: bool,
     /// What Weir's own response says about the client's connection, and what the request says about the server's.
-    pub to_client: Hop,
+    pub to_client: Target,
     pub to_server: Hop,
 }
 
 impl Received<'_> {
-    /// `date`: the field line of [`Date`](weir_policy::Date).
-    pub fn take<I: Io>(self, io: &mut I, client: &Client, date: &[u8], exchanges: &mut Exchanges<Exchange>) -> Next {
+    /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    pub fn take<I: Io>(
+        self,
+        io: &mut I,
+        client: &Client,
+        conn: Conn,
+        date: &[u8],
+        exchanges: &mut Exchanges<Exchange>,
+    ) -> Next {
         let (head, facts) = (self.head, &client.facts);
         let Some(http) = client.service.http() else { return Next::Unserved };
         if http.refuses(head) {
@@ -75,12 +87,12 @@ impl Received<'_> {
             return Next::Refused(Error::BodyTooLarge);
         }
         let bytes_max = http.request_bytes_max(head);
-        let written = head::write(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
+        let written = head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
         let written = match written {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
         };
-        let mut exchange = Exchange::new(client.connection.conn(), client.service.clone(), head, self.body, written);
+        let mut exchange = Exchange::new(conn, client.service.clone(), head, self.body, written);
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
@@ -90,7 +102,7 @@ impl Received<'_> {
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
         }
-        if client.connection.ended {
+        if client.connection.line.ended {
             exchange.leave(io.now());
         }
         // A client that waits for the server's 100 sends no body before it.
@@ -103,15 +115,9 @@ impl Received<'_> {
     }
 
     #[cold]
-    fn answer<I: Io>(
-        &self,
-        io: &mut I,
-        status: u16,
-        bytes_max: usize,
-        write: impl FnOnce(&mut HeadWriter<'_>),
-    ) -> Next {
-        match head::write(io, bytes_max, self.to_client, write) {
-            Ok(response) => Next::Local { status, response, keep_alive: self.stays },
+    fn answer<I: Io>(&self, io: &mut I, status: u16, bytes_max: usize, write: impl FnOnce(&mut Sink<'_, '_>)) -> Next {
+        match head::write_own(io, bytes_max, self.to_client, write) {
+            Ok(head) => Next::Local(Answer { status, head, content: None, keep_alive: self.stays }),
             Err(error) => Next::Refused(error),
         }
     }

@@ -2,6 +2,7 @@
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
 mod http1;
+pub(crate) mod http2;
 pub(crate) mod intake;
 pub(crate) mod patience;
 
@@ -13,7 +14,8 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    connection::{Connection, channel::Channel},
+    client::http2::Front,
+    connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,
     exchange::table::ExchangeId,
@@ -51,6 +53,8 @@ pub(crate) enum Stage {
     Exchange(ExchangeId),
     /// Bytes are not parsed. Boxed, because idle clients should take little memory.
     Tunnel(Box<Tunnel>),
+    /// Carries streams, each of which is a client of its own.
+    Http2(Box<Front>),
 }
 
 impl Client {
@@ -92,6 +96,25 @@ impl Client {
         })
     }
 
+    /// A stream that this client's connection carries, before its request is read.
+    pub fn carry(&self, conn: Conn, id: u32, now: Time) -> Self {
+        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id)));
+        Self {
+            connection: Connection::new(conn, stream, now),
+            accepted_by: self.accepted_by,
+            facts: self.facts.clone(),
+            stage: Stage::Head,
+            reserved: None,
+            peer: self.peer,
+            protocol: self.protocol,
+            epoch: self.epoch,
+            service: self.service.clone(),
+            requests: 1,
+            received: 0,
+            stalled_at: usize::MAX,
+        }
+    }
+
     #[inline]
     pub fn exchange(&self) -> Option<ExchangeId> {
         match self.stage {
@@ -107,6 +130,13 @@ impl Client {
         }
     }
 
+    pub fn front(&mut self) -> Option<&mut Front> {
+        match &mut self.stage {
+            Stage::Http2(front) => Some(front),
+            _ => None,
+        }
+    }
+
     pub fn is_tunnel(&self) -> bool {
         matches!(self.stage, Stage::Tunnel(_))
     }
@@ -117,7 +147,12 @@ impl Client {
     }
 
     pub fn is_idle(&self) -> bool {
-        matches!(self.stage, Stage::Idle | Stage::Handshake) && self.connection.inbox.is_empty()
+        let does_nothing = match &self.stage {
+            Stage::Idle | Stage::Handshake => true,
+            Stage::Http2(front) => front.connection.streams() == 0,
+            Stage::Head | Stage::Exchange(_) | Stage::Tunnel(_) => false,
+        };
+        does_nothing && self.connection.inbox.is_empty()
     }
 
     /// Whether a handshake has begun and is not complete. A probe that only connects has begun none.
@@ -146,7 +181,7 @@ impl Client {
     /// `has_all`: the client announced that it sends nothing after its request, and the whole request has arrived.
     pub fn farewell(&self, has_all: bool) -> Close {
         let sends_no_more = has_all && self.connection.inbox.is_empty();
-        if self.connection.ended || sends_no_more { Close::Flush } else { Close::Linger }
+        if self.connection.line.ended || sends_no_more { Close::Flush } else { Close::Linger }
     }
 
     /// The address and protocol that the client connected to.
@@ -159,7 +194,7 @@ impl Client {
         self.epoch == core.epoch
             || core.snapshot.listener(self.listener()).is_some_and(|listener| {
                 let same_kind = listener.service.http().is_some() == self.service.http().is_some();
-                same_kind && listener.tls != self.connection.is_plain()
+                same_kind && listener.tls == self.facts.is_tls()
             })
     }
 

@@ -45,7 +45,7 @@ impl Client {
 
     /// Waits for the client to take what is queued for it.
     pub fn watch_stall<I: Io>(&mut self, io: &mut I, core: &Core) {
-        self.stalled_at = io.queued(self.connection.conn());
+        self.stalled_at = self.connection.line.queued(io);
         self.connection.line.expect(io, Some(core.limits.stalled_client));
     }
 
@@ -75,7 +75,7 @@ impl Client {
     /// Tells the driver whether the client only waits for its response. Only for the first request: many connections
     /// end after it, and a call for each later request would cost more than it saves.
     pub fn rest<I: Io>(&mut self, io: &mut I, on: bool) {
-        if self.requests == 1 {
+        if self.requests == 1 && !self.connection.conn().is_stream() {
             io.resting(self.connection.conn(), on);
         }
     }
@@ -107,7 +107,7 @@ impl Client {
                 return Expiry::Failed(Error::BodyTimeout);
             }
         }
-        let queued = io.queued(self.connection.conn());
+        let queued = self.connection.line.queued(io);
         match self.stage {
             Stage::Tunnel(_) => {
                 if self.await_crossing(io) {
@@ -116,6 +116,7 @@ impl Client {
                     Expiry::Slow
                 }
             }
+            Stage::Http2(_) => Expiry::Slow,
             Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {

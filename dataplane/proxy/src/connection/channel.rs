@@ -8,6 +8,7 @@ use crate::{
         inbox::Inbox,
         line::Line,
         secure::{Secure, send_all},
+        stream::{Piece, Stream},
     },
     io::{Conn, Io},
 };
@@ -16,6 +17,8 @@ pub(crate) enum Channel {
     Plain,
     /// Boxed, so that plain connections take less memory.
     Tls(Box<Secure>),
+    /// A stream of another connection.
+    Stream(Box<Stream>),
 }
 
 impl Channel {
@@ -45,7 +48,7 @@ impl Channel {
     /// `None` without TLS, and until the handshake is complete.
     pub fn handshaken(&self) -> Option<Handshaken> {
         match self {
-            Channel::Plain => None,
+            Channel::Plain | Channel::Stream(_) => None,
             Channel::Tls(secure) => secure.handshaken(),
         }
     }
@@ -61,7 +64,7 @@ impl Channel {
         scratch: &mut Vec<u8>,
     ) -> Result<Progress, Error> {
         match self {
-            Channel::Plain => {
+            Channel::Plain | Channel::Stream(_) => {
                 inbox.push(buf);
                 Ok(Progress::default())
             }
@@ -79,6 +82,22 @@ impl Channel {
                     unflushed.push(line.conn);
                 }
             }
+            Channel::Stream(stream) => {
+                line.hold(plain.len());
+                stream.push(Piece::Content(plain), line.conn, unflushed);
+            }
+        }
+    }
+
+    /// Queues the head of a response in the form of the connection.
+    #[inline]
+    pub fn deliver_head<I: Io>(&mut self, io: &mut I, line: &mut Line, unflushed: &mut Vec<Conn>, head: Buf) {
+        match self {
+            Channel::Stream(stream) => {
+                line.hold(head.len());
+                stream.push(Piece::Head(head), line.conn, unflushed);
+            }
+            _ => self.deliver(io, line, unflushed, head),
         }
     }
 
@@ -116,7 +135,7 @@ impl Channel {
     /// Whether the peer itself declared the end. In TLS, an end without a close_notify may be an attacker's cut.
     pub fn vouches_for_end(&self) -> bool {
         match self {
-            Channel::Plain => true,
+            Channel::Plain | Channel::Stream(_) => true,
             Channel::Tls(secure) => secure.is_closed_by_peer(),
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Line {
     reading: bool,
     /// The peer has been told that nothing more comes.
     finished: bool,
+    /// The peer has ended its side.
+    pub ended: bool,
     /// What was sent since the queue was last checked: an upper bound of the queue. The driver is asked only when the
     /// bound is too high, because each such call makes it report `Drained`.
     pieces: u32,
@@ -27,7 +29,17 @@ pub(crate) struct Line {
 
 impl Line {
     pub fn new(conn: Conn, now: Time) -> Self {
-        Self { conn, moved_at: now, deadline: None, reading: true, finished: false, pieces: 0, bytes: 0, sent: 0 }
+        Self {
+            conn,
+            moved_at: now,
+            deadline: None,
+            reading: true,
+            finished: false,
+            ended: false,
+            pieces: 0,
+            bytes: 0,
+            sent: 0,
+        }
     }
 
     pub fn send<I: Io>(&mut self, io: &mut I, buf: Buf) {
@@ -38,6 +50,23 @@ impl Line {
         self.bytes += buf.len();
         self.sent += buf.len() as u64;
         io.send(self.conn, buf);
+    }
+
+    /// Bytes wait to be sent on a stream.
+    pub fn hold(&mut self, bytes: usize) {
+        self.pieces += 1;
+        self.bytes += bytes;
+    }
+
+    /// So many bytes and pieces of a stream have left.
+    pub fn let_go(&mut self, bytes: usize, pieces: u32) {
+        self.bytes -= bytes;
+        self.pieces -= pieces;
+    }
+
+    /// Bytes that are queued and that the network has not taken yet.
+    pub fn queued<I: Io>(&self, io: &I) -> usize {
+        if self.conn.is_stream() { self.bytes } else { io.queued(self.conn) }
     }
 
     /// The driver has relayed this many bytes to the peer.
@@ -54,7 +83,7 @@ impl Line {
         if self.bytes < room.queued_bytes && self.pieces < room.queued_pieces {
             return false;
         }
-        self.bytes = io.queued(self.conn);
+        self.bytes = self.queued(io);
         if self.bytes == 0 {
             self.pieces = 0;
         }
@@ -77,7 +106,9 @@ impl Line {
     pub fn read<I: Io>(&mut self, io: &mut I, on: bool) {
         if self.reading != on {
             self.reading = on;
-            io.reading(self.conn, on);
+            if !self.conn.is_stream() {
+                io.reading(self.conn, on);
+            }
         }
     }
 
@@ -85,7 +116,9 @@ impl Line {
     pub fn end_output<I: Io>(&mut self, io: &mut I) {
         if !self.finished {
             self.finished = true;
-            io.finish(self.conn);
+            if !self.conn.is_stream() {
+                io.finish(self.conn);
+            }
         }
     }
 
@@ -95,8 +128,20 @@ impl Line {
         let at = span.map(|span| self.moved_at + span);
         if self.deadline != at {
             self.deadline = at;
-            io.deadline(self.conn, at);
+            self.tell_deadline(io);
         }
+    }
+
+    /// The carrier of a stream looks after the stream's deadline by itself.
+    fn tell_deadline<I: Io>(&self, io: &mut I) {
+        if !self.conn.is_stream() {
+            io.deadline(self.conn, self.deadline);
+        }
+    }
+
+    /// When the deadline passes.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
     }
 
     /// Whether the deadline has really passed: an event of the same batch may have moved or cleared it.
@@ -105,7 +150,7 @@ impl Line {
         match self.deadline {
             None => false,
             Some(at) if at > now => {
-                io.deadline(self.conn, Some(at));
+                self.tell_deadline(io);
                 false
             }
             Some(_) => {

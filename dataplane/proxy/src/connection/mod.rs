@@ -4,26 +4,25 @@ pub(crate) mod channel;
 pub(crate) mod inbox;
 pub(crate) mod line;
 mod secure;
+pub(crate) mod stream;
 
 use weir_tls::{Error, Progress};
 
 use crate::{
     buf::Buf,
-    connection::{channel::Channel, inbox::Inbox, line::Line},
+    connection::{channel::Channel, inbox::Inbox, line::Line, stream::Stream},
     io::{Close, Conn, Io, Time},
 };
 
 pub(crate) struct Connection {
     pub line: Line,
     pub inbox: Inbox,
-    /// The peer has ended its side.
-    pub ended: bool,
     pub channel: Channel,
 }
 
 impl Connection {
     pub fn new(conn: Conn, channel: Channel, now: Time) -> Self {
-        Self { line: Line::new(conn, now), inbox: Inbox::default(), ended: false, channel }
+        Self { line: Line::new(conn, now), inbox: Inbox::default(), channel }
     }
 
     pub fn conn(&self) -> Conn {
@@ -42,6 +41,20 @@ impl Connection {
         self.channel.deliver(io, &mut self.line, unflushed, plain);
     }
 
+    /// Queues the head of a response.
+    #[inline]
+    pub fn deliver_head<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, head: Buf) {
+        self.channel.deliver_head(io, &mut self.line, unflushed, head);
+    }
+
+    /// The stream that it is, if it is one.
+    pub fn stream(&mut self) -> Option<&mut Stream> {
+        match &mut self.channel {
+            Channel::Stream(stream) => Some(stream),
+            Channel::Plain | Channel::Tls(_) => None,
+        }
+    }
+
     /// Sends what was held back until the end of the batch.
     pub fn flush<I: Io>(&mut self, io: &mut I) {
         self.channel.flush(io, &mut self.line);
@@ -54,17 +67,17 @@ impl Connection {
 
     /// Whether the peer has not taken all that was queued for it.
     pub fn has_unsent<I: Io>(&self, io: &I) -> bool {
-        self.channel.holds_back() || io.queued(self.conn()) > 0
+        self.channel.holds_back() || self.line.queued(io) > 0
     }
 
     /// Whether the peer has ended, and all its input has been read.
     pub fn is_exhausted(&self) -> bool {
-        self.ended && self.inbox.is_empty()
+        self.line.ended && self.inbox.is_empty()
     }
 
     /// Whether the peer itself has declared its end, as far as the connection can show that (RFC 9112 §9.8).
     pub fn has_ended_for_good(&self) -> bool {
-        self.ended && self.channel.vouches_for_end()
+        self.line.ended && self.channel.vouches_for_end()
     }
 
     /// Ends our side; the peer may go on sending. `said`: the other connection's peer declared its end, so TLS may do
@@ -86,6 +99,8 @@ impl Connection {
             Close::Cut => self.flush(io),
             Close::Abort => {}
         }
-        io.close(self.conn(), how);
+        if !self.conn().is_stream() {
+            io.close(self.conn(), how);
+        }
     }
 }

@@ -5,17 +5,49 @@
 use std::ops::Range;
 
 use weir_policy::HttpProfile;
-use weir_wire::http1::{Body, Framing, OutgoingBody, Parsed, TRAILER_BYTES_MAX};
+use weir_wire::{
+    head::BodyLength,
+    http1::{Body, Framing, OutgoingBody, Parsed, TRAILER_BYTES_MAX},
+};
 
-use crate::{buf::Buf, connection::inbox::Inbox, error::Error, io::Io};
+use crate::{
+    buf::Buf,
+    connection::inbox::Inbox,
+    error::{Error, defect},
+    io::Io,
+};
+
+/// The end of a body in chunks, without trailers.
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// What a chunk has beside its content.
+const CHUNK_BYTES_ADDED: usize = 20;
 
 pub(crate) struct Incoming {
-    body: Body,
+    body: Framed,
     /// Bytes of content so far.
     pub content_bytes: u64,
     most_bytes: u64,
     /// Whether an error in the body is the client's or the server's.
     wrong: fn(weir_wire::Error) -> Error,
+}
+
+/// How the protocol of a message frames its body.
+enum Framed {
+    Http1(Body),
+    /// By the frames of a stream: the inbox holds content alone.
+    Stream(StreamBody),
+}
+
+/// A body that comes on a stream.
+struct StreamBody {
+    /// What the head said.
+    length: BodyLength,
+    /// Content that has come.
+    came_bytes: u64,
+    /// All of it has come.
+    has_ended: bool,
+    /// The last chunk was passed on, if the body goes on in chunks.
+    is_closed: bool,
 }
 
 /// The form in which a body is passed on.
@@ -40,34 +72,61 @@ impl Incoming {
     /// The body of a request; it may have at most `most_bytes` of content.
     pub fn of_client(framing: Framing, most_bytes: Option<u64>) -> Self {
         let most_bytes = most_bytes.unwrap_or(u64::MAX);
-        Self { body: Body::new(framing), content_bytes: 0, most_bytes, wrong: Error::Request }
+        Self { body: Framed::Http1(Body::new(framing)), content_bytes: 0, most_bytes, wrong: Error::Request }
+    }
+
+    /// The body of a request that comes on a stream. `is_all`: nothing comes.
+    pub fn of_stream(length: BodyLength, is_all: bool, most_bytes: Option<u64>) -> Self {
+        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, is_closed: length.is_zero() };
+        let most_bytes = most_bytes.unwrap_or(u64::MAX);
+        Self { body: Framed::Stream(body), content_bytes: 0, most_bytes, wrong: Error::Request }
+    }
+
+    /// Content has come on the stream. Error: it does not fit the length that was announced.
+    pub fn came(&mut self, bytes: usize, is_all: bool) -> Result<(), Error> {
+        let Framed::Stream(body) = &mut self.body else { return Err(defect("content of a stream for another body")) };
+        body.came_bytes += bytes as u64;
+        body.has_ended = is_all;
+        let fits = match body.length {
+            BodyLength::Bytes(length) => body.came_bytes <= length && (!is_all || body.came_bytes == length),
+            BodyLength::None | BodyLength::Unknown => true,
+        };
+        if fits { Ok(()) } else { Err((self.wrong)(weir_wire::Error::ContentLength)) }
     }
 
     /// The body of a response.
     pub fn of_server(framing: Framing) -> Self {
-        Self { body: Body::new(framing), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
+        Self { body: Framed::Http1(Body::new(framing)), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
     /// Whether the body is complete; true from the beginning if there is none.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.body.is_done()
+        match &self.body {
+            Framed::Http1(body) => body.is_done(),
+            Framed::Stream(body) => body.is_closed && body.has_ended && self.content_bytes == body.came_bytes,
+        }
     }
 
     /// Whether the end of the connection would end the body now, and not cut it.
     pub fn ends_with_connection(&self) -> bool {
-        self.body.cut_is_end()
+        matches!(&self.body, Framed::Http1(body) if body.cut_is_end())
     }
 
     /// Bytes still to come that need not be parsed.
     pub fn unseen_bytes(&self) -> u64 {
-        self.body.length_left()
+        match &self.body {
+            Framed::Http1(body) => body.length_left(),
+            Framed::Stream(_) => 0,
+        }
     }
 
     /// Counts bytes that the driver has relayed.
     pub fn pass(&mut self, bytes: u64) {
         self.content_bytes += bytes;
-        self.body.pass(bytes);
+        if let Framed::Http1(body) = &mut self.body {
+            body.pass(bytes);
+        }
     }
 
     /// Passes on the next piece of the body, as it is or as several pieces of content. False: no more has arrived.
@@ -80,7 +139,11 @@ impl Incoming {
         form: Form,
         mut take: impl FnMut(&mut I, Buf),
     ) -> Result<bool, Error> {
-        if self.body.is_at_trailers() {
+        let body = match &mut self.body {
+            Framed::Http1(body) => body,
+            Framed::Stream(_) => return self.read_stream(io, inbox, take),
+        };
+        if body.is_at_trailers() {
             let Some(trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
             if form == Form::AsReceived {
                 take(io, trailers);
@@ -89,8 +152,8 @@ impl Incoming {
         }
         let Some(mut piece) = inbox.pop() else { return Ok(false) };
         let read = match form {
-            Form::AsReceived => self.body.read(&piece),
-            Form::Content => self.body.read_payload(&piece, |range| take(io, part(&piece, range))),
+            Form::AsReceived => body.read(&piece),
+            Form::Content => body.read_payload(&piece, |range| take(io, part(&piece, range))),
         };
         let read = read.map_err(self.wrong)?;
         self.content_bytes += read.payload as u64;
@@ -108,6 +171,38 @@ impl Incoming {
         Ok(true)
     }
 
+    /// The same of a stream, for a server that speaks HTTP/1: content of unknown length goes on in chunks.
+    fn read_stream<I: Io>(
+        &mut self,
+        io: &mut I,
+        inbox: &mut Inbox,
+        mut take: impl FnMut(&mut I, Buf),
+    ) -> Result<bool, Error> {
+        let Framed::Stream(body) = &mut self.body else { return Ok(false) };
+        let in_chunks = body.length == BodyLength::Unknown;
+        match inbox.pop() {
+            Some(piece) => {
+                self.content_bytes += piece.len() as u64;
+                if self.content_bytes > self.most_bytes {
+                    return Err(Error::BodyTooLarge);
+                }
+                let piece = if in_chunks { chunk(io, &piece) } else { piece };
+                take(io, piece);
+                body.is_closed |= !in_chunks;
+            }
+            None if body.has_ended && !body.is_closed => {
+                body.is_closed = true;
+                if in_chunks {
+                    let mut last = io.buffer_for(LAST_CHUNK.len());
+                    last.append(LAST_CHUNK);
+                    take(io, last);
+                }
+            }
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// The part to pass on of the trailer section at the start of the inbox; `None` while that is incomplete.
     #[cold]
     fn read_trailers<I: Io>(
@@ -117,7 +212,8 @@ impl Incoming {
         http: &HttpProfile,
     ) -> Result<Option<Buf>, Error> {
         while let Some(bytes) = inbox.head(TRAILER_BYTES_MAX) {
-            match self.body.trailers(bytes).map_err(self.wrong)? {
+            let Framed::Http1(body) = &mut self.body else { return Ok(None) };
+            match body.trailers(bytes).map_err(self.wrong)? {
                 Parsed::Partial => {
                     if !inbox.keep_for_more() {
                         break;
@@ -143,4 +239,13 @@ fn part(piece: &Buf, range: Range<usize>) -> Buf {
     part.truncate(range.end);
     part.advance(range.start);
     part
+}
+
+/// Content as a chunk (RFC 9112 §7.1).
+fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
+    let mut out = io.buffer_for(content.len() + CHUNK_BYTES_ADDED);
+    out.append(format!("{:x}\r\n", content.len()).as_bytes());
+    out.append(content);
+    out.append(b"\r\n");
+    out
 }

@@ -70,6 +70,7 @@ impl Proxy {
         let mut in_bulk = std::mem::take(&mut self.core.in_bulk);
         in_bulk.drain(..).for_each(|conn| self.relay_tunnel(io, conn));
         self.core.in_bulk = in_bulk;
+        self.flush_streams(io);
         let mut unflushed = std::mem::take(&mut self.core.unflushed);
         for conn in unflushed.drain(..) {
             if let Some(client) = self.clients.find(conn) {

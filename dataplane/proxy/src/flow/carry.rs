@@ -77,8 +77,8 @@ impl Proxy {
         ends.carry_down(io);
         ends.client.note_crossing(io.now());
         ends.client.report_bytes(ends.core);
-        let up_is_over = ends.client.connection.ended && ends.client.connection.inbox.is_empty();
-        let down_is_over = ends.server.connection.ended && ends.server.connection.inbox.is_empty();
+        let up_is_over = ends.client.connection.line.ended && ends.client.connection.inbox.is_empty();
+        let down_is_over = ends.server.connection.line.ended && ends.server.connection.inbox.is_empty();
         if up_is_over {
             ends.server.connection.end_output(io, &mut ends.core.scratch, ends.client.connection.has_ended_for_good());
         }

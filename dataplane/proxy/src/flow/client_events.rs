@@ -51,7 +51,7 @@ impl Proxy {
     /// The client has ended its side.
     fn client_ended<I: Io>(&mut self, io: &I, conn: Conn) {
         let Some((client, exchange)) = self.client_and_exchange(conn) else { return };
-        client.connection.ended = true;
+        client.connection.line.ended = true;
         if let Some(exchange) = exchange {
             exchange.leave(io.now());
         }
@@ -100,6 +100,9 @@ impl Proxy {
 
     pub(crate) fn client_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
+        if let Stage::Http2(_) = client.stage {
+            return self.carrier_deadline(io, conn);
+        }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match client.expired(io, &self.core, exchange.as_deref()) {
             Expiry::Slow => {}
@@ -114,6 +117,7 @@ impl Proxy {
         match client.stage {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
+            Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
             Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
         }
     }

@@ -122,8 +122,13 @@ impl Proxy {
             let since = self.moved_at(client);
             let still = now.since(since);
             let (fresh, stuck) = (still < patience / LESS_PATIENCE, still >= patience);
-            let standing =
-                standing(client, self.exchange_of(client), stuck || heavy && !fresh, fresh, io.queued(conn) > 0);
+            let standing = standing(
+                client,
+                self.exchange_of(client),
+                stuck || heavy && !fresh,
+                fresh,
+                client.connection.line.queued(io) > 0,
+            );
             Some(Candidate { conn, since, weight, standing, turn: turn(standing, heavy, fresh) })
         };
         let sample = self.clients.sample(SURVEYED, self.core.shortage.surveys);
@@ -225,7 +230,7 @@ impl Proxy {
         let server = match &client.stage {
             Stage::Exchange(_) => self.exchange_of(client)?.server(),
             Stage::Tunnel(tunnel) => tunnel.server,
-            Stage::Handshake | Stage::Idle | Stage::Head => None,
+            Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => None,
         };
         self.servers.peek(server?)
     }
@@ -242,7 +247,7 @@ impl Proxy {
     /// How many pieces the client holds, on both sides.
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let held = |connection: &Connection| {
-            let queued = if io.queued(connection.conn()) > 0 { connection.line.pieces() } else { 0 };
+            let queued = if connection.line.queued(io) > 0 { connection.line.pieces() } else { 0 };
             queued + connection.inbox.pieces()
         };
         let of_server = self.server_of(client).map_or(0, |server| held(&server.connection));
@@ -271,6 +276,9 @@ impl Core {
 /// `stuck` and `fresh` say how long the client has not moved.
 fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bool, has_unsent: bool) -> Standing {
     match (&client.stage, exchange) {
+        (Stage::Http2(front), _) if front.connection.streams() == 0 => Standing::Idle,
+        (Stage::Http2(_), _) if stuck => Standing::Stuck,
+        (Stage::Http2(_), _) => Standing::Works,
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,
         (Stage::Idle | Stage::Head | Stage::Handshake, _) => Standing::Partial,
         (_, Some(exchange)) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,

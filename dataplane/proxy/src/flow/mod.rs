@@ -9,3 +9,4 @@ mod request;
 mod rescue;
 mod response;
 mod server_events;
+mod streams;

@@ -3,23 +3,35 @@
 //! Pieces of a body that the server cannot take yet stay in the client's inbox, and the client is not read.
 
 use weir_telemetry::Happening;
-use weir_wire::http1;
+use weir_wire::{head::HeadSink, http1::Hop};
 
 use crate::{
     client::{Stage, intake::Next},
     error::Error,
     exchange::{Outcome, Phase, Wait, table::ExchangeId},
+    head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
 };
+
+/// The head of a 100.
+const CONTINUE_BYTES_MAX: usize = 32;
 
 // Input of clients.
 impl Proxy {
     /// Processes a client's input as far as possible.
     pub(crate) fn proceed<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        self.proceed_on(io, conn);
+        if conn.is_stream() {
+            self.return_credit(conn);
+        }
+    }
+
+    fn proceed_on<I: Io>(&mut self, io: &mut I, conn: Conn) {
         while let Some(client) = self.clients.find(conn) {
             let outcome = match client.stage {
                 Stage::Tunnel(_) => return self.carry(io, conn),
+                Stage::Http2(_) => return self.take_frames(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
                     Ok(outcome) => outcome,
                     Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,
@@ -41,21 +53,35 @@ impl Proxy {
             client.watch_stall(io, &self.core);
             return Outcome::NeedsMore;
         }
-        match client.next_request(io, &mut self.core, &mut self.exchanges) {
-            Next::More if client.connection.ended => self.close_client(io, conn, Close::Flush),
+        if client.begins_http2(&self.core) {
+            self.begin_http2(io, conn);
+            return Outcome::Advanced;
+        }
+        let next = client.next_request(io, &mut self.core, &mut self.exchanges);
+        self.begin_next(io, conn, next)
+    }
+
+    /// Does what has become of a client's input between two requests.
+    pub(crate) fn begin_next<I: Io>(&mut self, io: &mut I, conn: Conn, next: Next) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
+        match next {
+            Next::More if client.connection.line.ended => self.close_client(io, conn, Close::Flush),
             Next::More => client.await_request(io),
             Next::Exchange { id, answer_continue } => {
                 client.stage = Stage::Exchange(id);
                 if answer_continue {
-                    let mut interim = io.buffer();
-                    interim.append(http1::CONTINUE);
-                    client.connection.deliver(io, &mut self.core.unflushed, interim);
+                    let target = if conn.is_stream() { Target::Block } else { Target::Text(Hop::default()) };
+                    if let Ok(interim) =
+                        head::write_own(io, CONTINUE_BYTES_MAX, target, |out| out.status(100, b"Continue"))
+                    {
+                        client.connection.deliver_head(io, &mut self.core.unflushed, interim);
+                    }
                 }
                 self.begin(io, id);
                 return Outcome::Advanced;
             }
-            Next::Local { status, response, keep_alive } => {
-                self.answer(io, conn, status, response, keep_alive);
+            Next::Local(answer) => {
+                self.answer(io, conn, answer);
                 return Outcome::Advanced;
             }
             Next::Refused(error) => self.fail(io, conn, error),
@@ -109,7 +135,7 @@ impl Proxy {
             self.choose_server(io, id, Error::NoServer);
             return Ok(Outcome::Advanced);
         }
-        if client.connection.ended {
+        if client.connection.line.ended {
             return Err(Error::ClientAborted);
         }
         client.connection.line.read(io, true);
@@ -164,7 +190,7 @@ impl Proxy {
                 server.await_response(io);
                 client.await_answer(io, exchange);
             }
-        } else if from.ended {
+        } else if from.line.ended {
             return Err(Error::ClientAborted);
         } else {
             from.line.read(io, true);

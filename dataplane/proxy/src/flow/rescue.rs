@@ -4,12 +4,13 @@
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
-use weir_wire::head::Method;
+use weir_wire::{head::Method, http1::Hop};
 
 use crate::{
     client::Stage,
     error::Error,
     exchange::{Exchange, table::ExchangeId},
+    head::Target,
     io::{Close, Conn, Gone, Io},
     page::Page,
     proxy::{ClientSide, Proxy},
@@ -186,8 +187,11 @@ impl Proxy {
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
-        match client.service.http().map(|http| page.write(io, http, &client.facts, self.core.date.line())) {
-            Some(Ok(response)) => self.answer(io, conn, page.status, response, page.keep_alive),
+        let target = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(page.keep_alive)) };
+        let written =
+            client.service.http().map(|http| page.write(io, target, http, &client.facts, self.core.date.line()));
+        match written {
+            Some(Ok(answer)) => self.answer(io, conn, answer),
             Some(Err(_)) | None => self.close_client(io, conn, Close::Abort),
         }
     }

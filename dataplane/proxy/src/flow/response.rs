@@ -9,7 +9,7 @@ use weir_telemetry::Happening;
 use weir_wire::http1::Outgoing;
 
 use crate::{
-    buf::Buf,
+    client::intake::Answer,
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
@@ -107,7 +107,7 @@ impl Proxy {
         client.connection.line.relayed(bytes);
         let Phase::Streaming { delivery, .. } = &mut exchange.phase else { return };
         delivery.body.pass(bytes);
-        if io.queued(exchange.client) > 0 {
+        if client.connection.line.queued(io) > 0 {
             server.connection.line.expect(io, None);
             client.watch_stall(io, core);
         } else {
@@ -137,10 +137,14 @@ impl Proxy {
     }
 
     /// Answers with a response of Weir itself.
-    pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, response: Buf, keep_alive: bool) {
+    pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, answer: Answer) {
+        let Answer { status, head, content, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
-        client.connection.deliver(io, &mut self.core.unflushed, response);
+        client.connection.deliver_head(io, &mut self.core.unflushed, head);
+        if let Some(content) = content {
+            client.connection.deliver(io, &mut self.core.unflushed, content);
+        }
         self.finish_client(io, conn, keep_alive);
     }
 }
@@ -161,7 +165,7 @@ impl Parties<'_> {
     fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
         let Parties { exchange, client, server, core } = self;
         let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
-        let over = connection.ended || server.life != Life::Whole;
+        let over = connection.line.ended || server.life != Life::Whole;
         let clean = goes_on && connection.inbox.is_empty() && !over && !connection.has_unsent(io);
         if !clean {
             // The server sent more than the response, or took less than the whole request.
@@ -193,16 +197,21 @@ impl Parties<'_> {
         let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
         let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
         let reply = Reply { cookie, date: core.date.line() };
-        let http = exchange.http()?;
+        let (http, is_stream) = (exchange.http()?, exchange.client.is_stream());
         let limits = &http.response_limits;
         let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
             let head = &received.head;
             let outgoing = Outgoing::of(received, exchange.version, keep_alive);
             let bytes_max = http.response_bytes_max(head, reply);
-            let out = head::write(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?;
+            let out = match is_stream {
+                true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
+                false => {
+                    head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?
+                }
+            };
             let delivery = Delivery {
                 body: Incoming::of_server(received.framing),
-                form: Form::of(outgoing.body),
+                form: if is_stream { Form::Content } else { Form::of(outgoing.body) },
                 client_goes_on: outgoing.keep_alive,
                 server_goes_on: received.keep_alive,
             };
@@ -224,7 +233,7 @@ impl Parties<'_> {
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
-        client.connection.deliver(io, &mut core.unflushed, out);
+        client.connection.deliver_head(io, &mut core.unflushed, out);
         Ok(true)
     }
 }
@@ -238,7 +247,7 @@ fn is_over(delivery: &Delivery, server: &Server) -> bool {
 
 /// Waits for the server. Once the server has the whole request, its response timeout applies.
 fn wait_for_server<I: Io>(io: &mut I, server: &mut Server, uploaded: bool) -> Result<Outcome, Error> {
-    if let Some(error) = server.lost().or(server.connection.ended.then_some(Error::ServerClosed)) {
+    if let Some(error) = server.lost().or(server.connection.line.ended.then_some(Error::ServerClosed)) {
         return Err(error);
     }
     server.connection.line.read(io, true);

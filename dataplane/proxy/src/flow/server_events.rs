@@ -92,7 +92,7 @@ impl Proxy {
 
     pub(crate) fn server_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(server) = self.servers.live(conn) else { return };
-        server.connection.ended = true;
+        server.connection.line.ended = true;
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Handshaking(_) => self.server_lost(io, conn, Error::ServerTls),

@@ -3,6 +3,7 @@
 mod authenticated;
 mod departures;
 mod heads;
+mod http2;
 mod persistence;
 mod repeats;
 mod secure_servers;

@@ -27,7 +27,7 @@ fn stage_with(places: usize) -> Stage {
     let mut plan = plan(1);
     let (mut service, mut pool) = (plan.virtual_services[0].clone(), plan.pools[0].clone());
     (service.uuid, service.pool_uuid, pool.uuid) = ("other".into(), "other pool".into(), "other pool".into());
-    service.listeners = vec![api::Listener { address: "10.0.0.2".into(), port: 80, tls: false }];
+    service.listeners = vec![api::Listener { address: "10.0.0.2".into(), port: 80, ..Default::default() }];
     plan.virtual_services.push(service);
     plan.pools.push(pool);
     Stage::with(&plan, Limits { clients: places, ..Limits::default() })

@@ -145,7 +145,7 @@ pub fn plan(servers: usize) -> api::Plan {
     };
     let service = api::VirtualService {
         uuid: "service".into(),
-        listeners: vec![api::Listener { address: "10.0.0.1".into(), port: 80, tls: false }],
+        listeners: vec![api::Listener { address: "10.0.0.1".into(), port: 80, ..Default::default() }],
         pool_uuid: "pool".into(),
         http: Some(api::HttpProfile {
             connection_multiplexing: true,

@@ -84,7 +84,7 @@ pub fn plan() -> Plan {
 }
 
 pub fn listener(address: &str, port: u32, tls: bool) -> Listener {
-    Listener { address: address.to_owned(), port, tls }
+    Listener { address: address.to_owned(), port, tls, http2: false }
 }
 
 pub fn server(address: &str, port: u32) -> Server {

@@ -230,7 +230,7 @@ pub fn plan(revision: u64, address: SocketAddr, origins: &[SocketAddr]) -> Plan 
 }
 
 pub fn listener(address: SocketAddr) -> Listener {
-    Listener { address: address.ip().to_string(), port: address.port().into(), tls: false }
+    Listener { address: address.ip().to_string(), port: address.port().into(), ..Listener::default() }
 }
 
 fn http() -> HttpProfile {

@@ -1718,6 +1718,7 @@ type Listener struct {
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
 	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
 	Tls           bool                   `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
+	Http2         bool                   `protobuf:"varint,4,opt,name=http2,proto3" json:"http2,omitempty"` // clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1773,6 +1774,13 @@ func (x *Listener) GetTls() bool {
 	return false
 }
 
+func (x *Listener) GetHttp2() bool {
+	if x != nil {
+		return x.Http2
+	}
+	return false
+}
+
 // The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 type HttpProfile struct {
 	state                     protoimpl.MessageState `protogen:"open.v1"`
@@ -1805,6 +1813,7 @@ type HttpProfile struct {
 	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`   // so much of a request body is buffered before a server is chosen; 0: none
 	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
 	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
+	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
@@ -2042,6 +2051,90 @@ func (x *HttpProfile) GetUnderscores() Underscores {
 	return Underscores_UNDERSCORES_PASS
 }
 
+func (x *HttpProfile) GetHttp2() *Http2Profile {
+	if x != nil {
+		return x.Http2
+	}
+	return nil
+}
+
+// What a client of HTTP/2 may do on one connection.
+type Http2Profile struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	MaxConcurrentStreams uint32                 `protobuf:"varint,1,opt,name=max_concurrent_streams,json=maxConcurrentStreams,proto3" json:"max_concurrent_streams,omitempty"`
+	InitialWindowBytes   uint32                 `protobuf:"varint,2,opt,name=initial_window_bytes,json=initialWindowBytes,proto3" json:"initial_window_bytes,omitempty"` // of each stream
+	MaxRequests          uint32                 `protobuf:"varint,3,opt,name=max_requests,json=maxRequests,proto3" json:"max_requests,omitempty"`                        // then the connection ends gracefully; 0: no limit
+	MaxControlFrames     uint32                 `protobuf:"varint,4,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"`       // in a burst; 0: no limit
+	MaxEmptyFrames       uint32                 `protobuf:"varint,5,opt,name=max_empty_frames,json=maxEmptyFrames,proto3" json:"max_empty_frames,omitempty"`             // DATA without content, in a burst; 0: no limit
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *Http2Profile) Reset() {
+	*x = Http2Profile{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Http2Profile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Http2Profile) ProtoMessage() {}
+
+func (x *Http2Profile) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
+func (*Http2Profile) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
+	if x != nil {
+		return x.MaxConcurrentStreams
+	}
+	return 0
+}
+
+func (x *Http2Profile) GetInitialWindowBytes() uint32 {
+	if x != nil {
+		return x.InitialWindowBytes
+	}
+	return 0
+}
+
+func (x *Http2Profile) GetMaxRequests() uint32 {
+	if x != nil {
+		return x.MaxRequests
+	}
+	return 0
+}
+
+func (x *Http2Profile) GetMaxControlFrames() uint32 {
+	if x != nil {
+		return x.MaxControlFrames
+	}
+	return 0
+}
+
+func (x *Http2Profile) GetMaxEmptyFrames() uint32 {
+	if x != nil {
+		return x.MaxEmptyFrames
+	}
+	return 0
+}
+
 // The application profile of layer 4.
 type L4Profile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2053,7 +2146,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2158,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2171,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -2107,7 +2200,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2212,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2225,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -2172,7 +2265,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2277,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2290,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -2270,7 +2363,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2375,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2388,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2331,7 +2424,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2436,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2449,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2399,7 +2492,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2504,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2517,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2473,7 +2566,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2578,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2591,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2633,7 +2726,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2738,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2751,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2706,7 +2799,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2811,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2824,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2799,7 +2892,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +2904,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +2917,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Server) GetId() string {
@@ -2900,7 +2993,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3005,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3018,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3012,7 +3105,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3117,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3130,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3141,7 +3234,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3153,7 +3246,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3166,7 +3259,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3200,7 +3293,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3305,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3318,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3380,11 +3473,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
 	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\x12+\n" +
 	"\x04duty\x18\n" +
-	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\"J\n" +
+	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\"`\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
-	"\x03tls\x18\x03 \x01(\bR\x03tls\"\xc8\n" +
+	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
+	"\x05http2\x18\x04 \x01(\bR\x05http2\"\xff\n" +
 	"\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
@@ -3419,7 +3513,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x15half_close_timeout_ms\x18[ \x01(\rR\x12halfCloseTimeoutMs\x120\n" +
 	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
 	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\x12@\n" +
-	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\"{\n" +
+	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\x125\n" +
+	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\"\xf1\x01\n" +
+	"\fHttp2Profile\x124\n" +
+	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
+	"\x14initial_window_bytes\x18\x02 \x01(\rR\x12initialWindowBytes\x12!\n" +
+	"\fmax_requests\x18\x03 \x01(\rR\vmaxRequests\x12,\n" +
+	"\x12max_control_frames\x18\x04 \x01(\rR\x10maxControlFrames\x12(\n" +
+	"\x10max_empty_frames\x18\x05 \x01(\rR\x0emaxEmptyFrames\"{\n" +
 	"\tL4Profile\x12G\n" +
 	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\x12%\n" +
 	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"s\n" +
@@ -3599,7 +3700,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
 	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
@@ -3629,20 +3730,21 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*VirtualService)(nil),         // 25: weir.dataplane.v1.VirtualService
 	(*Listener)(nil),               // 26: weir.dataplane.v1.Listener
 	(*HttpProfile)(nil),            // 27: weir.dataplane.v1.HttpProfile
-	(*L4Profile)(nil),              // 28: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 29: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 30: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 31: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 32: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 33: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 34: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 35: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 36: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 37: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 38: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 39: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 40: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 41: weir.dataplane.v1.ServerCounters
+	(*Http2Profile)(nil),           // 28: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 29: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 30: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 31: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 32: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 33: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 34: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 35: weir.dataplane.v1.Pool
+	(*CookiePersistence)(nil),      // 36: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 37: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 38: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 39: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 40: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 41: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 42: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	13, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -3656,44 +3758,45 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	13, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	15, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	16, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	38, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	39, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	14, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	17, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	17, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	19, // 15: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
 	25, // 16: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	34, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	32, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	33, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	35, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	33, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	34, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	0,  // 20: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	22, // 21: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
 	24, // 22: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
 	26, // 23: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
 	27, // 24: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	28, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	29, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	30, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	29, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	30, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	31, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
 	1,  // 28: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
 	4,  // 29: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
 	3,  // 30: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	2,  // 31: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	5,  // 32: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	31, // 33: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	6,  // 34: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	7,  // 35: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	37, // 36: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	8,  // 37: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	36, // 38: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	35, // 39: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	30, // 40: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	39, // 41: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	41, // 42: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	40, // 43: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	28, // 31: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	2,  // 32: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	5,  // 33: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	32, // 34: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	6,  // 35: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	7,  // 36: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	38, // 37: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	8,  // 38: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	37, // 39: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	36, // 40: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	31, // 41: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	40, // 42: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	42, // 43: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	41, // 44: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3723,7 +3826,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

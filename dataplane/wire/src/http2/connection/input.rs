@@ -79,6 +79,10 @@ impl<S: Default> Connection<S> {
 
     fn begin_data(&mut self, header: FrameHeader, now_ms: u64) -> Result<(), Code> {
         self.receive.take(header.bytes)?;
+        // A stream that waits must not stop the others, so their common window opens again at once.
+        if let Some(more) = self.receive.give_back(header.bytes) {
+            self.push(FrameType::WindowUpdate, Flags::NONE, 0, &more.to_be_bytes());
+        }
         let ends = header.flags.has(Flags::END_STREAM);
         if header.bytes as usize == header.padding_bytes() && !ends {
             self.empty_budget.spend(1, now_ms)?;
@@ -88,7 +92,6 @@ impl<S: Default> Connection<S> {
             State::Closed => Err(Code::StreamClosed),
             State::Reset => {
                 self.splitter.skip(header);
-                self.give_back(header.stream, header.bytes);
                 Ok(())
             }
             State::Open => {
@@ -271,7 +274,8 @@ impl<S: Default> Connection<S> {
             State::Idle => Err(Code::ProtocolError),
             State::Reset | State::Closed => Ok(None),
             State::Open => {
-                self.streams.remove(id);
+                let stream = self.streams.find(id).ok_or(Code::InternalError)?;
+                (stream.heard, stream.is_said) = (Heard::All, true);
                 Ok(Some(Event::Reset { stream: id, code }))
             }
         }

@@ -56,7 +56,7 @@ pub enum Event {
     Trailers { stream: u32 },
     /// Content has come. It lies there in the piece. Its bytes are to be [given back](Connection::give_back).
     Data { stream: u32, content: Range<usize>, is_all: bool },
-    /// The peer has ended a stream.
+    /// The peer has ended a stream, which the caller has to [end](Connection::end) as well.
     Reset { stream: u32, code: Code },
     /// More may be sent on a stream; 0: on any stream.
     Room { stream: u32 },
@@ -168,6 +168,16 @@ impl<S: Default> Connection<S> {
     /// What the caller keeps with a stream; `None`: the stream has ended.
     pub fn kept(&mut self, stream: u32) -> Option<&mut S> {
         self.streams.find(stream).map(|stream| &mut stream.kept)
+    }
+
+    /// What the caller keeps with each stream.
+    pub fn each_kept(&mut self) -> impl Iterator<Item = &mut S> {
+        self.streams.each().map(|stream| &mut stream.kept)
+    }
+
+    /// The identifiers of the open streams.
+    pub fn ids(&self) -> Vec<u32> {
+        self.streams.ids()
     }
 
     /// How many streams are open.

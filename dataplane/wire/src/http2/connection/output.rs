@@ -80,9 +80,6 @@ impl<S: Default> Connection<S> {
 
     /// Content of a stream has left this end, so that the peer may send as much again.
     pub fn give_back(&mut self, stream: u32, bytes: u32) {
-        if let Some(more) = self.receive.give_back(bytes) {
-            self.push(FrameType::WindowUpdate, Flags::NONE, 0, &more.to_be_bytes());
-        }
         if let Some(open) = self.streams.find(stream)
             && open.heard != Heard::All
             && let Some(more) = open.receive.give_back(bytes)

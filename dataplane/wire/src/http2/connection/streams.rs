@@ -75,6 +75,10 @@ impl<S> Streams<S> {
         self.open.binary_search_by_key(&id, |stream| stream.id).ok()
     }
 
+    pub fn ids(&self) -> Vec<u32> {
+        self.open.iter().map(|stream| stream.id).collect()
+    }
+
     pub fn each(&mut self) -> impl Iterator<Item = &mut Stream<S>> {
         self.open.iter_mut()
     }

@@ -88,6 +88,10 @@ impl End {
                     self.connection.give_back(stream, content.len() as u32);
                     told
                 }
+                Event::Reset { stream, code } => {
+                    self.connection.end(stream, Code::Cancel);
+                    format!("{stream} reset {code:?}")
+                }
                 other => format!("{other:?}"),
             };
             self.heard.push(told);

@@ -1,0 +1,59 @@
+//! A stream of a client's HTTP/2 connection. To the rest of the proxy it is a client's connection of its own, with its
+//! own inbox and output, that carries one exchange.
+//!
+//! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
+
+use crate::{buf::Buf, io::Conn};
+
+/// The handles of streams have slots from here on. No driver has so many connections.
+const STREAM_SLOTS: u32 = 1 << 31;
+
+pub(crate) struct Stream {
+    /// The client whose connection carries it.
+    pub carrier: Conn,
+    /// Its identifier on that connection.
+    pub id: u32,
+    /// Output that the carrier has not taken yet.
+    pub fresh: Vec<Piece>,
+    /// Bytes that have come, and that the peer may not send again yet.
+    pub credit: u32,
+}
+
+pub(crate) enum Piece {
+    /// A block of fields.
+    Head(Buf),
+    Content(Buf),
+}
+
+impl Stream {
+    pub fn new(carrier: Conn, id: u32) -> Self {
+        Self { carrier, id, fresh: Vec::new(), credit: 0 }
+    }
+
+    /// Queues output. The carrier takes it at the end of the batch.
+    pub fn push(&mut self, piece: Piece, conn: Conn, unflushed: &mut Vec<Conn>) {
+        if self.fresh.is_empty() {
+            unflushed.push(conn);
+        }
+        self.fresh.push(piece);
+    }
+}
+
+impl Conn {
+    /// The handle of a stream.
+    pub(crate) fn of_stream(index: u32, generation: u32) -> Self {
+        Self { slot: STREAM_SLOTS + index, generation }
+    }
+
+    /// Whether it is the handle of a stream.
+    #[inline]
+    pub(crate) fn is_stream(self) -> bool {
+        self.slot >= STREAM_SLOTS
+    }
+
+    /// The handle of a stream among the streams alone.
+    #[inline]
+    pub(crate) fn within_streams(self) -> Self {
+        Self { slot: self.slot % STREAM_SLOTS, ..self }
+    }
+}
