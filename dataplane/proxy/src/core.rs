@@ -45,6 +45,8 @@ pub(crate) struct Core {
     pub departed: Vec<Departed>,
     /// Clients whose connections carry streams, with frames to send.
     pub carriers: Vec<Conn>,
+    /// Those of them that had no room to send all.
+    pub full_carriers: Vec<Conn>,
 }
 
 impl Core {
@@ -69,6 +71,7 @@ impl Core {
             unflushed: Vec::new(),
             departed: Vec::new(),
             carriers: Vec::new(),
+            full_carriers: Vec::new(),
         }
     }
 

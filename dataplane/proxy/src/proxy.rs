@@ -163,7 +163,8 @@ impl Proxy {
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         if let Some(front) = client.front() {
-            for stream in front.clients() {
+            let streams: Vec<_> = front.clients().collect();
+            for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
         }

@@ -71,6 +71,12 @@ impl Client {
         begins && core.snapshot.listener(self.listener()).is_some_and(|listener| listener.http2)
     }
 
+    /// Whether the connection may carry more requests.
+    pub fn may_ask_more(&self) -> bool {
+        let http2 = self.service.http().and_then(|http| http.http2);
+        http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
+    }
+
     /// Reads the request that opens a stream, whose handle is `conn`. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
@@ -83,13 +89,13 @@ impl Client {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(front), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http().filter(|_| is_served) else { return Ok(Next::Unserved) };
-        core.counters.note(Happening::Request { service: service.id });
-        self.requests += 1;
         let request = match front.connection.request(piece, &http.request_limits, &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
         };
+        core.counters.note(Happening::Request { service: service.id });
+        self.requests += 1;
         let head = &request.head;
         let framing = match head.body {
             BodyLength::None => Framing::None,
@@ -137,8 +143,18 @@ impl Front {
     }
 
     /// The clients that stand for its streams.
-    pub fn clients(&mut self) -> Vec<Conn> {
-        self.connection.each_kept().filter_map(|outbox| outbox.client).collect()
+    pub fn clients(&self) -> impl Iterator<Item = Conn> {
+        self.connection.each_kept().filter_map(|outbox| outbox.client)
+    }
+
+    /// How many pieces wait to be sent. Each may hold a block.
+    pub fn pieces(&self) -> usize {
+        self.connection.each_kept().map(|outbox| outbox.pieces.len()).sum()
+    }
+
+    /// Whether more is to be sent, as soon as the connection has room for it.
+    pub fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
     }
 
     /// Puts it into the list of carriers with frames to send.

@@ -27,6 +27,18 @@ impl Inbox {
         }
     }
 
+    /// Appends content behind what waits already, copied into blocks of its own, so that many small pieces hold little.
+    pub fn append(&mut self, content: &[u8], mut block: impl FnMut() -> Buf) {
+        let mut content = content;
+        while !content.is_empty() {
+            let last = self.rest.back_mut().filter(|last| !last.room().is_empty());
+            match last {
+                Some(last) => content = &content[last.append(content)..],
+                None => self.rest.push_back(block()),
+            }
+        }
+    }
+
     /// How many pieces it holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()

@@ -19,6 +19,8 @@ pub(crate) struct Line {
     finished: bool,
     /// The peer has ended its side.
     pub ended: bool,
+    /// Of a stream: its client waits until all that is queued has left.
+    watched: bool,
     /// What was sent since the queue was last checked: an upper bound of the queue. The driver is asked only when the
     /// bound is too high, because each such call makes it report `Drained`.
     pieces: u32,
@@ -35,7 +37,7 @@ impl Line {
             deadline: None,
             reading: true,
             finished: false,
-            ended: false,
+            ended: false, watched: false,
             pieces: 0,
             bytes: 0,
             sent: 0,
@@ -58,10 +60,11 @@ impl Line {
         self.bytes += bytes;
     }
 
-    /// So many bytes and pieces of a stream have left.
-    pub fn let_go(&mut self, bytes: usize, pieces: u32) {
+    /// So many bytes and pieces of a stream have left. Returns whether its client waits for that, and nothing is left.
+    pub fn let_go(&mut self, bytes: usize, pieces: u32) -> bool {
         self.bytes -= bytes;
         self.pieces -= pieces;
+        self.bytes == 0 && std::mem::take(&mut self.watched)
     }
 
     /// Bytes that are queued and that the network has not taken yet.
@@ -87,7 +90,8 @@ impl Line {
         if self.bytes == 0 {
             self.pieces = 0;
         }
-        self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces
+        self.watched = self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces;
+        self.watched
     }
 
     /// Pieces sent since the queue was last seen empty: an upper bound of those queued.

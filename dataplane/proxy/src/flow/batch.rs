@@ -80,5 +80,6 @@ impl Proxy {
             }
         }
         self.core.unflushed = unflushed;
+        self.await_room(io);
     }
 }

@@ -78,6 +78,9 @@ impl Proxy {
 
     pub(crate) fn client_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
+        if let Stage::Http2(_) = client.stage {
+            return self.carrier_drained(io, conn);
+        }
         let id = client.exchange();
         let mut exchange = id.and_then(|id| self.exchanges.find(id));
         client.drained(io, &self.core, exchange.as_deref_mut());

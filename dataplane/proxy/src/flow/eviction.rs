@@ -244,8 +244,15 @@ impl Proxy {
         }
     }
 
-    /// How many pieces the client holds, on both sides.
+    /// How many pieces the client holds, on both sides, and with it the streams that it carries.
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
+        let own = self.own_pieces_of(io, client);
+        let Stage::Http2(front) = &client.stage else { return own };
+        let streams = front.clients().filter_map(|conn| self.clients.peek(conn));
+        own + front.pieces() + streams.map(|stream| self.own_pieces_of(io, stream)).sum::<usize>()
+    }
+
+    fn own_pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let held = |connection: &Connection| {
             let queued = if connection.line.queued(io) > 0 { connection.line.pieces() } else { 0 };
             queued + connection.inbox.pieces()

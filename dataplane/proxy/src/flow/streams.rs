@@ -128,7 +128,10 @@ impl Proxy {
             stream.credit += bytes as u32;
         }
         if let Some(content) = content {
-            client.connection.inbox.push(content);
+            match client.connection.inbox.is_empty() {
+                true => client.connection.inbox.push(content),
+                false => client.connection.inbox.append(&content, || io.buffer()),
+            }
         }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match exchange.map(|exchange| exchange.body.came(bytes, is_all)) {
@@ -223,22 +226,25 @@ impl Proxy {
     fn send_frames<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Self { clients, core, .. } = self;
         let Some(client) = clients.find(conn) else { return };
-        let may_stay = client.may_stay(core);
+        let goes_on = client.may_stay(core) && client.may_ask_more();
         let room = core.room.queued_bytes.saturating_sub(client.connection.line.queued(io));
         let Stage::Http2(front) = &mut client.stage else { return };
         front.unlist();
-        if !may_stay {
+        if !goes_on {
             front.connection.leave();
         }
         let mut left = Vec::new();
         for buf in front.frames(io, room, &mut left) {
             client.connection.deliver(io, &mut core.unflushed, buf);
         }
+        if front.has_turns() {
+            core.full_carriers.push(conn);
+        }
         let is_over = front.connection.is_over();
+        client.report_bytes(core);
         for (stream, bytes, pieces) in left {
             let Some(client) = self.clients.find(stream) else { continue };
-            client.connection.line.let_go(bytes, pieces);
-            if client.connection.line.queued(io) == 0 {
+            if client.connection.line.let_go(bytes, pieces) {
                 self.client_drained(io, stream);
             }
         }
@@ -246,6 +252,26 @@ impl Proxy {
             return self.close_client(io, conn, Close::Flush);
         }
         self.watch_carrier(io, conn);
+    }
+}
+
+// Waiting.
+impl Proxy {
+    /// Has the driver tell when connections have sent what they had no room to send more behind. Call this when
+    /// everything of the batch is queued.
+    pub(crate) fn await_room<I: Io>(&mut self, io: &mut I) {
+        for conn in std::mem::take(&mut self.core.full_carriers) {
+            let queued = self.clients.find(conn).map_or(0, |client| client.connection.line.queued(io));
+            debug_assert!(queued > 0 || !self.clients.contains(conn), "a full connection has nothing queued");
+        }
+    }
+
+    /// A connection that carries streams has sent everything.
+    pub(crate) fn carrier_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(front) = self.clients.find(conn).and_then(|client| client.front()) {
+            front.list(conn, &mut self.core.carriers);
+        }
+        self.take_frames(io, conn);
     }
 }
 
@@ -271,7 +297,8 @@ impl Proxy {
         if front.connection.streams() == 0 {
             return self.close_client(io, conn, Close::Flush);
         }
-        for stream in front.clients() {
+        let streams: Vec<_> = front.clients().collect();
+        for stream in streams {
             let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
             if deadline.is_some_and(|at| at <= io.now()) {
                 self.client_deadline(io, stream);

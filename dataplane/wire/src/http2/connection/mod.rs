@@ -171,8 +171,8 @@ impl<S: Default> Connection<S> {
     }
 
     /// What the caller keeps with each stream.
-    pub fn each_kept(&mut self) -> impl Iterator<Item = &mut S> {
-        self.streams.each().map(|stream| &mut stream.kept)
+    pub fn each_kept(&self) -> impl Iterator<Item = &S> {
+        self.streams.peek_each().map(|stream| &stream.kept)
     }
 
     /// The identifiers of the open streams.

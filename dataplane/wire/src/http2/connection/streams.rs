@@ -79,6 +79,10 @@ impl<S> Streams<S> {
         self.open.iter().map(|stream| stream.id).collect()
     }
 
+    pub fn peek_each(&self) -> impl Iterator<Item = &Stream<S>> {
+        self.open.iter()
+    }
+
     pub fn each(&mut self) -> impl Iterator<Item = &mut Stream<S>> {
         self.open.iter_mut()
     }
