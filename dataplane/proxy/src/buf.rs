@@ -5,7 +5,7 @@
 
 use std::{
     cell::RefCell,
-    ops::Deref,
+    ops::{Deref, Range},
     rc::{Rc, Weak},
 };
 
@@ -132,6 +132,11 @@ impl Buf {
         let head = Buf { block: self.block.clone(), start: self.start, end: self.start + len };
         self.start += len;
         head
+    }
+
+    /// A piece of these bytes of this one, which shares the block.
+    pub fn part(&self, range: Range<usize>) -> Buf {
+        Buf { block: self.block.clone(), start: self.start + range.start, end: self.start + range.end }
     }
 
     /// A second piece with the same bytes, which shares the block.

@@ -99,7 +99,7 @@ impl Proxy {
         for conn in self.clients.conns() {
             let Some(client) = self.clients.find(conn).filter(|client| !client.is_served(&self.core)) else { continue };
             if client.is_idle() {
-                self.close_client(io, conn, Close::Flush);
+                self.dismiss(io, conn);
             } else if client.is_tunnel() {
                 self.cut_tunnel(io, conn);
             }
@@ -139,7 +139,7 @@ impl Proxy {
         }
         for conn in self.clients.conns() {
             if self.clients.find(conn).is_some_and(|client| client.is_idle()) {
-                self.close_client(io, conn, Close::Flush);
+                self.dismiss(io, conn);
             }
         }
     }
@@ -162,14 +162,16 @@ impl Proxy {
     /// exchange.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
-        if let Some(front) = client.front() {
-            let streams: Vec<_> = front.clients().collect();
+        if let Some(carrier) = client.carrier() {
+            let streams: Vec<_> = carrier.clients().collect();
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
         }
         if let Some(stream) = client.connection.stream() {
-            self.core.departed.push(Departed::of(stream, how));
+            let departed = Departed::of(stream, how);
+            self.orphan(departed.carrier, departed.id);
+            self.core.departed.push(departed);
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
             self.core.shortage.addresses.remove(client.peer);
@@ -185,6 +187,14 @@ impl Proxy {
         }
         client.connection.close(io, &mut self.core.scratch, how);
         client.report_bytes(&mut self.core);
+    }
+
+    /// A stream has no client any more.
+    fn orphan(&mut self, carrier: Conn, id: u32) {
+        let carrier = self.clients.find(carrier).and_then(|client| client.carrier());
+        if let Some(outbox) = carrier.and_then(|carrier| carrier.connection.kept(id)) {
+            outbox.client = None;
+        }
     }
 
     /// Ends a connection to a server and removes it from the pools.

@@ -1,6 +1,6 @@
 //! HTTP/2 of clients: the connection that carries streams, and what is to be sent on each of them.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use weir_policy::{Http2, HttpProfile};
 use weir_telemetry::Happening;
@@ -11,9 +11,9 @@ use weir_wire::{
 };
 
 use crate::{
-    buf::Buf,
     client::{
         Client, Stage,
+        frames::Frames,
         intake::{Next, Received},
     },
     connection::stream::{Piece, Stream},
@@ -22,21 +22,20 @@ use crate::{
     exchange::{Exchange, incoming::Incoming, table::Exchanges},
     head::Target,
     io::{Close, Conn, Io, Time},
+    limits::Room,
 };
 
 /// The window of a connection for what it uploads.
 const WINDOW: u32 = 1 << 20;
-/// Content of fewer bytes is copied behind the header of its frame: a piece of its own would cost more.
-const COPIED_BYTES: usize = 2048;
 
-pub(crate) struct Front {
+pub(crate) struct Carrier {
     pub connection: Connection<Outbox>,
     /// Streams that may have something to send, in the order of their turns.
     turns: VecDeque<u32>,
     /// It is in the list of carriers with frames to send.
     is_listed: bool,
-    /// Whether its deadline is that of a connection with streams.
-    pub is_busy: bool,
+    /// It had streams at the last look.
+    is_busy: bool,
 }
 
 /// What is to be sent on a stream.
@@ -45,9 +44,13 @@ pub(crate) struct Outbox {
     /// The client that stands for the stream, as long as its exchange lasts.
     pub client: Option<Conn>,
     pieces: VecDeque<Piece>,
+    /// The final head was queued.
+    has_head: bool,
     /// Nothing comes behind the pieces, and the stream ends like this.
     ends: Option<Close>,
     has_turn: bool,
+    /// When its client went, or a later piece left.
+    moved_at: Time,
 }
 
 /// A stream whose client is gone.
@@ -58,6 +61,23 @@ pub(crate) struct Departed {
     how: Close,
 }
 
+/// What was sent.
+pub(crate) struct Sent {
+    pub frames: Frames,
+    /// How many bytes and pieces of which clients.
+    pub left: Vec<(Conn, usize, u32)>,
+    /// There is more, for which the connection has no room.
+    pub is_full: bool,
+}
+
+/// What has become of a stream's turn.
+enum Turn {
+    Again,
+    /// The window of the connection is closed.
+    WaitsForAll,
+    Over,
+}
+
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
         Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), how }
@@ -66,9 +86,21 @@ impl Departed {
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
-    pub fn begins_http2(&self, core: &Core) -> bool {
-        let begins = self.requests == 0 && self.connection.inbox.first().starts_with(&PREFACE[..4]);
-        begins && core.snapshot.listener(self.listener()).is_some_and(|listener| listener.http2)
+    pub fn begins_http2(&self) -> bool {
+        self.requests == 0 && self.connection.inbox.first().starts_with(&PREFACE[..4])
+    }
+
+    /// Begins to carry streams. False: its listener does not let clients speak HTTP/2.
+    pub fn begin_http2(&mut self, core: &mut Core, now: Time) -> bool {
+        if !self.look_up_service(core) || !core.snapshot.listener(self.listener()).is_some_and(|found| found.http2) {
+            return false;
+        }
+        let Some(http) = self.service.http() else { return false };
+        let Some(http2) = &http.http2 else { return false };
+        let mut carrier = Box::new(Carrier::new(http, http2, now));
+        carrier.list(self.connection.conn(), &mut core.carriers);
+        self.stage = Stage::Http2(carrier);
+        true
     }
 
     /// Whether the connection may carry more requests.
@@ -87,13 +119,17 @@ impl Client {
         piece: &[u8],
     ) -> Result<Next, Code> {
         let is_served = self.look_up_service(core);
-        let Self { stage: Stage::Http2(front), service, .. } = self else { return Err(Code::InternalError) };
-        let Some(http) = service.http().filter(|_| is_served) else { return Ok(Next::Unserved) };
-        let request = match front.connection.request(piece, &http.request_limits, &mut core.fields) {
+        let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
+        let Some(http) = service.http() else { return Err(Code::InternalError) };
+        // Every block is decoded, or the tables of both ends would differ.
+        let request = match carrier.connection.request(piece, &http.request_limits, &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
         };
+        if !is_served {
+            return Ok(Next::Unserved);
+        }
         core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
@@ -116,8 +152,8 @@ impl Client {
     }
 }
 
-impl Front {
-    pub fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
+impl Carrier {
+    fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
         let settings = Settings {
             enable_push: false,
             max_concurrent_streams: Some(http2.max_streams),
@@ -147,14 +183,10 @@ impl Front {
         self.connection.each_kept().filter_map(|outbox| outbox.client)
     }
 
-    /// How many pieces wait to be sent. Each may hold a block.
+    /// How many pieces wait to be sent for clients that are gone. Each may hold a block.
     pub fn pieces(&self) -> usize {
-        self.connection.each_kept().map(|outbox| outbox.pieces.len()).sum()
-    }
-
-    /// Whether more is to be sent, as soon as the connection has room for it.
-    pub fn has_turns(&self) -> bool {
-        !self.turns.is_empty()
+        let orphans = self.connection.each_kept().filter(|outbox| outbox.client.is_none());
+        orphans.map(|outbox| outbox.pieces.len()).sum()
     }
 
     /// Puts it into the list of carriers with frames to send.
@@ -168,25 +200,34 @@ impl Front {
         self.is_listed = false;
     }
 
+    /// Whether it has got its first stream, or lost its last, since the last call.
+    pub fn turns_busy(&mut self) -> Option<bool> {
+        let is_busy = self.connection.streams() > 0;
+        (std::mem::replace(&mut self.is_busy, is_busy) != is_busy).then_some(is_busy)
+    }
+
     /// Takes over what a stream has to send.
     pub fn speak(&mut self, id: u32, pieces: impl IntoIterator<Item = Piece>) {
         let Some(outbox) = self.connection.kept(id) else { return };
-        outbox.pieces.extend(pieces);
+        outbox.take(pieces);
         self.give_turn(id);
     }
 
-    /// The exchange of a stream is over.
-    pub fn depart(&mut self, departed: Departed) {
+    /// The client of a stream is gone.
+    pub fn depart(&mut self, departed: Departed, now: Time) {
         let Departed { id, pieces, how, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
-        outbox.client = None;
-        if how == Close::Abort {
-            self.connection.end(id, Code::Cancel);
-            return;
-        }
-        outbox.pieces.extend(pieces);
-        outbox.ends = Some(how);
-        self.give_turn(id);
+        outbox.take(pieces);
+        let code = match how {
+            Close::Abort => Code::Cancel,
+            // No server has seen the request.
+            _ if !outbox.has_head => Code::RefusedStream,
+            Close::Flush | Close::Linger | Close::Cut => {
+                (outbox.ends, outbox.moved_at) = (Some(how), now);
+                return self.give_turn(id);
+            }
+        };
+        self.connection.end(id, code);
     }
 
     fn give_turn(&mut self, id: u32) {
@@ -197,7 +238,7 @@ impl Front {
         }
     }
 
-    /// The peer takes more on a stream, or on all of them.
+    /// The peer takes more on a stream; 0: on all.
     pub fn has_room(&mut self, id: u32) {
         match id {
             0 => self.connection.ids().into_iter().for_each(|id| self.give_turn(id)),
@@ -205,116 +246,104 @@ impl Front {
         }
     }
 
-    /// The frames that may be sent now, in pieces. `most_bytes`: the rest has to wait, and has its turn. `left`: learns
-    /// which clients had so many bytes and pieces sent.
-    pub fn frames<I: Io>(&mut self, io: &mut I, most_bytes: usize, left: &mut Vec<(Conn, usize, u32)>) -> Vec<Buf> {
-        let mut out = Out { done: Vec::new(), open: io.buffer() };
-        let control = std::mem::take(self.connection.control());
-        control.chunks(out.open.room().len().max(1)).for_each(|part| {
-            out.room(io, part.len());
-            out.open.append(part);
-        });
-        let mut bytes = 0;
-        while bytes < most_bytes
-            && let Some(id) = self.turns.pop_front()
-        {
-            bytes += self.frame(io, id, &mut out, left);
+    /// Resets streams without a client whose peer has taken nothing for `span`. Returns how many.
+    pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
+        let ids = self.connection.ids();
+        let is_stalled = |outbox: &mut Outbox| outbox.ends.is_some() && now.since(outbox.moved_at) >= span;
+        let stalled: Vec<_> = ids.into_iter().filter(|id| self.connection.kept(*id).is_some_and(is_stalled)).collect();
+        for id in &stalled {
+            self.connection.end(*id, Code::Cancel);
         }
-        let control = std::mem::take(self.connection.control());
-        out.room(io, control.len());
-        out.open.append(&control);
-        out.done.push(out.open);
-        out.done
+        stalled.len()
     }
 
-    /// One frame of a stream; returns its bytes of content.
-    fn frame<I: Io>(&mut self, io: &mut I, id: u32, out: &mut Out, left: &mut Vec<(Conn, usize, u32)>) -> usize {
-        let room = self.connection.room(id) as usize;
-        let Some(outbox) = self.connection.kept(id) else { return 0 };
-        outbox.has_turn = false;
-        let client = outbox.client;
-        let mut told = |bytes, pieces| left.extend(client.map(|client| (client, bytes, pieces)));
-        let (piece, ends) = (outbox.pieces.pop_front(), outbox.ends);
-        let is_last = outbox.pieces.is_empty() && matches!(ends, Some(Close::Flush | Close::Linger));
-        let sent = match piece {
-            None if is_last => {
-                let header = self.connection.data(id, 0, true);
-                out.room(io, header.len());
-                out.open.append(&header);
-                return self.over(id, Code::NoError);
+    /// Sends what may be sent now: control frames, and frames of the streams in turn.
+    pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
+        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
+        sent.frames.control(io, self.connection.control());
+        let (mut bytes, mut in_vain) = (0, 0);
+        while in_vain < self.turns.len() {
+            sent.is_full = bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
+            if sent.is_full {
+                break;
             }
-            None if ends.is_some() => return self.over(id, Code::InternalError),
-            None => return 0,
-            Some(Piece::Head(head)) => {
-                told(head.len(), 1);
-                out.room(io, head.len() + self.connection.overhead(head.len()));
-                let space = out.open.room();
-                let written = self.connection.write_head(space, id, is_last, |space| {
-                    let space = space.get_mut(..head.len()).ok_or(weir_wire::head::Overflow)?;
-                    space.copy_from_slice(&head);
-                    Ok::<_, weir_wire::head::Overflow>(head.len())
-                });
-                out.open.filled(written.unwrap_or_default());
-                if is_last {
-                    return self.over(id, Code::NoError);
+            let Some(id) = self.turns.pop_front() else { break };
+            match self.frame(io, id, &mut sent, &mut bytes) {
+                Turn::Again => {
+                    self.turns.push_back(id);
+                    in_vain = 0;
                 }
-                0
-            }
-            Some(Piece::Content(content)) if room == 0 && !content.is_empty() => {
-                // It has its turn again when there is room.
-                outbox.pieces.push_front(Piece::Content(content));
-                return 0;
-            }
-            Some(Piece::Content(mut content)) => {
-                let bytes = content.len().min(room);
-                let is_whole = bytes == content.len();
-                told(bytes, u32::from(is_whole));
-                let part = content.split_to(bytes);
-                if !is_whole {
-                    outbox.pieces.push_front(Piece::Content(content));
+                Turn::WaitsForAll => {
+                    self.turns.push_back(id);
+                    in_vain += 1;
                 }
-                let header = self.connection.data(id, bytes as u32, is_last && is_whole);
-                out.data(io, &header, part);
-                if is_last && is_whole {
-                    return self.over(id, Code::NoError);
+                Turn::Over => {
+                    if let Some(outbox) = self.connection.kept(id) {
+                        outbox.has_turn = false;
+                    }
+                    in_vain = 0;
                 }
-                bytes
             }
-        };
-        self.give_turn(id);
+        }
+        sent.frames.control(io, self.connection.control());
         sent
     }
 
-    fn over(&mut self, id: u32, code: Code) -> usize {
-        self.connection.end(id, code);
-        0
-    }
-}
-
-/// Frames on their way out. Small ones share a buffer.
-struct Out {
-    done: Vec<Buf>,
-    open: Buf,
-}
-
-impl Out {
-    /// Makes room for so many bytes in the open buffer.
-    fn room<I: Io>(&mut self, io: &mut I, bytes: usize) {
-        if self.open.room().len() < bytes {
-            let full = std::mem::replace(&mut self.open, io.buffer_for(bytes));
-            self.done.push(full);
+    /// One frame of a stream.
+    fn frame<I: Io>(&mut self, io: &mut I, id: u32, sent: &mut Sent, bytes: &mut usize) -> Turn {
+        let (room, window_is_open) = (self.connection.room(id) as usize, self.connection.has_room());
+        let Some(outbox) = self.connection.kept(id) else { return Turn::Over };
+        let (client, ends) = (outbox.client, outbox.ends);
+        let ends_well = matches!(ends, Some(Close::Flush | Close::Linger));
+        match outbox.pieces.pop_front() {
+            Some(Piece::Head { block, .. }) => {
+                let is_last = outbox.pieces.is_empty() && ends_well;
+                outbox.moved_at = io.now();
+                sent.left.extend(client.map(|client| (client, block.len(), 1)));
+                if sent.frames.head(io, &mut self.connection, id, is_last, &block).is_err() {
+                    return self.over(id, Code::InternalError);
+                }
+                if is_last { self.over(id, Code::NoError) } else { Turn::Again }
+            }
+            Some(Piece::Content(content)) if room == 0 => {
+                outbox.pieces.push_front(Piece::Content(content));
+                if window_is_open { Turn::Over } else { Turn::WaitsForAll }
+            }
+            Some(Piece::Content(mut content)) => {
+                let part = content.split_to(content.len().min(room));
+                let is_whole = content.is_empty();
+                if !is_whole {
+                    outbox.pieces.push_front(Piece::Content(content));
+                }
+                let is_last = outbox.pieces.is_empty() && ends_well;
+                outbox.moved_at = io.now();
+                sent.left.extend(client.map(|client| (client, part.len(), u32::from(is_whole))));
+                *bytes += part.len();
+                let header = self.connection.data(id, part.len() as u32, is_last);
+                sent.frames.data(io, &header, part);
+                if is_last { self.over(id, Code::NoError) } else { Turn::Again }
+            }
+            None if ends_well => {
+                let header = self.connection.data(id, 0, true);
+                sent.frames.append(io, &header);
+                self.over(id, Code::NoError)
+            }
+            None if ends.is_some() => self.over(id, Code::InternalError),
+            None => Turn::Over,
         }
     }
 
-    fn data<I: Io>(&mut self, io: &mut I, header: &[u8], content: Buf) {
-        let is_copied = content.len() <= COPIED_BYTES;
-        self.room(io, header.len() + if is_copied { content.len() } else { 0 });
-        self.open.append(header);
-        if is_copied {
-            self.open.append(&content);
-        } else {
-            let full = std::mem::replace(&mut self.open, io.buffer());
-            self.done.extend([full, content]);
+    fn over(&mut self, id: u32, code: Code) -> Turn {
+        self.connection.end(id, code);
+        Turn::Over
+    }
+}
+
+impl Outbox {
+    fn take(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        for piece in pieces {
+            self.has_head |= matches!(piece, Piece::Head { is_final: true, .. });
+            self.pieces.push_back(piece);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
+mod frames;
 mod http1;
 pub(crate) mod http2;
 pub(crate) mod intake;
@@ -14,7 +15,7 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    client::http2::Front,
+    client::http2::Carrier,
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,
@@ -54,7 +55,7 @@ pub(crate) enum Stage {
     /// Bytes are not parsed. Boxed, because idle clients should take little memory.
     Tunnel(Box<Tunnel>),
     /// Carries streams, each of which is a client of its own.
-    Http2(Box<Front>),
+    Http2(Box<Carrier>),
 }
 
 impl Client {
@@ -130,9 +131,9 @@ impl Client {
         }
     }
 
-    pub fn front(&mut self) -> Option<&mut Front> {
+    pub fn carrier(&mut self) -> Option<&mut Carrier> {
         match &mut self.stage {
-            Stage::Http2(front) => Some(front),
+            Stage::Http2(carrier) => Some(carrier),
             _ => None,
         }
     }
@@ -149,7 +150,7 @@ impl Client {
     pub fn is_idle(&self) -> bool {
         let does_nothing = match &self.stage {
             Stage::Idle | Stage::Handshake => true,
-            Stage::Http2(front) => front.connection.streams() == 0,
+            Stage::Http2(carrier) => carrier.connection.streams() == 0,
             Stage::Head | Stage::Exchange(_) | Stage::Tunnel(_) => false,
         };
         does_nothing && self.connection.inbox.is_empty()
@@ -194,7 +195,8 @@ impl Client {
         self.epoch == core.epoch
             || core.snapshot.listener(self.listener()).is_some_and(|listener| {
                 let same_kind = listener.service.http().is_some() == self.service.http().is_some();
-                same_kind && listener.tls == self.facts.is_tls()
+                let speaks_on = listener.http2 || !matches!(self.stage, Stage::Http2(_));
+                same_kind && speaks_on && listener.tls == self.facts.is_tls()
             })
     }
 

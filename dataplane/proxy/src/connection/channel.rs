@@ -91,11 +91,18 @@ impl Channel {
 
     /// Queues the head of a response in the form of the connection.
     #[inline]
-    pub fn deliver_head<I: Io>(&mut self, io: &mut I, line: &mut Line, unflushed: &mut Vec<Conn>, head: Buf) {
+    pub fn deliver_head<I: Io>(
+        &mut self,
+        io: &mut I,
+        line: &mut Line,
+        unflushed: &mut Vec<Conn>,
+        head: Buf,
+        is_final: bool,
+    ) {
         match self {
             Channel::Stream(stream) => {
                 line.hold(head.len());
-                stream.push(Piece::Head(head), line.conn, unflushed);
+                stream.push(Piece::Head { block: head, is_final }, line.conn, unflushed);
             }
             _ => self.deliver(io, line, unflushed, head),
         }

@@ -31,11 +31,11 @@ impl Inbox {
     pub fn append(&mut self, content: &[u8], mut block: impl FnMut() -> Buf) {
         let mut content = content;
         while !content.is_empty() {
-            let last = self.rest.back_mut().filter(|last| !last.room().is_empty());
-            match last {
-                Some(last) => content = &content[last.append(content)..],
-                None => self.rest.push_back(block()),
+            let appended = self.rest.back_mut().map_or(0, |last| last.append(content));
+            if appended == 0 {
+                self.rest.push_back(block());
             }
+            content = &content[appended..];
         }
     }
 

@@ -9,6 +9,9 @@ use crate::{
     limits::Room,
 };
 
+/// How often the deadlines of streams are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
 pub(crate) struct Line {
     pub conn: Conn,
     /// When a deadline was last set or cleared, which follows each arrival and departure of bytes.
@@ -37,7 +40,8 @@ impl Line {
             deadline: None,
             reading: true,
             finished: false,
-            ended: false, watched: false,
+            ended: false,
+            watched: false,
             pieces: 0,
             bytes: 0,
             sent: 0,
@@ -134,6 +138,12 @@ impl Line {
             self.deadline = at;
             self.tell_deadline(io);
         }
+    }
+
+    /// Sets the deadline for the next look at the streams that it carries. It follows no bytes.
+    pub fn look_again<I: Io>(&mut self, io: &mut I) {
+        self.deadline = Some(io.now() + LOOK);
+        self.tell_deadline(io);
     }
 
     /// The carrier of a stream looks after the stream's deadline by itself.

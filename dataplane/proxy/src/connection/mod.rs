@@ -41,10 +41,10 @@ impl Connection {
         self.channel.deliver(io, &mut self.line, unflushed, plain);
     }
 
-    /// Queues the head of a response.
+    /// Queues the head of a response. After one that is not final another one comes.
     #[inline]
-    pub fn deliver_head<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, head: Buf) {
-        self.channel.deliver_head(io, &mut self.line, unflushed, head);
+    pub fn deliver_head<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, head: Buf, is_final: bool) {
+        self.channel.deliver_head(io, &mut self.line, unflushed, head, is_final);
     }
 
     /// The stream that it is, if it is one.
@@ -89,7 +89,9 @@ impl Connection {
     /// Sends what waits for encryption, but no close_notify afterwards, so that TLS shows the cut.
     pub fn cut<I: Io>(&mut self, io: &mut I) {
         self.flush(io);
-        self.channel = Channel::Plain;
+        if let Channel::Tls(_) = self.channel {
+            self.channel = Channel::Plain;
+        }
     }
 
     /// Closes the connection. Its handle is dead then.

@@ -20,8 +20,11 @@ pub(crate) struct Stream {
 }
 
 pub(crate) enum Piece {
-    /// A block of fields.
-    Head(Buf),
+    /// A block of fields. After one that is not final another one comes.
+    Head {
+        block: Buf,
+        is_final: bool,
+    },
     Content(Buf),
 }
 

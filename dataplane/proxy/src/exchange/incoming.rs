@@ -2,8 +2,6 @@
 //!
 //! Code that moves a body uses this type, and does not know how a protocol frames bodies.
 
-use std::ops::Range;
-
 use weir_policy::HttpProfile;
 use weir_wire::{
     head::BodyLength,
@@ -153,7 +151,7 @@ impl Incoming {
         let Some(mut piece) = inbox.pop() else { return Ok(false) };
         let read = match form {
             Form::AsReceived => body.read(&piece),
-            Form::Content => body.read_payload(&piece, |range| take(io, part(&piece, range))),
+            Form::Content => body.read_payload(&piece, |range| take(io, piece.part(range))),
         };
         let read = read.map_err(self.wrong)?;
         self.content_bytes += read.payload as u64;
@@ -232,13 +230,6 @@ impl Incoming {
         }
         Ok(None)
     }
-}
-
-fn part(piece: &Buf, range: Range<usize>) -> Buf {
-    let mut part = piece.share();
-    part.truncate(range.end);
-    part.advance(range.start);
-    part
 }
 
 /// Content as a chunk (RFC 9112 §7.1).

@@ -247,9 +247,9 @@ impl Proxy {
     /// How many pieces the client holds, on both sides, and with it the streams that it carries.
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let own = self.own_pieces_of(io, client);
-        let Stage::Http2(front) = &client.stage else { return own };
-        let streams = front.clients().filter_map(|conn| self.clients.peek(conn));
-        own + front.pieces() + streams.map(|stream| self.own_pieces_of(io, stream)).sum::<usize>()
+        let Stage::Http2(carrier) = &client.stage else { return own };
+        let streams = carrier.clients().filter_map(|conn| self.clients.peek(conn));
+        own + carrier.pieces() + streams.map(|stream| self.own_pieces_of(io, stream)).sum::<usize>()
     }
 
     fn own_pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
@@ -283,7 +283,7 @@ impl Core {
 /// `stuck` and `fresh` say how long the client has not moved.
 fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bool, has_unsent: bool) -> Standing {
     match (&client.stage, exchange) {
-        (Stage::Http2(front), _) if front.connection.streams() == 0 => Standing::Idle,
+        (Stage::Http2(carrier), _) if carrier.connection.streams() == 0 => Standing::Idle,
         (Stage::Http2(_), _) if stuck => Standing::Stuck,
         (Stage::Http2(_), _) => Standing::Works,
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,

@@ -53,8 +53,7 @@ impl Proxy {
             client.watch_stall(io, &self.core);
             return Outcome::NeedsMore;
         }
-        if client.begins_http2(&self.core) {
-            self.begin_http2(io, conn);
+        if client.begins_http2() && client.begin_http2(&mut self.core, io.now()) {
             return Outcome::Advanced;
         }
         let next = client.next_request(io, &mut self.core, &mut self.exchanges);
@@ -74,7 +73,7 @@ impl Proxy {
                     if let Ok(interim) =
                         head::write_own(io, CONTINUE_BYTES_MAX, target, |out| out.status(100, b"Continue"))
                     {
-                        client.connection.deliver_head(io, &mut self.core.unflushed, interim);
+                        client.connection.deliver_head(io, &mut self.core.unflushed, interim, false);
                     }
                 }
                 self.begin(io, id);

@@ -141,7 +141,7 @@ impl Proxy {
         let Answer { status, head, content, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
-        client.connection.deliver_head(io, &mut self.core.unflushed, head);
+        client.connection.deliver_head(io, &mut self.core.unflushed, head, true);
         if let Some(content) = content {
             client.connection.deliver(io, &mut self.core.unflushed, content);
         }
@@ -233,7 +233,7 @@ impl Parties<'_> {
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
-        client.connection.deliver_head(io, &mut core.unflushed, out);
+        client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200);
         Ok(true)
     }
 }

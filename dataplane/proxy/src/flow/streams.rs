@@ -1,52 +1,38 @@
 //! Connections that carry streams: moves what comes on a connection to the clients that stand for its streams, and what
 //! they have to send to the connection.
 
-use std::time::Duration;
-
-use weir_wire::http2::{Code, Event};
+use weir_telemetry::{Cause, Happening};
+use weir_wire::http2::{Code, Event, Refused};
 
 use crate::{
     buf::Buf,
-    client::{
-        Stage,
-        http2::{Front, millis},
-    },
+    client::http2::millis,
     error::Error,
     io::{Close, Conn, Io},
     proxy::Proxy,
 };
 
-/// How often the deadlines of streams are looked at.
-const LOOK: Duration = Duration::from_secs(1);
-
 // Input.
 impl Proxy {
-    /// A client's connection begins to carry streams.
-    pub(crate) fn begin_http2<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        let Ok(client) = self.clients.live(conn) else { return };
-        let Some(http) = client.service.http() else { return };
-        let Some(http2) = &http.http2 else { return };
-        let mut front = Box::new(Front::new(http, http2, io.now()));
-        front.list(conn, &mut self.core.carriers);
-        client.stage = Stage::Http2(front);
-    }
-
     /// Takes what has come on a connection that carries streams.
     pub(crate) fn take_frames<I: Io>(&mut self, io: &mut I, conn: Conn) {
         while let Some(client) = self.clients.find(conn) {
             if client.connection.line.is_full(io, &self.core.room) {
-                client.connection.line.read(io, false);
-                return;
+                return client.connection.line.read(io, false);
             }
             let Some(piece) = client.connection.inbox.pop() else { break };
+            client.connection.line.moved_at = io.now();
             if let Err(code) = self.take_piece(io, conn, &piece) {
                 return self.end_carrier(io, conn, code);
             }
         }
         let Some(client) = self.clients.find(conn) else { return };
         client.connection.line.read(io, true);
-        if client.connection.line.ended {
-            return self.close_client(io, conn, Close::Flush);
+        if client.connection.line.ended
+            && let Some(carrier) = client.carrier()
+        {
+            // What is ready is sent first.
+            return carrier.list(conn, &mut self.core.carriers);
         }
         self.watch_carrier(io, conn);
     }
@@ -54,42 +40,41 @@ impl Proxy {
     fn take_piece<I: Io>(&mut self, io: &mut I, conn: Conn, piece: &Buf) -> Result<(), Code> {
         let (mut at, now_ms) = (0, millis(io.now()));
         loop {
-            let Some(front) = self.clients.find(conn).and_then(|client| client.front()) else { return Ok(()) };
-            let event = front.connection.take(piece, &mut at, now_ms)?;
-            if !front.connection.control().is_empty() {
-                front.list(conn, &mut self.core.carriers);
+            let Some(carrier) = self.clients.find(conn).and_then(|client| client.carrier()) else { return Ok(()) };
+            let event = carrier.connection.take(piece, &mut at, now_ms)?;
+            if !carrier.connection.control().is_empty() {
+                carrier.list(conn, &mut self.core.carriers);
             }
             match event {
                 Event::More => return Ok(()),
                 Event::Head { stream, .. } => self.open_stream(io, conn, stream, piece)?,
                 Event::Trailers { stream } => self.stream_trailers(io, conn, stream, piece)?,
                 Event::Data { stream, content, is_all } => {
-                    let mut content_of = piece.share();
-                    content_of.truncate(content.end);
-                    content_of.advance(content.start);
-                    self.stream_data(io, conn, stream, Some(content_of), is_all);
+                    let content = piece.part(content);
+                    self.stream_data(io, conn, stream, content, is_all);
                 }
                 Event::Reset { stream, .. } => self.stream_reset(io, conn, stream),
                 Event::Room { stream } => {
-                    front.has_room(stream);
-                    front.list(conn, &mut self.core.carriers);
+                    carrier.has_room(stream);
+                    carrier.list(conn, &mut self.core.carriers);
                 }
                 Event::GoAway { .. } => {}
             }
         }
     }
 
+    /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let next = client.next_stream(io, core, exchanges, conn, piece);
+        let next = client.next_stream(io, core, exchanges, conn, piece)?;
         let stream = client.carry(conn, id, io.now());
-        if let Some(outbox) = client.front().and_then(|front| front.connection.kept(id)) {
+        if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.client = Some(conn);
         }
         clients.insert(conn, stream);
-        self.begin_next(io, conn, next?);
+        self.begin_next(io, conn, next);
         self.proceed(io, conn);
         Ok(())
     }
@@ -97,13 +82,13 @@ impl Proxy {
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let Self { clients, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let Some(limits) = client.service.http().map(|http| http.request_limits) else { return Ok(()) };
-        let Some(front) = client.front() else { return Ok(()) };
-        let read = front.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
+        let limits = client.service.http().map(|http| http.request_limits).ok_or(Code::InternalError)?;
+        let Some(found) = client.carrier() else { return Ok(()) };
+        let read = found.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
         match read {
-            Ok(()) => self.stream_data(io, carrier, id, None, true),
-            Err(weir_wire::http2::Refused::Connection(code)) => return Err(code),
-            Err(weir_wire::http2::Refused::Message(error)) => {
+            Ok(()) => self.stream_data(io, carrier, id, Buf::from_vec(Vec::new()), true),
+            Err(Refused::Connection(code)) => return Err(code),
+            Err(Refused::Message(error)) => {
                 if let Some(conn) = self.stream_client(carrier, id) {
                     self.fail(io, conn, Error::Request(error));
                 }
@@ -112,13 +97,13 @@ impl Proxy {
         Ok(())
     }
 
-    /// The client that stands for a stream.
+    /// The client that stands for a stream; `None`: its exchange is over.
     fn stream_client(&mut self, carrier: Conn, id: u32) -> Option<Conn> {
-        self.clients.find(carrier)?.front()?.connection.kept(id)?.client
+        self.clients.find(carrier)?.carrier()?.connection.kept(id)?.client
     }
 
-    fn stream_data<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, content: Option<Buf>, is_all: bool) {
-        let bytes = content.as_ref().map_or(0, |content| content.len());
+    fn stream_data<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, content: Buf, is_all: bool) {
+        let bytes = content.len();
         let Some(conn) = self.stream_client(carrier, id) else {
             // Nobody needs it any more.
             return self.give_back(carrier, id, bytes as u32);
@@ -127,11 +112,9 @@ impl Proxy {
         if let Some(stream) = client.connection.stream() {
             stream.credit += bytes as u32;
         }
-        if let Some(content) = content {
-            match client.connection.inbox.is_empty() {
-                true => client.connection.inbox.push(content),
-                false => client.connection.inbox.append(&content, || io.buffer()),
-            }
+        match client.connection.inbox.is_empty() {
+            true => client.connection.inbox.push(content),
+            false => client.connection.inbox.append(&content, || io.buffer()),
         }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match exchange.map(|exchange| exchange.body.came(bytes, is_all)) {
@@ -141,13 +124,12 @@ impl Proxy {
     }
 
     fn stream_reset<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32) {
-        match self.stream_client(carrier, id) {
-            Some(conn) => self.fail(io, conn, Error::ClientAborted),
-            None => {
-                if let Some(front) = self.clients.find(carrier).and_then(|client| client.front()) {
-                    front.connection.end(id, Code::Cancel);
-                }
-            }
+        if let Some(conn) = self.stream_client(carrier, id) {
+            return self.fail(io, conn, Error::ClientAborted);
+        }
+        if let Some(found) = self.clients.find(carrier).and_then(|client| client.carrier()) {
+            found.connection.end(id, Code::Cancel);
+            found.list(carrier, &mut self.core.carriers);
         }
     }
 
@@ -164,24 +146,11 @@ impl Proxy {
 
     fn give_back(&mut self, carrier: Conn, id: u32, bytes: u32) {
         if bytes > 0
-            && let Some(front) = self.clients.find(carrier).and_then(|client| client.front())
+            && let Some(found) = self.clients.find(carrier).and_then(|client| client.carrier())
         {
-            front.connection.give_back(id, bytes);
-            front.list(carrier, &mut self.core.carriers);
+            found.connection.give_back(id, bytes);
+            found.list(carrier, &mut self.core.carriers);
         }
-    }
-
-    /// Ends a connection whose peer has broken the standard.
-    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
-        let Ok(client) = self.clients.live(conn) else { return };
-        if let Some(front) = client.front() {
-            front.connection.go_away(code);
-            let control = std::mem::take(front.connection.control());
-            let mut last = io.buffer_for(control.len());
-            last.append(&control);
-            client.connection.deliver(io, &mut self.core.unflushed, last);
-        }
-        self.close_client(io, conn, Close::Linger);
     }
 }
 
@@ -190,7 +159,7 @@ impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
     pub(crate) fn flush_streams<I: Io>(&mut self, io: &mut I) {
         loop {
-            self.collect_output();
+            self.collect_output(io);
             if self.core.carriers.is_empty() {
                 return;
             }
@@ -200,15 +169,15 @@ impl Proxy {
         }
     }
 
-    fn collect_output(&mut self) {
+    fn collect_output<I: Io>(&mut self, io: &I) {
         let Self { clients, core, .. } = self;
         let mut unflushed = std::mem::take(&mut core.unflushed);
         for &conn in unflushed.iter().filter(|conn| conn.is_stream()) {
             let Some(stream) = clients.find(conn).and_then(|client| client.connection.stream()) else { continue };
             let (carrier, id, fresh) = (stream.carrier, stream.id, std::mem::take(&mut stream.fresh));
-            if let Some(front) = clients.find(carrier).and_then(|client| client.front()) {
-                front.speak(id, fresh);
-                front.list(carrier, &mut core.carriers);
+            if let Some(found) = clients.find(carrier).and_then(|client| client.carrier()) {
+                found.speak(id, fresh);
+                found.list(carrier, &mut core.carriers);
             }
         }
         unflushed.retain(|conn| !conn.is_stream());
@@ -216,9 +185,9 @@ impl Proxy {
         core.unflushed = unflushed;
         for departed in std::mem::take(&mut core.departed) {
             let carrier = departed.carrier;
-            if let Some(front) = clients.find(carrier).and_then(|client| client.front()) {
-                front.depart(departed);
-                front.list(carrier, &mut core.carriers);
+            if let Some(found) = clients.find(carrier).and_then(|client| client.carrier()) {
+                found.depart(departed, io.now());
+                found.list(carrier, &mut core.carriers);
             }
         }
     }
@@ -227,85 +196,121 @@ impl Proxy {
         let Self { clients, core, .. } = self;
         let Some(client) = clients.find(conn) else { return };
         let goes_on = client.may_stay(core) && client.may_ask_more();
-        let room = core.room.queued_bytes.saturating_sub(client.connection.line.queued(io));
-        let Stage::Http2(front) = &mut client.stage else { return };
-        front.unlist();
-        if !goes_on {
-            front.connection.leave();
+        let mut room = core.room;
+        if client.connection.line.is_full(io, &room) {
+            room.queued_bytes = 0;
         }
-        let mut left = Vec::new();
-        for buf in front.frames(io, room, &mut left) {
+        client.connection.line.moved_at = io.now();
+        let Some(carrier) = client.carrier() else { return };
+        carrier.unlist();
+        if !goes_on || carrier.connection.is_suspect() {
+            carrier.connection.leave();
+        }
+        let sent = carrier.send(io, &room);
+        let is_over = carrier.connection.is_over();
+        for buf in sent.frames.end() {
             client.connection.deliver(io, &mut core.unflushed, buf);
         }
-        if front.has_turns() {
+        if sent.is_full {
             core.full_carriers.push(conn);
         }
-        let is_over = front.connection.is_over();
         client.report_bytes(core);
-        for (stream, bytes, pieces) in left {
+        let ends = is_over || client.connection.line.ended;
+        for (stream, bytes, pieces) in sent.left {
             let Some(client) = self.clients.find(stream) else { continue };
             if client.connection.line.let_go(bytes, pieces) {
                 self.client_drained(io, stream);
             }
         }
-        if is_over {
+        if ends {
             return self.close_client(io, conn, Close::Flush);
         }
         self.watch_carrier(io, conn);
     }
-}
 
-// Waiting.
-impl Proxy {
-    /// Has the driver tell when connections have sent what they had no room to send more behind. Call this when
-    /// everything of the batch is queued.
+    /// Has the driver report when connections have sent what they have no room behind. Call this when everything of the
+    /// batch is queued.
     pub(crate) fn await_room<I: Io>(&mut self, io: &mut I) {
         for conn in std::mem::take(&mut self.core.full_carriers) {
-            let queued = self.clients.find(conn).map_or(0, |client| client.connection.line.queued(io));
-            debug_assert!(queued > 0 || !self.clients.contains(conn), "a full connection has nothing queued");
+            if let Some(client) = self.clients.find(conn) {
+                // Who asks while something is queued gets `Drained`.
+                let _ = client.connection.line.queued(io);
+            }
         }
     }
 
     /// A connection that carries streams has sent everything.
     pub(crate) fn carrier_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        if let Some(front) = self.clients.find(conn).and_then(|client| client.front()) {
-            front.list(conn, &mut self.core.carriers);
+        if let Some(carrier) = self.clients.find(conn).and_then(|client| client.carrier()) {
+            carrier.list(conn, &mut self.core.carriers);
         }
         self.take_frames(io, conn);
     }
 }
 
-// Time.
+// Time and ends.
 impl Proxy {
     /// Sets the deadline of a connection when it gets its first stream, or has lost its last.
     fn watch_carrier<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
-        let Stage::Http2(front) = &mut client.stage else { return };
-        let is_busy = front.connection.streams() > 0;
-        if std::mem::replace(&mut front.is_busy, is_busy) != is_busy {
-            let keepalive = client.service.http().and_then(|http| http.timeouts.keepalive);
-            client.connection.line.expect(io, if is_busy { Some(LOOK) } else { keepalive });
+        let keepalive = client.service.http().and_then(|http| http.timeouts.keepalive);
+        let Some(carrier) = client.carrier() else { return };
+        match carrier.turns_busy() {
+            Some(true) => client.connection.line.look_again(io),
+            Some(false) => client.connection.line.expect(io, keepalive),
+            None => {}
         }
     }
 
+    /// Looks after the streams of a connection, whose deadlines the driver does not know.
     pub(crate) fn carrier_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         if !client.connection.line.has_expired(io) {
             return;
         }
-        let Some(front) = client.front() else { return };
-        if front.connection.streams() == 0 {
-            return self.close_client(io, conn, Close::Flush);
+        let (may_stay, service) = (client.may_stay(&self.core), client.service.id);
+        let Some(carrier) = client.carrier() else { return };
+        if carrier.connection.streams() == 0 {
+            return self.dismiss(io, conn);
         }
-        let streams: Vec<_> = front.clients().collect();
+        for _ in 0..carrier.give_up(io.now(), self.core.limits.stalled_client) {
+            self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
+        }
+        carrier.connection.end_leaving();
+        if !may_stay {
+            carrier.connection.leave();
+        }
+        carrier.list(conn, &mut self.core.carriers);
+        let streams: Vec<_> = carrier.clients().collect();
+        client.connection.line.look_again(io);
         for stream in streams {
             let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
             if deadline.is_some_and(|at| at <= io.now()) {
                 self.client_deadline(io, stream);
             }
         }
-        if let Some(client) = self.clients.find(conn) {
-            client.connection.line.expect(io, Some(LOOK));
-        }
+    }
+
+    /// Ends the connection of an idle client. A client of HTTP/2 learns which stream was the last.
+    pub(crate) fn dismiss<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        self.say_goodbye(io, conn, Code::NoError);
+        self.close_client(io, conn, Close::Flush);
+    }
+
+    /// Ends a connection whose peer has broken the standard.
+    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        self.core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::ClientBadRequest });
+        self.say_goodbye(io, conn, code);
+        self.close_client(io, conn, Close::Linger);
+    }
+
+    /// Sends the last frame of a connection that carries streams.
+    fn say_goodbye<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(carrier) = client.carrier() else { return };
+        carrier.connection.go_away(code);
+        let frames = Buf::from_vec(std::mem::take(carrier.connection.control()));
+        client.connection.deliver(io, &mut self.core.unflushed, frames);
     }
 }

@@ -119,6 +119,8 @@ struct Opened {
 /// What a block is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
+    /// It opens its stream.
+    Open,
     Head,
     Trailers,
     /// Only decoded, so that both tables stay the same.

@@ -1,6 +1,9 @@
 //! What this end sends.
 
-use super::{Connection, Heard, Leaving, input::LAST_CALL};
+use super::{
+    Connection, Heard, Leaving,
+    input::{LAST_CALL, UPDATE_BYTES_FREE},
+};
 use crate::{
     head::Overflow,
     http2::{Code, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, STREAM_MAX},
@@ -49,6 +52,11 @@ impl<S: Default> Connection<S> {
         Ok(written)
     }
 
+    /// Whether the window of the connection lets anything be sent.
+    pub fn has_room(&self) -> bool {
+        self.send.bytes() > 0
+    }
+
     /// How many bytes of content may be sent in one frame of a stream now.
     pub fn room(&self, stream: u32) -> u32 {
         let window = self.streams.peek(stream).map_or(0, |stream| stream.send.bytes());
@@ -60,7 +68,9 @@ impl<S: Default> Connection<S> {
         debug_assert!(bytes <= self.room(stream) || bytes == 0, "{bytes} bytes for {}", self.room(stream));
         self.send.send(bytes);
         // A peer answers content with control frames.
-        self.control_budget.earn();
+        if bytes >= UPDATE_BYTES_FREE {
+            self.control_budget.earn();
+        }
         if let Some(stream) = self.streams.find(stream) {
             stream.send.send(bytes);
         }
@@ -109,6 +119,13 @@ impl<S: Default> Connection<S> {
             self.leaving = Leaving::Asked;
             self.push_go_away(STREAM_MAX, Code::NoError);
             self.push(FrameType::Ping, Flags::NONE, 0, &LAST_CALL);
+        }
+    }
+
+    /// The peer has had its time to answer: what is under way now is not taken any more.
+    pub fn end_leaving(&mut self) {
+        if self.leaving == Leaving::Asked {
+            self.go_away(Code::NoError);
         }
     }
 
