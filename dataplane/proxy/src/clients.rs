@@ -70,6 +70,11 @@ impl Clients {
         Some(removed)
     }
 
+    /// Whether there are streams.
+    pub fn has_streams(&self) -> bool {
+        self.streams.len() > 0
+    }
+
     /// How many connections there are.
     pub fn len(&self) -> usize {
         self.connections.len()

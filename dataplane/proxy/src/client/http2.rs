@@ -91,13 +91,14 @@ impl Client {
     }
 
     /// Begins to carry streams. False: its listener does not let clients speak HTTP/2.
-    pub fn begin_http2(&mut self, core: &mut Core, now: Time) -> bool {
+    pub fn begin_http2<I: Io>(&mut self, io: &mut I, core: &mut Core) -> bool {
         if !self.look_up_service(core) || !core.snapshot.listener(self.listener()).is_some_and(|found| found.http2) {
             return false;
         }
         let Some(http) = self.service.http() else { return false };
         let Some(http2) = &http.http2 else { return false };
-        let mut carrier = Box::new(Carrier::new(http, http2, now));
+        let mut carrier = Box::new(Carrier::new(http, http2, io.now()));
+        self.connection.line.expect(io, http.timeouts.client_header);
         carrier.list(self.connection.conn(), &mut core.carriers);
         self.stage = Stage::Http2(carrier);
         true

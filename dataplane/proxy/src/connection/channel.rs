@@ -82,10 +82,7 @@ impl Channel {
                     unflushed.push(line.conn);
                 }
             }
-            Channel::Stream(stream) => {
-                line.hold(plain.len());
-                stream.push(Piece::Content(plain), line.conn, unflushed);
-            }
+            Channel::Stream(stream) => stream.push(Piece::Content(plain), line, unflushed),
         }
     }
 
@@ -100,10 +97,7 @@ impl Channel {
         is_final: bool,
     ) {
         match self {
-            Channel::Stream(stream) => {
-                line.hold(head.len());
-                stream.push(Piece::Head { block: head, is_final }, line.conn, unflushed);
-            }
+            Channel::Stream(stream) => stream.push(Piece::Head { block: head, is_final }, line, unflushed),
             _ => self.deliver(io, line, unflushed, head),
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
 
-use crate::{buf::Buf, io::Conn};
+use crate::{buf::Buf, connection::line::Line, io::Conn};
 
 /// The handles of streams have slots from here on. No driver has so many connections.
 const STREAM_SLOTS: u32 = 1 << 31;
@@ -34,9 +34,12 @@ impl Stream {
     }
 
     /// Queues output. The carrier takes it at the end of the batch.
-    pub fn push(&mut self, piece: Piece, conn: Conn, unflushed: &mut Vec<Conn>) {
+    #[inline(never)]
+    pub fn push(&mut self, piece: Piece, line: &mut Line, unflushed: &mut Vec<Conn>) {
+        let (Piece::Head { block: bytes, .. } | Piece::Content(bytes)) = &piece;
+        line.hold(bytes.len());
         if self.fresh.is_empty() {
-            unflushed.push(conn);
+            unflushed.push(line.conn);
         }
         self.fresh.push(piece);
     }

@@ -157,7 +157,15 @@ impl Proxy {
 // Output.
 impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
+    #[inline]
     pub(crate) fn flush_streams<I: Io>(&mut self, io: &mut I) {
+        let has_some = self.clients.has_streams() || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
+        if has_some {
+            self.flush_all_streams(io);
+        }
+    }
+
+    fn flush_all_streams<I: Io>(&mut self, io: &mut I) {
         loop {
             self.collect_output(io);
             if self.core.carriers.is_empty() {
@@ -230,7 +238,11 @@ impl Proxy {
 
     /// Has the driver report when connections have sent what they have no room behind. Call this when everything of the
     /// batch is queued.
+    #[inline]
     pub(crate) fn await_room<I: Io>(&mut self, io: &mut I) {
+        if self.core.full_carriers.is_empty() {
+            return;
+        }
         for conn in std::mem::take(&mut self.core.full_carriers) {
             if let Some(client) = self.clients.find(conn) {
                 // Who asks while something is queued gets `Drained`.

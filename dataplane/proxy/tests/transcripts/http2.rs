@@ -70,6 +70,31 @@ impl Browser {
         id
     }
 
+    /// The bytes of a request without fields of its own.
+    fn request(&mut self, method: &str, is_all: bool) -> (u32, Vec<u8>) {
+        let id = self.connection.open().expect("a stream");
+        let mut out = vec![0; 1024];
+        let written = self.connection.write_head(&mut out, id, is_all, |room| {
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: b"a" });
+            encoder.request(method.as_bytes(), b"/");
+            encoder.end()
+        });
+        out.truncate(written.expect("room"));
+        (id, out)
+    }
+
+    /// Content in frames, as far as the windows allow.
+    fn content(&mut self, id: u32, mut content: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        while !content.is_empty() && self.connection.room(id) > 0 {
+            let (part, rest) = content.split_at(content.len().min(self.connection.room(id) as usize));
+            out.extend_from_slice(&self.connection.data(id, part.len() as u32, false));
+            out.extend_from_slice(part);
+            content = rest;
+        }
+        out
+    }
+
     fn sends(&mut self, stage: &mut Stage, id: u32, content: &[u8], is_all: bool) {
         let header = self.connection.data(id, content.len() as u32, is_all);
         self.says(stage, &[&header[..], content].concat());
@@ -261,4 +286,183 @@ fn clients_of_http1_are_served_on_the_same_listener() {
     assert!(stage.sent(server).starts_with("PRINT / HTTP/1.1\r\n"));
     stage.says(server, OK);
     assert!(stage.sent(client).starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+#[test]
+fn upload_goes_on_as_its_server_takes_it() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let id = browser.asks(&mut stage, "POST", &[], false);
+    let server = stage.connected();
+    stage.sent(server);
+    let (mut sent, mut got) = (0, 0);
+    for _ in 0..40 {
+        let frames = browser.content(id, &[b'u'; 20_000]);
+        sent += 20_000.min(frames.len());
+        browser.says(&mut stage, &frames);
+        while stage.is_paused(browser.conn) {
+            stage.batch(vec![Event::Drained { conn: browser.conn }]);
+        }
+        (0..10).for_each(|_| stage.batch(vec![Event::Drained { conn: server }]));
+        got += stage.sent_bytes(server).iter().filter(|byte| **byte == b'u').count();
+    }
+    assert!(sent > 500_000 && got > 500_000, "{sent} sent, {got} came");
+    assert!(stage.blocks_in_use() < 40, "{}", stage.blocks_in_use());
+}
+
+#[test]
+fn upload_waits_for_its_server_within_its_window() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let id = browser.asks(&mut stage, "POST", &[], false);
+    let server = stage.connected();
+    stage.tape.stuck = true;
+    let frames = browser.content(id, &vec![b'u'; 100_000]);
+    for part in frames.chunks(4096) {
+        stage.says(browser.conn, part);
+    }
+    browser.hears(&mut stage);
+    assert_eq!(browser.content(id, b"more"), b"", "the window is used up");
+    assert_eq!(browser.asks(&mut stage, "GET", &[], true), 3, "others go on");
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    for _ in 0..200 {
+        stage.batch(vec![Event::Drained { conn: server }]);
+    }
+    browser.hears(&mut stage);
+    assert_ne!(browser.content(id, b"more"), b"");
+}
+
+#[test]
+fn connection_that_takes_nothing_stops_the_servers_and_goes_on() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.tape.stuck = true;
+    stage.says(server, format!("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n{}", "x".repeat(3000)));
+    stage.says(server, "x".repeat(3000));
+    assert!(stage.is_paused(server));
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    let mut content = 0;
+    for _ in 0..20 {
+        stage.batch(vec![Event::Drained { conn: browser.conn }]);
+        browser.hears(&mut stage);
+        content += browser.heard().iter().map(|told| told.matches('x').count()).sum::<usize>();
+    }
+    assert_eq!(content, 6000);
+    assert!(!stage.is_paused(server));
+}
+
+#[test]
+fn answer_that_its_client_never_takes_is_given_up() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let settings = Settings { enable_push: false, initial_window: 0, ..Settings::default() };
+    let mut browser = Browser::connect(&mut stage, settings);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.says(server, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200"]);
+    let mut waited = std::time::Duration::ZERO;
+    while browser.heard.is_empty() {
+        waited += stage.wait_for_deadline(browser.conn);
+        browser.hears(&mut stage);
+    }
+    assert_eq!(browser.heard(), ["1: Cancel"]);
+    assert_eq!((waited.as_secs(), stage.failures(Cause::ClientStalled)), (60, 1));
+    assert_eq!(stage.wait_for_deadline(browser.conn).as_secs(), 5);
+    assert_eq!(stage.closed(browser.conn), Some(Close::Flush));
+}
+
+#[test]
+fn what_comes_behind_an_answer_in_one_batch_is_dropped() {
+    let mut redirecting = http2(plan(1));
+    redirecting.virtual_services[0].http.as_mut().expect("speaks HTTP").http_to_https = true;
+    let mut stage = Stage::new(&redirecting);
+    let mut browser = Browser::new(&mut stage);
+    let (id, mut bytes) = browser.request("POST", false);
+    bytes.extend(browser.content(id, b"a body that nobody reads"));
+    bytes.extend([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8].repeat(2)); // resets of the stream
+    browser.says(&mut stage, &bytes);
+    assert_eq!(browser.heard(), [] as [&str; 0], "the client has reset the stream");
+    let (_, bytes) = browser.request("POST", false);
+    browser.says(&mut stage, &bytes);
+    assert_eq!(browser.heard(), ["3: 308, all", "3: NoError"]);
+    assert_eq!(stage.closed(browser.conn), None);
+}
+
+#[test]
+fn answer_that_is_ready_is_sent_before_the_end() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    let answer = stage.data(server, OK);
+    stage.batch(vec![answer, Event::Eof { conn: browser.conn }]);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+    assert_eq!(stage.closed(browser.conn), Some(Close::Flush));
+}
+
+#[test]
+fn listener_that_goes_takes_its_connections_along() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut idle = Browser::new(&mut stage);
+    let mut busy = Browser::new(&mut stage);
+    idle.says(&mut stage, b"");
+    busy.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.replace(&plan(1));
+    stage.batch(vec![]);
+    idle.hears(&mut stage);
+    assert_eq!(
+        (idle.heard(), stage.closed(idle.conn)),
+        (vec!["goes away after 0: NoError".into()], Some(Close::Flush))
+    );
+    // Under way before the client could know: no server sees it.
+    busy.asks(&mut stage, "GET", &[], true);
+    assert_eq!(busy.heard(), ["3: RefusedStream", "goes away after 2147483647: NoError"]);
+    stage.says(server, OK);
+    busy.says(&mut stage, b"");
+    assert_eq!(busy.heard(), ["1: 200", "1: ok, all", "goes away after 3: NoError"]);
+    assert_eq!(stage.closed(busy.conn), Some(Close::Flush));
+    assert!(stage.proxy.is_idle() || stage.dials() == 1);
+}
+
+#[test]
+fn connection_without_leave_speaks_http1() {
+    let mut without_profile = http2(plan(1));
+    without_profile.virtual_services[0].http.as_mut().expect("speaks HTTP").http2 = None;
+    for plan in [plan(1), without_profile] {
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, &weir_wire::http2::PREFACE[..]);
+        assert_eq!(crate::status(&stage.sent(client)), "505");
+    }
+}
+
+#[test]
+fn head_that_never_ends_holds_no_place() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let (_, bytes) = browser.request("GET", true);
+    let mut unended = bytes.clone();
+    unended[4] &= !0x4;
+    browser.says(&mut stage, &unended);
+    while stage.closed(browser.conn).is_none() {
+        assert_eq!(stage.wait_for_deadline(browser.conn).as_secs(), 3, "the time for a head");
+    }
+}
+
+#[test]
+fn many_small_frames_hold_few_blocks() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let id = browser.asks(&mut stage, "POST", &[], false);
+    for _ in 0..1000 {
+        browser.sends(&mut stage, id, b"a", false);
+    }
+    assert!(stage.blocks_in_use() < 5, "{}", stage.blocks_in_use());
 }
