@@ -53,7 +53,7 @@ impl Proxy {
             client.watch_stall(io, &self.core);
             return Outcome::NeedsMore;
         }
-        if client.begins_http2() && client.begin_http2(&mut self.core, io.now()) {
+        if client.begins_http2() && client.begin_http2(io, &mut self.core) {
             return Outcome::Advanced;
         }
         let next = client.next_request(io, &mut self.core, &mut self.exchanges);
