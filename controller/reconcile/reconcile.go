@@ -127,12 +127,17 @@ func (w Write) disputed(in Input) map[string]bool {
 			if _, seated := before[engine]; seated {
 				continue
 			}
-			mayHave := !in.Engines[engine].Told ||
-				in.Engines[engine].Holds.Of(changed.VirtualService).Duty != place.NoDuty
-			engines[engine] = engines[engine] || mayHave || len(before) > 0 && serves()[engine]
+			engines[engine] = engines[engine] || in.mayHave(engine, changed.VirtualService) || len(before) > 0 && serves()[engine]
 		}
 	}
 	return engines
+}
+
+// mayHave tells whether an engine without a seat may have a virtual service: it has reported that, or it has not yet
+// reported what it has, and the virtual service is not new.
+func (in Input) mayHave(engine, virtualService string) bool {
+	facts, isNew := in.Engines[engine], in.Before.Of(virtualService).VirtualService == ""
+	return facts.Holds.Of(virtualService).Duty != place.NoDuty || !facts.Told && !isNew
 }
 
 // seated returns the engines that have a seat of any virtual service.

@@ -291,7 +291,7 @@ func (s *stage) service(uuid string, number byte) *model.VirtualService {
 // acknowledge has an engine report that it has applied a Plan.
 func (s *stage) acknowledge(engine string, plan *enginev1.Plan) {
 	facts := s.in.Engines[engine]
-	facts.Holds = nil
+	facts.Told, facts.Holds = true, nil
 	for _, uuid := range uuidsIn(plan) {
 		if s.in.Before.Of(uuid).VirtualService != "" {
 			facts.Holds = facts.Holds.With(place.Holding{VirtualService: uuid, Delivery: place.Current,
@@ -302,12 +302,21 @@ func (s *stage) acknowledge(engine string, plan *enginev1.Plan) {
 }
 
 func TestAChangeReachesItsEngineThoughEveryStepHasSomethingToWrite(t *testing.T) {
+	for _, told := range []bool{true, false} { // false: the controller has restarted, and has no Ack yet
+		t.Run(fmt.Sprintf("told %v", told), func(t *testing.T) { reachesInTime(t, told) })
+	}
+}
+
+func reachesInTime(t *testing.T, told bool) {
 	const patched = 50
 	s := newStage(t, "se-1")
 	s.in.Model.Groups[0].MaxVSPerSE = 1000
 	s.offer(80)
 	s.acknowledge("se-1", s.settle().Plans["se-1"])
 	s.settle()
+	facts := s.in.Engines["se-1"]
+	facts.Told = told
+	s.hear("se-1", facts)
 	arrived := -1
 	for step := range 100 {
 		s.change(func(m *model.Model) {
