@@ -13,10 +13,10 @@ import (
 )
 
 // check checks a decision about one virtual service.
-func (s *sim) check(before, after place.Assignment) {
+func (s *sim) check(base place.Assignments, after place.Assignment) {
 	s.Helper()
 	had := map[string]place.Seat{}
-	for _, seat := range before.Seats {
+	for _, seat := range base.Of(after.VirtualService).Seats {
 		had[seat.Engine] = seat
 	}
 	counting, facts := 0, s.fleet.Facts()
@@ -27,7 +27,7 @@ func (s *sim) check(before, after place.Assignment) {
 			s.wrong("%s is deleted, and has a seat: %v", seat.Engine, after)
 		}
 		if was, known := had[seat.Engine]; known && was.State == place.Draining && seat.State == place.Leaving {
-			s.mayCallBack(engine, before)
+			s.mayCallBack(engine, base, after.VirtualService)
 		}
 		fact := facts[seat.Engine]
 		if (seat.State == place.Starting || seat.State == place.Serving) && isThere(fact) {
@@ -73,13 +73,20 @@ func hasSeat(assignments place.Assignments, engine string) bool {
 }
 
 // mayCallBack checks that no engine is called back while a serving engine may still connect after a restart of the
-// controller.
-func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
-	for _, seat := range a.Seats {
+// controller. An engine that does not drain another virtual service of the address goes on to serve it: that is no call.
+func (s *sim) mayCallBack(engine *simEngine, base place.Assignments, uuid string) {
+	for _, other := range sharing(s.model, uuid) {
+		for _, seat := range base.Of(other.UUID).Seats {
+			if seat.Engine == engine.UUID && seat.State != place.Draining {
+				return
+			}
+		}
+	}
+	for _, seat := range base.Of(uuid).Seats {
 		other := s.engine(seat.Engine)
 		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard &&
 			other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
-			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, a)
+			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, base.Of(uuid))
 		}
 	}
 }

@@ -286,11 +286,10 @@ func (s *sim) write(base place.Assignments, write reconcile.Write) bool {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
 	for _, assignment := range write.Changed {
-		was := base.Of(assignment.VirtualService)
-		if !was.Equal(s.stored.Of(assignment.VirtualService)) {
+		if uuid := assignment.VirtualService; !base.Of(uuid).Equal(s.stored.Of(uuid)) {
 			continue
 		}
-		s.check(was, assignment)
+		s.check(base, assignment)
 		s.stored = s.stored.With([]place.Assignment{assignment})
 	}
 	s.stored = s.stored.With(nil, write.Gone...)
