@@ -51,6 +51,21 @@ func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
+// routes returns the routers of each address, as text. Virtual services with the same routes have the same reach on each
+// engine.
+func routes(all []*model.VirtualService) string {
+	var text []byte
+	for _, vs := range all {
+		for _, address := range vs.Addresses {
+			for _, router := range vs.RoutersOf(address) {
+				text = append(router.AppendTo(text), ' ')
+			}
+			text = append(text, ';')
+		}
+	}
+	return string(text)
+}
+
 // reachOf returns the reach of one address, for which one session is enough. It has been up since the first session
 // came up, and down since the last one went down.
 func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
