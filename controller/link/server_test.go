@@ -60,6 +60,13 @@ func (r *register) Join(_ context.Context, name string) (membership.Joined, erro
 	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, r.late
 }
 
+// letReplace lets names that are taken be taken over. Each Join returns late.
+func (r *register) letReplace(late error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replace, r.late = true, late
+}
+
 func (r *register) Check(uuid, join string) error {
 	r.mu.Lock()
 	last := r.joins[uuid]
@@ -306,9 +313,7 @@ func hugeKey() *rsa.PrivateKey {
 func TestJoinWithABadRequestChangesNothing(t *testing.T) {
 	rig := newRig(t)
 	first := rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace = true
-	rig.register.mu.Unlock()
+	rig.register.letReplace(nil)
 	token, err := rig.tokens.Issue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -341,9 +346,7 @@ func TestJoinWithABadRequestChangesNothing(t *testing.T) {
 func TestReplacementThatMayBeStoredIsTold(t *testing.T) {
 	rig := newRig(t)
 	rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace, rig.register.late = true, errors.New("the disk is slow")
-	rig.register.mu.Unlock()
+	rig.register.letReplace(errors.New("the disk is slow"))
 	token, err := rig.tokens.Issue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -570,9 +573,7 @@ func TestRenewsTheCertificateOfTheEngineThatAsks(t *testing.T) {
 func TestHostWhoseNameAnotherOneTookIsRefusedAndToldWhy(t *testing.T) {
 	rig := newRig(t)
 	first := rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace = true
-	rig.register.mu.Unlock()
+	rig.register.letReplace(nil)
 	second := rig.join("a")
 	stream, err := enginev1.NewFleetClient(rig.dial(first)).Session(t.Context())
 	if err != nil {
