@@ -51,7 +51,7 @@ func (r *rollout) assume(plan *plan.Plan) {
 func (r *rollout) begin(serves uint64) {
 	r.flight, r.refused = nil, 0
 	isDeadly := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
-	servesNewer := serves != 0 && r.applied != nil && r.applied.isOlder
+	servesNewer := r.applied != nil && r.applied.isOlder && serves != 0 && serves != r.applied.plan.Revision
 	r.restored = r.applied == nil || isDeadly || servesNewer
 }
 

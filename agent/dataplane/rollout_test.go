@@ -72,6 +72,14 @@ ack
 hello
   send 1
 `,
+		"a Plan of ours is sent again to who serves it, also if the process before served a newer one": `
+assume 1
+hello 2
+hello
+  send 1
+hello 1
+  send 1
+`,
 		"a Plan that served and is refused is sent again": `
 assume 1
 hello
