@@ -49,8 +49,9 @@ type life struct {
 	base         *plan.Plan
 	states       map[plan.Member]bool // as told to the process
 	untold       untold
-	sampleAtOnce bool // somebody waits for a Sample that shows the states
-	silence      int  // beats since the last Sample, or the last answer to a Plan
+	sampleAtOnce bool   // somebody waits for a Sample that shows the states
+	silence      int    // beats since the last Sample, or the last answer to a Plan
+	unrestored   string // why the process has refused the Plan that served before; empty: it has not
 }
 
 // untold are the servers whose states the process may not have.

@@ -175,13 +175,23 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	}
 	switch {
 	case verdict == nil && !applied:
-		s.Log.Error("the Plan that served before cannot serve again", "revision", plan.Revision, "errors", findings)
+		s.logUnrestored(life, plan.Revision, findings)
 	case verdict == nil:
 		s.Log.Info("the Plan that served before serves again", "revision", plan.Revision)
 	case verdict.applied:
 		s.Observer.Applied(plan, findings)
 	default:
 		s.Observer.Refused(plan, findings)
+	}
+}
+
+// logUnrestored says why a Plan that served before cannot serve again. It says the same reason once in a life, because
+// the Plan is sent again and again.
+func (s *Supervisor) logUnrestored(life *life, revision uint64, findings []plan.Finding) {
+	if reason := fmt.Sprint(findings); reason != life.unrestored {
+		life.unrestored = reason
+		s.Log.Error("the Plan that served before cannot serve again; it is sent again from time to time", "revision",
+			revision, "errors", findings)
 	}
 }
 
