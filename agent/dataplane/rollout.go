@@ -46,7 +46,7 @@ func (r *rollout) submit(plan *plan.Plan) {
 }
 
 // assume counts a Plan as applied, although this process serves a newer one that the agent does not have. Only a new
-// process gets the Plan.
+// process gets the Plan. The revision of the newer Plan may be the lower one.
 func (r *rollout) assume(plan *plan.Plan) {
 	r.applied = &attempt{plan: plan, isOlder: true}
 }

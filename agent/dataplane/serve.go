@@ -77,9 +77,7 @@ func (s *Supervisor) take(life *life) {
 	switch serves := life.hello.GetAppliedRevision(); {
 	case wanted == nil:
 	case wanted == s.Kept && serves != 0 && serves != wanted.Revision:
-		// The disk is written after a Plan serves. So what serves is the newer one, whatever the numbers say: those of
-		// a store that was restored are smaller.
-		s.Log.Warn("the data plane keeps its Plan, which is newer than the one on disk, until the controller sends one",
+		s.Log.Warn("the data plane keeps its Plan until the controller sends one: it is newer than the one on disk",
 			"serves", serves, "disk", wanted.Revision)
 		s.rollout.assume(wanted)
 		s.Observer.Applied(wanted, nil)

@@ -47,8 +47,9 @@ type Config struct {
 	Workers int    // 0: one for each core
 	Version string // of this agent; a data plane of another one is remarked on
 	Keep    bool   // at the end, leave it running for the next agent
-	// Kept is the Plan on disk, which the engine applies first; nil: there is none. A data plane that runs and serves a
-	// newer Plan does not get it: the earlier agent ended before it had written that Plan.
+	// Kept is the Plan on disk, which the engine applies first; nil: there is none. A data plane that runs and serves
+	// another Plan keeps that one. It is the newer one, because a Plan is written to disk after it serves. Its revision
+	// may be lower all the same, when the controller's store was restored.
 	Kept     *plan.Plan
 	States   States
 	Segments Segments
