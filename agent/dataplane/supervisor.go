@@ -183,7 +183,9 @@ func (s *Supervisor) ended(ctx context.Context, cause error, pause time.Duration
 
 // takeOver returns a running data plane, if it answers. A running one that does not answer is killed.
 func (s *Supervisor) takeOver(ctx context.Context) *life {
-	life, held, process, err := greet(ctx, s.Socket, s.process)
+	greeting, cancel := context.WithTimeoutCause(ctx, helloTimeout, fmt.Errorf("no answer within %v", helloTimeout))
+	defer cancel()
+	life, held, process, err := greet(greeting, s.Socket, s.process)
 	if err == nil {
 		s.own(held)
 		return life
@@ -192,6 +194,7 @@ func (s *Supervisor) takeOver(ctx context.Context) *life {
 		process = s.process
 	}
 	if ctx.Err() != nil {
+		s.process = process // for stop
 		return nil
 	}
 	if process != nil && !process.hasEnded() {
@@ -238,10 +241,10 @@ func (s *Supervisor) launch(ctx context.Context) (*life, error) {
 	return life, nil
 }
 
-// await dials a process that has just been started until it listens.
+// await dials a process that has just been started until it listens, and greets it.
 func (s *Supervisor) await(ctx context.Context, process *process) (*life, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
-		fmt.Errorf("the data plane did not listen within %v", startTimeout))
+		fmt.Errorf("the data plane did not greet within %v of its start", startTimeout))
 	defer cancel()
 	for {
 		life, held, _, err := greet(ctx, s.Socket, process)
