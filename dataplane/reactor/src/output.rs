@@ -112,7 +112,9 @@ impl Reactor {
                     self.free(conn.slot);
                 }
                 Then::Reset => {
-                    self.uncork(conn);
+                    if slot.corked {
+                        self.push(conn);
+                    }
                     self.settle(conn.slot, SETTLE_LOOKS);
                 }
                 Then::Linger if slot.input == Input::Ended => self.free(conn.slot),
@@ -129,13 +131,14 @@ impl Reactor {
         if std::mem::take(&mut slot.finishing) {
             shut_down(slot);
         }
-        if slot.fed_by.is_some() {
+        let (may_be_fed, corked) = (slot.fed_by.is_some(), slot.corked);
+        if may_be_fed && self.table.feeder(conn).is_some() {
             let fed = self.feed(conn);
             if more_follows && !fed {
                 self.push(conn);
             }
-        } else if slot.corked {
-            self.uncork(conn);
+        } else if corked {
+            self.push(conn);
         }
         let relayed_bytes = self.table.relayed_bytes(conn);
         if let Some(slot) = self.table.owned(conn).filter(|_| relayed_bytes == 0)
@@ -159,16 +162,11 @@ impl Reactor {
         self.departs(conn);
     }
 
-    /// Sends what the kernel holds back for the end of a connection that goes on.
-    fn uncork(&mut self, conn: Conn) {
-        if self.table.at(conn).is_some_and(|slot| std::mem::take(&mut slot.corked)) {
-            self.push(conn);
-        }
-    }
-
     /// Sends what the kernel holds back: what it was held back for has not come after all.
     fn push(&mut self, conn: Conn) {
-        if let Some(stream) = self.table.peek(conn).and_then(|slot| slot.stream.as_ref()) {
+        let Some(slot) = self.table.at(conn) else { return };
+        slot.corked = false;
+        if let Some(stream) = &slot.stream {
             // Fails only when the connection is over.
             let _ = socket::push(stream);
         }

@@ -384,6 +384,9 @@ impl Io for Reactor {
 
     fn close(&mut self, conn: Conn, how: Close) {
         let now = self.now;
+        if let Some(relay) = self.table.owned(conn).and_then(|slot| slot.relay.take()) {
+            self.part(&relay);
+        }
         let Some(slot) = self.table.owned(conn) else { return };
         let then = match how {
             Close::Abort => return self.abort(conn.slot),
@@ -394,7 +397,7 @@ impl Io for Reactor {
             Close::Cut => Then::Reset,
             Close::Linger => Then::Linger,
         };
-        (slot.phase, slot.relay) = (Phase::Flushing { then }, None);
+        slot.phase = Phase::Flushing { then };
         self.timers.set(conn.slot, Some(now + FLUSH_MAX));
         self.mark_dirty(conn);
     }

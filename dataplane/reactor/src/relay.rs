@@ -158,9 +158,10 @@ impl Reactor {
         let Some(slot) = self.table.owned(relay.to) else { return Err(Pause::Over) };
         let (Some(pipe), Some(stream)) = (&mut relay.pipe, &slot.stream) else { return Err(Pause::Over) };
         if relay.left == 0 && relay.after == After::Close && !slot.corked {
-            // The kernel takes 16 pages at once, and whenever the receiver acknowledges something, it sends what does
-            // not fill a segment. Each segment costs as much as 30 KB in it: with full ones, and the end of the
-            // connection in the last, 100 KB on a connection of their own cost a fifth less. Without, it is no harm.
+            // The kernel takes 16 pages from a pipe at once. In between it sends what does not fill a segment, whenever
+            // the receiver acknowledges something. A segment costs as much as 30 KB of its content. A cork makes all
+            // segments full, and the last one takes the end of the connection along: 100 KB on a connection of their
+            // own cost a fifth less. If the cork fails, nothing else does.
             slot.corked = socket::cork(stream).is_ok();
         }
         while pipe.held > 0 {
@@ -185,9 +186,9 @@ impl Reactor {
         }
     }
 
-    /// The receiver is fed no more. What the kernel holds back leaves at the end of the batch, with the end
-    /// of the connection or alone.
-    fn part(&mut self, relay: &Relay) {
+    /// The receiver is fed no more. What the kernel holds back leaves with the next flush: with the end of the
+    /// connection, or alone.
+    pub(crate) fn part(&mut self, relay: &Relay) {
         let Some(to) = self.table.owned(relay.to) else { return };
         to.fed_by = None;
         if to.corked {
@@ -213,20 +214,17 @@ mod tests {
         thread,
     };
 
-    use weir_proxy::io::Io;
+    use weir_proxy::io::{Close, Io};
 
     use super::*;
     use crate::{Driver, Limits, SocketOptions, pipe::Pipes};
 
-    #[test]
-    fn relay_goes_on_in_a_pipe_of_one_page() {
-        const PAGE_BYTES: usize = 4096;
-        let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
-        reactor.pipes = Pipes::of_one(PAGE_BYTES);
-        let address =
-            reactor.listen(TcpListener::bind("127.0.0.1:0").unwrap().into(), SocketOptions::default()).unwrap().address;
+    /// Two peers, and our ends of their connections.
+    fn peers(reactor: &mut Reactor) -> [(TcpStream, Conn); 2] {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = reactor.listen(socket.into(), SocketOptions::default()).unwrap().address;
         let mut events = Vec::new();
-        let mut peer = || {
+        [(); 2].map(|()| {
             let stream = TcpStream::connect(address).unwrap();
             loop {
                 reactor.poll(None, &mut events).unwrap();
@@ -235,8 +233,16 @@ mod tests {
                     return (stream, conn);
                 }
             }
-        };
-        let ((mut source, from), (mut receiver, to)) = (peer(), peer());
+        })
+    }
+
+    #[test]
+    fn relay_goes_on_in_a_pipe_of_one_page() {
+        const PAGE_BYTES: usize = 4096;
+        let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
+        reactor.pipes = Pipes::of_one(PAGE_BYTES);
+        let [(mut source, from), (mut receiver, to)] = peers(&mut reactor);
+        let mut events = Vec::new();
         let bytes: Vec<u8> = (0..100 * PAGE_BYTES + 7).map(|n| (n / 251) as u8).collect();
         reactor.relay(from, to, bytes.len() as u64, After::GoOn);
         let (sent, len) = (bytes.clone(), bytes.len());
@@ -259,5 +265,60 @@ mod tests {
         }
         assert!(peers.join().unwrap().0 == bytes);
         assert_eq!(reactor.table.peek(from).map(|slot| slot.next_read), Some(NextRead::Head));
+    }
+
+    /// Relays `len` bytes until the handler knows of all of them, and checks that the kernel holds the last back.
+    fn relay_to_the_last(reactor: &mut Reactor, source: &mut TcpStream, from: Conn, to: Conn, len: usize) {
+        reactor.relay(from, to, len as u64, After::Close);
+        source.write_all(&vec![7; len]).unwrap();
+        let (mut relayed, mut events) = (0, Vec::new());
+        while relayed < len as u64 {
+            reactor.flush();
+            reactor.poll(None, &mut events).unwrap();
+            for event in events.drain(..) {
+                match event {
+                    Event::Relayed { conn, bytes } if conn == from => relayed += bytes,
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(reactor.table.peek(to).unwrap().corked);
+    }
+
+    #[test]
+    fn end_of_a_relay_is_held_back_for_the_close_and_sent_without_it() {
+        const BYTES: usize = 40_007;
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let [(mut source, from), (mut receiver, to)] = peers(&mut reactor);
+        let mut got = vec![0; BYTES];
+        for _ in 0..2 {
+            relay_to_the_last(&mut reactor, &mut source, from, to, BYTES);
+            reactor.flush();
+            assert!(!reactor.table.peek(to).unwrap().corked);
+            receiver.read_exact(&mut got).unwrap();
+        }
+        relay_to_the_last(&mut reactor, &mut source, from, to, BYTES);
+        reactor.close(to, Close::Cut);
+        reactor.flush();
+        receiver.read_exact(&mut got).unwrap();
+        assert!(!reactor.table.peek(to).unwrap().corked, "a reset overtakes nothing");
+    }
+
+    #[test]
+    fn end_of_a_relay_is_sent_when_its_source_is_closed() {
+        let mut reactor = Reactor::new(Limits::default()).unwrap();
+        let [(_source, from), (receiver, to)] = peers(&mut reactor);
+        reactor.relay(from, to, 9, After::Close);
+        reactor.flush();
+        let slot = reactor.table.owned(to).unwrap();
+        socket::cork(slot.stream.as_ref().unwrap()).unwrap();
+        (&mut slot.stream.as_ref().unwrap()).write_all(b"held").unwrap();
+        slot.corked = true;
+        receiver.set_nonblocking(true).unwrap();
+        assert!(receiver.peek(&mut [0]).is_err());
+        reactor.close(from, Close::Flush);
+        reactor.flush();
+        assert!(!reactor.table.peek(to).unwrap().corked);
+        assert_eq!(receiver.peek(&mut [0; 9]).unwrap(), 4);
     }
 }

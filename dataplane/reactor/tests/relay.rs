@@ -238,8 +238,8 @@ fn goes_on_as_data_when_the_source_is_relayed_no_more() {
     });
 }
 
-/// Bytes of a body that ends within a segment, so that the kernel has something to hold back.
-const BODY_BYTES: usize = 100_000;
+/// Less than a segment of the loopback device, so that the kernel holds all of it back, and than any window.
+const BODY_BYTES: usize = 40_007;
 
 #[test]
 fn all_relayed_bytes_arrive_before_the_close_although_the_receiver_has_sent_more() {
@@ -262,30 +262,4 @@ fn all_relayed_bytes_arrive_before_the_close_although_the_receiver_has_sent_more
     bench.reactor.flush();
     assert!(read_exactly(client, BODY_BYTES).join().unwrap().1 == body);
     sent.join().unwrap();
-}
-
-#[test]
-fn relayed_bytes_arrive_although_their_receiver_is_not_closed_after_all() {
-    let mut bench = Bench::new();
-    let ((server, from), (client, to)) = (bench.peer(), bench.peer());
-    for body in [noise(BODY_BYTES), noise(BODY_BYTES)] {
-        bench.reactor.relay(from, to, BODY_BYTES as u64, After::Close);
-        let sent = write_all(server.try_clone().unwrap(), body.clone());
-        let got = read_exactly(client.try_clone().unwrap(), BODY_BYTES);
-        let mut relayed = 0;
-        bench.until(|event| {
-            if let Event::Relayed { conn, bytes } = event
-                && *conn == from
-            {
-                relayed += bytes;
-            }
-            relayed == BODY_BYTES as u64
-        });
-        bench.reactor.flush();
-        let begun = Instant::now();
-        assert!(got.join().unwrap().1 == body);
-        // By itself the kernel would send the end 200 ms later.
-        assert!(begun.elapsed() < Duration::from_millis(150), "{:?}", begun.elapsed());
-        sent.join().unwrap();
-    }
 }

@@ -18,7 +18,7 @@ use tape::{Stage, plan};
 use weir_api::dataplane::v1::{Duty, Plan};
 use weir_proxy::{
     Limits,
-    io::{Close, Conn, Event, Gone},
+    io::{After, Close, Conn, Event, Gone},
 };
 use weir_telemetry::Cause;
 
@@ -300,6 +300,25 @@ fn body_without_length_ends_with_its_connection() {
     assert!(stage.sent(client).ends_with("to the end"));
     assert_eq!(stage.closed(client), Some(Close::Linger));
     assert!(stage.closed(server).is_some());
+}
+
+/// The driver holds the end of such a relay back until the close.
+#[test]
+fn client_whose_connection_ends_with_a_relay_is_closed_in_the_batch_of_its_last_bytes() {
+    for (request, after, closed) in [
+        (GET, After::GoOn, None),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", After::Close, Some(Close::Flush)),
+    ] {
+        let (mut stage, _, server) = warm(1);
+        let client = stage.client();
+        stage.says(client, request);
+        stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+        assert_eq!(stage.tape.relays, [(server, client, 100_000, after)]);
+        stage.batch(vec![Event::Relayed { conn: server, bytes: 90_000 }]);
+        assert_eq!(stage.closed(client), None);
+        stage.batch(vec![Event::Relayed { conn: server, bytes: 10_000 }]);
+        assert_eq!(stage.closed(client), closed, "{request}");
+    }
 }
 
 #[test]

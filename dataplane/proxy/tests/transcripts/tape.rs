@@ -30,7 +30,7 @@ pub struct Tape {
     sides: HashMap<Conn, Side>,
     connects: Vec<(Conn, SocketAddr)>,
     /// The relays that the proxy allowed. The tape relays nothing: everything comes as data.
-    pub relays: Vec<(Conn, Conn, u64)>,
+    pub relays: Vec<(Conn, Conn, u64, After)>,
     /// Peers take nothing while this is set.
     pub stuck: bool,
     /// Bytes that peers have not taken hold their blocks, as in a driver.
@@ -85,8 +85,8 @@ impl Io for Tape {
         self.sides.entry(conn).or_default().paused = !on;
     }
 
-    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, _after: After) {
-        self.relays.push((from, to, bytes));
+    fn relay(&mut self, from: Conn, to: Conn, bytes: u64, after: After) {
+        self.relays.push((from, to, bytes, after));
     }
 
     fn resting(&mut self, conn: Conn, on: bool) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use weir_api::dataplane::v1 as api;
-use weir_proxy::io::{Close, Conn, Event, Gone};
+use weir_proxy::io::{After, Close, Conn, Event, Gone};
 
 use crate::tape::{Stage, l4_plan};
 
@@ -118,7 +118,7 @@ fn bulk_data_is_relayed_and_counted() {
     stage.says(client, "give me all");
     assert!(stage.tape.relays.is_empty(), "a short read is not bulk data");
     stage.says(server, "x".repeat(4000));
-    assert_eq!(stage.tape.relays, [(server, client, u64::MAX)]);
+    assert_eq!(stage.tape.relays, [(server, client, u64::MAX, After::GoOn)]);
     stage.batch(vec![Event::Relayed { conn: server, bytes: 1_000_000 }]);
     let service = stage.proxy.counters().service(0).expect("the service has counters");
     assert_eq!((service.received_bytes, service.sent_bytes), (11, 1_004_000));

@@ -1,0 +1,325 @@
+//! What the peer sends.
+
+use super::{
+    Connection, Event, Heard, Leaving, Opened, Purpose, Role, Stream,
+    splitter::{Part, Place},
+    streams::State,
+};
+use crate::http2::{Code, Flags, FrameHeader, FrameType, ReceiveWindow, STREAM_MAX, SendWindow, block};
+
+/// Frames of a block after its first.
+const CONTINUATIONS_MAX: u8 = 8;
+/// The entries of one SETTINGS frame.
+const SETTINGS_BYTES_MAX: u32 = 32 * 6;
+/// A WINDOW_UPDATE of so many bytes costs nothing of the budget.
+const UPDATE_BYTES_FREE: u32 = 256;
+/// The payload of the PING whose answer shows that all streams under way have come.
+pub(super) const LAST_CALL: [u8; 8] = *b"lastcall";
+
+impl<S: Default> Connection<S> {
+    /// Takes the bytes of `piece` from `at` on, and moves `at`. Error: the connection ends with this code.
+    pub fn take(&mut self, piece: &[u8], at: &mut usize, now_ms: u64) -> Result<Event, Code> {
+        debug_assert!(self.block.whole.is_none(), "a block was not read");
+        loop {
+            let event = match self.splitter.next(piece, at)? {
+                Part::More => return Ok(Event::More),
+                Part::Header(header) => {
+                    self.begin_frame(header, now_ms)?;
+                    None
+                }
+                Part::Payload(header, place) => {
+                    let gathered = self.splitter.lend();
+                    let payload = place.of(piece, &gathered);
+                    let event = self.payload(header, payload, &place, now_ms);
+                    self.splitter.take_back(gathered);
+                    event?
+                }
+                Part::Padding { stream, bytes } => {
+                    self.give_back(stream, bytes);
+                    None
+                }
+                Part::Content { header, content, is_last } => {
+                    let is_all = is_last && header.flags.has(Flags::END_STREAM);
+                    if is_all {
+                        self.hear_all(header.stream);
+                    }
+                    let tells = is_all || !content.is_empty();
+                    tells.then_some(Event::Data { stream: header.stream, content, is_all })
+                }
+            };
+            if let Some(event) = event {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn begin_frame(&mut self, header: FrameHeader, now_ms: u64) -> Result<(), Code> {
+        header.check(self.config.settings.max_frame_bytes as usize)?;
+        let is_next = match self.block.open {
+            Some(open) => header.kind == FrameType::Continuation && header.stream == open.stream,
+            None => header.kind != FrameType::Continuation,
+        };
+        let is_settings = header.kind == FrameType::Settings && !header.flags.has(Flags::ACK);
+        if !is_next || !self.has_peer_settings && !is_settings {
+            return Err(Code::ProtocolError);
+        }
+        self.has_peer_settings = true;
+        match header.kind {
+            FrameType::Data => self.begin_data(header, now_ms),
+            FrameType::PushPromise => Err(Code::ProtocolError),
+            FrameType::Settings if header.bytes > SETTINGS_BYTES_MAX => Err(Code::EnhanceYourCalm),
+            FrameType::Unknown(_) | FrameType::PriorityUpdate => {
+                self.splitter.skip(header);
+                self.control_budget.spend(1, now_ms)
+            }
+            FrameType::Headers | FrameType::Continuation | FrameType::WindowUpdate => Ok(()),
+            _ => self.control_budget.spend(1, now_ms),
+        }
+    }
+
+    fn begin_data(&mut self, header: FrameHeader, now_ms: u64) -> Result<(), Code> {
+        self.receive.take(header.bytes)?;
+        let ends = header.flags.has(Flags::END_STREAM);
+        if header.bytes as usize == header.padding_bytes() && !ends {
+            self.empty_budget.spend(1, now_ms)?;
+        }
+        match self.streams.state(header.stream) {
+            State::Idle => Err(Code::ProtocolError),
+            State::Closed => Err(Code::StreamClosed),
+            State::Reset => {
+                self.splitter.skip(header);
+                self.give_back(header.stream, header.bytes);
+                Ok(())
+            }
+            State::Open => {
+                let stream = self.streams.find(header.stream).ok_or(Code::InternalError)?;
+                match stream.heard {
+                    Heard::Head => stream.receive.take(header.bytes),
+                    Heard::Nothing => Err(Code::ProtocolError),
+                    Heard::All => Err(Code::StreamClosed),
+                }
+            }
+        }
+    }
+
+    /// The peer says nothing more on a stream.
+    fn hear_all(&mut self, id: u32) {
+        if let Some(stream) = self.streams.find(id) {
+            stream.heard = Heard::All;
+        }
+    }
+
+    /// A frame other than DATA is complete.
+    fn payload(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        place: &Place,
+        now_ms: u64,
+    ) -> Result<Option<Event>, Code> {
+        match header.kind {
+            FrameType::Headers => self.headers(header, payload, place, now_ms),
+            FrameType::Continuation => self.continuation(header, payload),
+            FrameType::Priority => check_priority(payload, header.stream).map(|()| None),
+            FrameType::ResetStream => self.was_reset(header.stream, Code::of(number(payload)?)),
+            FrameType::Settings if header.flags.has(Flags::ACK) => Ok(None),
+            FrameType::Settings => self.take_settings(payload),
+            FrameType::Ping if header.flags.has(Flags::ACK) => {
+                self.last_call_answered(payload);
+                Ok(None)
+            }
+            FrameType::Ping => {
+                self.push(FrameType::Ping, Flags::ACK, 0, payload);
+                Ok(None)
+            }
+            FrameType::GoAway => {
+                let code = number(payload.get(4..).unwrap_or_default())?;
+                Ok(Some(Event::GoAway { last: number(payload)? & STREAM_MAX, code: Code::of(code) }))
+            }
+            FrameType::WindowUpdate => self.grow(header.stream, number(payload)? & STREAM_MAX, now_ms),
+            _ => Ok(None),
+        }
+    }
+
+    fn headers(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+        place: &Place,
+        now_ms: u64,
+    ) -> Result<Option<Event>, Code> {
+        let (mut start, mut end) = (header.padding_bytes(), payload.len());
+        if header.flags.has(Flags::PADDED) {
+            let padding = payload.first().map_or(0, |bytes| usize::from(*bytes));
+            end = end.checked_sub(padding).ok_or(Code::ProtocolError)?;
+        }
+        if header.flags.has(Flags::PRIORITY) {
+            check_priority(payload.get(start..).unwrap_or_default(), header.stream)?;
+            start += header.priority_bytes();
+        }
+        let fragment = payload.get(start..end).ok_or(Code::ProtocolError)?;
+        let is_all = header.flags.has(Flags::END_STREAM);
+        let purpose = self.purpose(header.stream, is_all, now_ms)?;
+        let opened = Opened { stream: header.stream, is_all, purpose };
+        self.block.continuations = 0;
+        match place {
+            Place::Piece(range) if header.flags.has(Flags::END_HEADERS) => {
+                let place = Place::Piece(range.start + start..range.start + end);
+                self.whole_block(opened, fragment, place)
+            }
+            _ => {
+                self.block.bytes.clear();
+                self.gather_block(header, opened, fragment)
+            }
+        }
+    }
+
+    fn continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Event>, Code> {
+        let opened = self.block.open.take().ok_or(Code::ProtocolError)?;
+        self.block.continuations += 1;
+        if payload.is_empty() || self.block.continuations > CONTINUATIONS_MAX {
+            return Err(Code::EnhanceYourCalm);
+        }
+        self.gather_block(header, opened, payload)
+    }
+
+    fn gather_block(&mut self, header: FrameHeader, opened: Opened, fragment: &[u8]) -> Result<Option<Event>, Code> {
+        self.block.bytes.extend_from_slice(fragment);
+        if self.block.bytes.len() > self.config.head_bytes + self.config.head_bytes / 4 {
+            return Err(Code::EnhanceYourCalm);
+        }
+        if !header.flags.has(Flags::END_HEADERS) {
+            self.block.open = Some(opened);
+            return Ok(None);
+        }
+        let bytes = std::mem::take(&mut self.block.bytes);
+        let event = self.whole_block(opened, &bytes, Place::Gathered);
+        self.block.bytes = bytes;
+        event
+    }
+
+    fn whole_block(&mut self, opened: Opened, block: &[u8], place: Place) -> Result<Option<Event>, Code> {
+        let Opened { stream, is_all, purpose } = opened;
+        let event = match purpose {
+            Purpose::Nothing => {
+                block::skip(block, &mut self.decoder, self.config.head_bytes)?;
+                return Ok(None);
+            }
+            Purpose::Head => Event::Head { stream, is_all },
+            Purpose::Trailers => Event::Trailers { stream },
+        };
+        if let Some(open) = self.streams.find(stream) {
+            open.heard = if is_all { Heard::All } else { Heard::Head };
+        }
+        self.block.whole = Some((stream, place));
+        Ok(Some(event))
+    }
+
+    /// What a block on this stream is for. A block may open a stream.
+    fn purpose(&mut self, id: u32, is_all: bool, now_ms: u64) -> Result<Purpose, Code> {
+        match self.streams.state(id) {
+            State::Closed => Err(Code::StreamClosed),
+            State::Reset => self.control_budget.spend(1, now_ms).map(|()| Purpose::Nothing),
+            State::Open => {
+                let stream = self.streams.find(id).ok_or(Code::InternalError)?;
+                match stream.heard {
+                    Heard::All => Err(Code::StreamClosed),
+                    Heard::Head if is_all => Ok(Purpose::Trailers),
+                    // Trailers end their message.
+                    Heard::Head => Err(Code::ProtocolError),
+                    Heard::Nothing => Ok(Purpose::Head),
+                }
+            }
+            State::Idle => self.open_by_peer(id, now_ms),
+        }
+    }
+
+    fn open_by_peer(&mut self, id: u32, now_ms: u64) -> Result<Purpose, Code> {
+        if self.streams.role() == Role::Client || id.is_multiple_of(2) {
+            return Err(Code::ProtocolError);
+        }
+        if let Leaving::After(_) = self.leaving {
+            // The peer knows that it was not processed.
+            self.streams.pass(id);
+            self.streams.note_reset(id);
+            return self.control_budget.spend(1, now_ms).map(|()| Purpose::Nothing);
+        }
+        let most = self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX);
+        if self.streams.len() >= most as usize {
+            self.streams.pass(id);
+            self.refuse(id, Code::RefusedStream);
+            self.control_budget.spend(1, now_ms)?;
+            return Ok(Purpose::Nothing);
+        }
+        self.open_stream(id);
+        Ok(Purpose::Head)
+    }
+
+    pub(super) fn open_stream(&mut self, id: u32) {
+        self.streams.open(Stream {
+            id,
+            kept: S::default(),
+            send: SendWindow::new(self.peer.initial_window),
+            receive: ReceiveWindow::new(self.config.settings.initial_window),
+            heard: Heard::Nothing,
+            is_said: false,
+        });
+    }
+
+    fn was_reset(&mut self, id: u32, code: Code) -> Result<Option<Event>, Code> {
+        match self.streams.state(id) {
+            State::Idle => Err(Code::ProtocolError),
+            State::Reset | State::Closed => Ok(None),
+            State::Open => {
+                self.streams.remove(id);
+                Ok(Some(Event::Reset { stream: id, code }))
+            }
+        }
+    }
+
+    fn take_settings(&mut self, payload: &[u8]) -> Result<Option<Event>, Code> {
+        let before = self.peer;
+        self.peer.apply(payload)?;
+        let change = i64::from(self.peer.initial_window) - i64::from(before.initial_window);
+        for stream in self.streams.each() {
+            stream.send.change(change)?;
+        }
+        self.push(FrameType::Settings, Flags::ACK, 0, &[]);
+        Ok((change > 0).then_some(Event::Room { stream: 0 }))
+    }
+
+    /// Each WINDOW_UPDATE of many bytes brings more than it costs, and their sum is limited. Others pay.
+    fn grow(&mut self, id: u32, bytes: u32, now_ms: u64) -> Result<Option<Event>, Code> {
+        let state = if id == 0 { State::Open } else { self.streams.state(id) };
+        if bytes < UPDATE_BYTES_FREE || state != State::Open {
+            self.control_budget.spend(1, now_ms)?;
+        }
+        let window = match id {
+            0 => &mut self.send,
+            _ => match state {
+                State::Idle => return Err(Code::ProtocolError),
+                State::Reset | State::Closed => return Ok(None),
+                State::Open => &mut self.streams.find(id).ok_or(Code::InternalError)?.send,
+            },
+        };
+        let was_full = window.bytes() == 0;
+        window.grow(bytes)?;
+        Ok((was_full && window.bytes() > 0).then_some(Event::Room { stream: id }))
+    }
+
+    /// What the peer had under way when it was told to open no more streams has come.
+    fn last_call_answered(&mut self, payload: &[u8]) {
+        if self.leaving == Leaving::Asked && payload == LAST_CALL {
+            self.go_away(Code::NoError);
+        }
+    }
+}
+
+/// A priority of RFC 7540 means nothing any more, but no stream may depend on itself.
+fn check_priority(payload: &[u8], stream: u32) -> Result<(), Code> {
+    if number(payload)? & STREAM_MAX == stream { Err(Code::ProtocolError) } else { Ok(()) }
+}
+
+fn number(payload: &[u8]) -> Result<u32, Code> {
+    payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)).ok_or(Code::FrameSizeError)
+}
