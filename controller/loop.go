@@ -81,7 +81,8 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 		return out.Again, nil
 	}
 	if err := l.write(ctx, *out.Write); err != nil {
-		l.log.Error("the decisions about virtual services cannot be stored; the controller decides again", "reason", err)
+		l.log.Error("the decisions about virtual services cannot be stored; the controller decides again",
+			"reason", err)
 		return time.Now().Add(retryAfter), nil
 	}
 	return out.Again, nil

@@ -28,7 +28,8 @@ func decided(since time.Duration, uuids ...string) (w reconcile.Write) {
 	for _, uuid := range uuids {
 		vs := &model.VirtualService{}
 		vs.UUID = uuid
-		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: time.Unix(0, 0).Add(since), Cause: place.Migrate}
+		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: time.Unix(0, 0).Add(since),
+			Cause: place.Migrate}
 		w.Changed = append(w.Changed, place.Assignment{VirtualService: uuid, Seats: []place.Seat{seat}})
 		w.Events = append(w.Events, place.Event{ID: "VS_MIGRATE_COMPLETE", VirtualService: vs})
 	}

@@ -51,8 +51,8 @@ func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
-// routes returns the routers of each address, as text. Virtual services with the same routes have the same reach on each
-// engine.
+// routes returns the routers of each address, as text. Virtual services with the same routes have the same reach on
+// each engine.
 func routes(all []*model.VirtualService) string {
 	var text []byte
 	for _, vs := range all {
@@ -98,8 +98,8 @@ func (s *service) away(engine string) bool {
 func (s *service) cutOff(engine string) bool { return len(s.cutOffOf([]string{engine})) > 0 }
 
 // cutOffOf returns those of the engines that clients have not reached for a while, while they would reach another one.
-// If clients reach no engine, the routers are the cause, and nothing moves. It looks at all engines, because each may ask
-// for another decision.
+// If clients reach no engine, the routers are the cause, and nothing moves. It looks at all engines, because each may
+// ask for another decision.
 func (s *service) cutOffOf(engines []string) []string {
 	var cutOff []string
 	for _, engine := range engines {

@@ -218,9 +218,9 @@ func (s *service) assignments() []Assignment {
 	return all
 }
 
-// holdBack keeps Plans from engines that have only some of the virtual services, because one with engines of its own has
-// come to the address of others. With such a Plan an engine would announce the address, and refuse the clients of the
-// others. This holds until the decision is written. A virtual service without a seat does not count: engines get it
+// holdBack keeps Plans from engines that have only some of the virtual services, because one with engines of its own
+// has come to the address of others. With such a Plan an engine would announce the address, and refuse the clients of
+// the others. This holds until the decision is written. A virtual service without a seat does not count: engines get it
 // later, and announce nothing new until then.
 func (s *service) holdBack() {
 	seated, has := 0, map[string]int{}

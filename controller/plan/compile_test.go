@@ -233,7 +233,9 @@ func TestVirtualServiceWhoseGroupCannotBeReadIsStillAdvertised(t *testing.T) {
 		vs.Group = nil
 	}
 	plan, _ := NewCompiler(m, nil, seats).Compile(engineUUID, nil)
-	routes := slices.IndexFunc(plan.GetResources(), func(r *enginev1.Resource) bool { return r.GetAdvertisement() != nil })
+	routes := slices.IndexFunc(plan.GetResources(), func(r *enginev1.Resource) bool {
+		return r.GetAdvertisement() != nil
+	})
 	if routes < 0 || len(plan.GetResources()[routes].GetAdvertisement().GetNextHops()) != 1 {
 		t.Errorf("got %v", plan)
 	}

@@ -73,7 +73,8 @@ func hasSeat(assignments place.Assignments, engine string) bool {
 }
 
 // mayCallBack checks that no engine is called back while a serving engine may still connect after a restart of the
-// controller. An engine that does not drain another virtual service of the address goes on to serve it: that is no call.
+// controller. An engine that does not drain another virtual service of the address goes on to serve it: that is no
+// call.
 func (s *sim) mayCallBack(engine *simEngine, base place.Assignments, uuid string) {
 	for _, other := range sharing(s.model, uuid) {
 		for _, seat := range base.Of(other.UUID).Seats {
@@ -108,7 +109,9 @@ func (s *sim) mayAnnounce(in reconcile.Input, plans map[string]*enginev1.Plan) {
 
 // sharing returns the enabled virtual services on the address of an enabled one.
 func sharing(m *model.Model, uuid string) (others []*model.VirtualService) {
-	at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool { return vs.UUID == uuid && vs.Enabled })
+	at := slices.IndexFunc(m.VirtualServices, func(vs *model.VirtualService) bool {
+		return vs.UUID == uuid && vs.Enabled
+	})
 	for _, vs := range m.VirtualServices {
 		if at >= 0 && vs.Enabled && slices.Equal(vs.Addresses, m.VirtualServices[at].Addresses) {
 			others = append(others, vs)
