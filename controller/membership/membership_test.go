@@ -197,8 +197,8 @@ func TestReplacementThatIsCertainlyNotStoredIsNone(t *testing.T) {
 		err := o.Gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
 			for n := range 5_000 {
 				uuid := fmt.Sprint("se-gone-", batch, "-", n)
-				if err := tx.Keep(&store.Record{Kind: joinKind, UUID: uuid, Name: uuid,
-					Object: schema.Object{"uuid": uuid}}); err != nil {
+				join := &store.Record{Kind: joinKind, UUID: uuid, Name: uuid, Object: schema.Object{"uuid": uuid}}
+				if err := tx.Keep(join); err != nil {
 					return err
 				}
 			}
