@@ -18,6 +18,8 @@ pub struct Request<'b> {
     pub scheme: &'b [u8],
     /// The client takes trailers (RFC 9110 §6.5.1).
     pub takes_trailers: bool,
+    /// Nothing follows on its stream.
+    pub is_all: bool,
 }
 
 /// Reads a whole block as the head of a request. `is_all`: no body follows.
@@ -56,7 +58,7 @@ pub fn request<'b>(
         host: Some(host),
         absolute: false,
     };
-    Ok(Request { head, scheme, takes_trailers: read.facts.takes_trailers })
+    Ok(Request { head, scheme, takes_trailers: read.facts.takes_trailers, is_all })
 }
 
 /// A path, `*` of OPTIONS, and no other form.

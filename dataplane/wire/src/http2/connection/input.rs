@@ -12,7 +12,7 @@ const CONTINUATIONS_MAX: u8 = 8;
 /// The entries of one SETTINGS frame.
 const SETTINGS_BYTES_MAX: u32 = 32 * 6;
 /// A WINDOW_UPDATE of so many bytes costs nothing of the budget.
-const UPDATE_BYTES_FREE: u32 = 256;
+pub(super) const UPDATE_BYTES_FREE: u32 = 256;
 /// The payload of the PING whose answer shows that all streams under way have come.
 pub(super) const LAST_CALL: [u8; 8] = *b"lastcall";
 
@@ -79,6 +79,10 @@ impl<S: Default> Connection<S> {
 
     fn begin_data(&mut self, header: FrameHeader, now_ms: u64) -> Result<(), Code> {
         self.receive.take(header.bytes)?;
+        // A stream that waits must not stop the others, so their common window opens again at once.
+        if let Some(more) = self.receive.give_back(header.bytes) {
+            self.push(FrameType::WindowUpdate, Flags::NONE, 0, &more.to_be_bytes());
+        }
         let ends = header.flags.has(Flags::END_STREAM);
         if header.bytes as usize == header.padding_bytes() && !ends {
             self.empty_budget.spend(1, now_ms)?;
@@ -88,7 +92,6 @@ impl<S: Default> Connection<S> {
             State::Closed => Err(Code::StreamClosed),
             State::Reset => {
                 self.splitter.skip(header);
-                self.give_back(header.stream, header.bytes);
                 Ok(())
             }
             State::Open => {
@@ -205,6 +208,10 @@ impl<S: Default> Connection<S> {
                 block::skip(block, &mut self.decoder, self.config.head_bytes)?;
                 return Ok(None);
             }
+            Purpose::Open => {
+                self.open_stream(stream);
+                Event::Head { stream, is_all }
+            }
             Purpose::Head => Event::Head { stream, is_all },
             Purpose::Trailers => Event::Trailers { stream },
         };
@@ -251,8 +258,7 @@ impl<S: Default> Connection<S> {
             self.control_budget.spend(1, now_ms)?;
             return Ok(Purpose::Nothing);
         }
-        self.open_stream(id);
-        Ok(Purpose::Head)
+        Ok(Purpose::Open)
     }
 
     pub(super) fn open_stream(&mut self, id: u32) {
@@ -271,7 +277,8 @@ impl<S: Default> Connection<S> {
             State::Idle => Err(Code::ProtocolError),
             State::Reset | State::Closed => Ok(None),
             State::Open => {
-                self.streams.remove(id);
+                let stream = self.streams.find(id).ok_or(Code::InternalError)?;
+                (stream.heard, stream.is_said) = (Heard::All, true);
                 Ok(Some(Event::Reset { stream: id, code }))
             }
         }
@@ -309,8 +316,8 @@ impl<S: Default> Connection<S> {
 
     /// What the peer had under way when it was told to open no more streams has come.
     fn last_call_answered(&mut self, payload: &[u8]) {
-        if self.leaving == Leaving::Asked && payload == LAST_CALL {
-            self.go_away(Code::NoError);
+        if payload == LAST_CALL {
+            self.end_leaving();
         }
     }
 }

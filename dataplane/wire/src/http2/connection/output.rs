@@ -1,6 +1,9 @@
 //! What this end sends.
 
-use super::{Connection, Heard, Leaving, input::LAST_CALL};
+use super::{
+    Connection, Heard, Leaving,
+    input::{LAST_CALL, UPDATE_BYTES_FREE},
+};
 use crate::{
     head::Overflow,
     http2::{Code, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, STREAM_MAX},
@@ -60,7 +63,9 @@ impl<S: Default> Connection<S> {
         debug_assert!(bytes <= self.room(stream) || bytes == 0, "{bytes} bytes for {}", self.room(stream));
         self.send.send(bytes);
         // A peer answers content with control frames.
-        self.control_budget.earn();
+        if bytes >= UPDATE_BYTES_FREE {
+            self.control_budget.earn();
+        }
         if let Some(stream) = self.streams.find(stream) {
             stream.send.send(bytes);
         }
@@ -80,9 +85,6 @@ impl<S: Default> Connection<S> {
 
     /// Content of a stream has left this end, so that the peer may send as much again.
     pub fn give_back(&mut self, stream: u32, bytes: u32) {
-        if let Some(more) = self.receive.give_back(bytes) {
-            self.push(FrameType::WindowUpdate, Flags::NONE, 0, &more.to_be_bytes());
-        }
         if let Some(open) = self.streams.find(stream)
             && open.heard != Heard::All
             && let Some(more) = open.receive.give_back(bytes)
@@ -112,6 +114,13 @@ impl<S: Default> Connection<S> {
             self.leaving = Leaving::Asked;
             self.push_go_away(STREAM_MAX, Code::NoError);
             self.push(FrameType::Ping, Flags::NONE, 0, &LAST_CALL);
+        }
+    }
+
+    /// The peer has had its time to answer: what is under way now is not taken any more.
+    pub fn end_leaving(&mut self) {
+        if self.leaving == Leaving::Asked {
+            self.go_away(Code::NoError);
         }
     }
 
