@@ -414,13 +414,20 @@ func TestEngineThatMayHaveWhatItIsAboutToGetKeepsItMeanwhile(t *testing.T) {
 	}
 }
 
-func TestEnginesHaveTheirPlansWhileAScaleOutIsWritten(t *testing.T) {
+// newStageOfTwo is settled: two virtual services with addresses of their own, each on an engine of its own.
+func newStageOfTwo(t *testing.T) *stage {
+	t.Helper()
 	s := newStage(t, "se-1", "se-2")
 	s.offer(80)
 	s.change(func(m *model.Model) { m.VirtualServices = append(m.VirtualServices, s.service("vs-2", 2)) })
 	s.seat("vs", "se-1")
 	s.seat("vs-2", "se-2")
 	s.settle()
+	return s
+}
+
+func TestEnginesHaveTheirPlansWhileAScaleOutIsWritten(t *testing.T) {
+	s := newStageOfTwo(t)
 	s.scale(2)
 	if out := s.Step(s.in); out.Write == nil || out.Plans["se-1"] == nil || out.Plans["se-2"] == nil {
 		t.Errorf("the step leads to %+v", out)
@@ -428,12 +435,7 @@ func TestEnginesHaveTheirPlansWhileAScaleOutIsWritten(t *testing.T) {
 }
 
 func TestNoEngineAnnouncesAnAddressWithOnlySomeOfItsVirtualServices(t *testing.T) {
-	s := newStage(t, "se-1", "se-2")
-	s.offer(80)
-	s.change(func(m *model.Model) { m.VirtualServices = append(m.VirtualServices, s.service("vs-2", 2)) })
-	s.seat("vs", "se-1")
-	s.seat("vs-2", "se-2")
-	s.settle()
+	s := newStageOfTwo(t)
 	s.change(func(m *model.Model) {
 		m.VirtualServices = []*model.VirtualService{m.VirtualServices[0], s.service("vs-2", 1)}
 		m.VirtualServices[1].Services = []kinds.Service{{Port: 81, PortRangeEnd: 81}}
