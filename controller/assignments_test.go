@@ -3,6 +3,7 @@ package controller
 import (
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,6 +77,11 @@ func TestRotationOfKeysWhileTheyAreDecidedAboutIsKept(t *testing.T) {
 }
 
 func emptyStore(t *testing.T) *store.Store {
+	objects, _ := storeThatEnds(t)
+	return objects
+}
+
+func storeThatEnds(t *testing.T) (objects *store.Store, end func()) {
 	t.Helper()
 	objects, err := store.Open(t.Context(), store.Config{
 		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
@@ -86,6 +92,7 @@ func emptyStore(t *testing.T) *store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(objects.Close)
-	return objects
+	end = sync.OnceFunc(objects.Close)
+	t.Cleanup(end)
+	return objects, end
 }

@@ -61,7 +61,7 @@ func (l *leader) orders() *orders {
 func (l *leader) run(ctx context.Context, link *link.Server) error {
 	loop := &loop{
 		objects: l.objects, fleet: l.fleet, link: link, keeper: l.keeper, events: l.events,
-		log: l.log, reader: l.reader,
+		log: l.log, reader: l.reader, claims: claims{},
 	}
 	defer l.events.Flush()
 	group, ctx := errgroup.WithContext(ctx)

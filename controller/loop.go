@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
+	"maps"
 	"time"
 
 	"github.com/weir-lb/weir/controller/cloud"
@@ -34,22 +34,7 @@ type loop struct {
 	view *store.View // that read was made from
 	read content
 
-	untold []pending // of writes that failed; at most untoldMax, the oldest are dropped first
-}
-
-// untoldMax bounds what the loop keeps while writes fail again and again.
-const untoldMax = 4096
-
-// pending is an event about an assignment. It is added if the assignment turns out to be in the store.
-type pending struct {
-	event      place.Event
-	assignment place.Assignment
-	seen       *store.View // newest when the write had failed; each later view shows whether the store has taken it
-}
-
-func (p pending) same(other pending) bool {
-	return p.event.ID == other.event.ID && p.event.Engine == other.event.Engine && p.seen == other.seen &&
-		p.assignment.Equal(other.assignment)
+	claims claims
 }
 
 // run goes on until ctx or the store ends.
@@ -82,7 +67,6 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 	if err := l.look(l.objects.View()); err != nil {
 		return again, err
 	}
-	l.tellUntold()
 	known := l.fleet.Greetings() // sessions so far; read before Facts, so that Facts knows all of them
 	out := l.reconciler.Step(l.input())
 	for _, event := range out.Engines {
@@ -97,18 +81,27 @@ func (l *loop) step(ctx context.Context) (again time.Time, err error) {
 		return out.Again, nil
 	}
 	if err := l.write(ctx, *out.Write); err != nil {
-		l.log.Error("the decisions about virtual services cannot be stored; the controller decides again", "reason", err)
+		l.log.Error("the decisions about virtual services cannot be stored; the controller decides again",
+			"reason", err)
 		return time.Now().Add(retryAfter), nil
 	}
 	return out.Again, nil
 }
 
+// look reads a view. It adds the events of writes that failed, and that the view shows as stored.
 func (l *loop) look(view *store.View) (err error) {
-	if view != l.view {
-		l.view = view
-		l.read, err = l.reader.read(view)
+	if view == l.view {
+		return nil
 	}
-	return err
+	before := l.view
+	l.view = view
+	if l.read, err = l.reader.read(view); err != nil {
+		return err
+	}
+	for _, event := range l.claims.decided(before, view, l.read.before) {
+		l.events.Add(entryOf(event))
+	}
+	return nil
 }
 
 func (l *loop) input() reconcile.Input {
@@ -125,44 +118,15 @@ func (l *loop) input() reconcile.Input {
 func (l *loop) write(ctx context.Context, w reconcile.Write) error {
 	written, err := settle(ctx, l.objects, l.view, w.Changed, w.Gone)
 	for _, event := range w.Events {
-		if uuid := event.VirtualService.UUID; written[uuid] {
+		if written[event.VirtualService.UUID] {
 			l.events.Add(entryOf(event))
-		} else if err != nil {
-			l.keep(pending{event, assignmentIn(w.Changed, uuid), l.objects.View()})
 		}
 	}
-	l.untold = slices.DeleteFunc(l.untold, func(p pending) bool { return written[p.event.VirtualService.UUID] })
+	maps.DeleteFunc(l.claims, func(uuid string, _ []claim) bool { return written[uuid] })
+	if errors.Is(err, store.ErrUncertain) {
+		l.claims.add(w, written)
+	}
 	return errors.Join(err, keepRings(ctx, l.objects, l.view, w.Rings))
-}
-
-func (l *loop) keep(late pending) {
-	if slices.ContainsFunc(l.untold, late.same) {
-		return
-	}
-	l.untold = append(l.untold, late)
-	l.untold = slices.Delete(l.untold, 0, max(0, len(l.untold)-untoldMax))
-}
-
-func assignmentIn(changed []place.Assignment, uuid string) place.Assignment {
-	at := slices.IndexFunc(changed, func(a place.Assignment) bool { return a.VirtualService == uuid })
-	if at < 0 {
-		return place.Assignment{}
-	}
-	return changed[at]
-}
-
-// tellUntold adds the events of writes that failed after the store had taken them, for example because the disk was
-// slow. An event waits while the view is as old as the failed write. If a newer view shows that the store has not taken
-// the write, tellUntold drops the event: the next step decides and tells the same again.
-func (l *loop) tellUntold() {
-	l.untold = slices.DeleteFunc(l.untold, func(late pending) bool {
-		uuid := late.event.VirtualService.UUID
-		if late.assignment.VirtualService == uuid && l.read.before.Of(uuid).Equal(late.assignment) {
-			l.events.Add(entryOf(late.event))
-			return true
-		}
-		return l.view != late.seen
-	})
 }
 
 func entryOf(event place.Event) events.Entry {

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -11,99 +10,103 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
+	"github.com/weir-lb/weir/controller/store"
 )
 
-func TestEventOfAWriteThatFailedIsToldOnceItTurnsOutToBeStored(t *testing.T) {
-	objects := emptyStore(t)
-	l := &loop{objects: objects, reader: &reader{}, events: events.New(slog.New(slog.DiscardHandler), time.Now)}
-	must(t, l.look(objects.View()))
-	decided := func(uuid string) place.Assignment {
-		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: time.Now(), Cause: place.Migrate}
-		return place.Assignment{VirtualService: uuid, Seats: []place.Seat{seat}}
+func newLoop(t *testing.T, objects *store.Store) *loop {
+	t.Helper()
+	l := &loop{
+		objects: objects, reader: &reader{}, claims: claims{},
+		events: events.New(slog.New(slog.DiscardHandler), time.Now),
 	}
-	write := reconcile.Write{Changed: []place.Assignment{decided("vs-stored"), decided("vs-lost")}}
-	for _, assignment := range write.Changed {
+	must(t, l.look(l.objects.View()))
+	return l
+}
+
+// decided is a decision about virtual services, with one event for each.
+func decided(since time.Duration, uuids ...string) (w reconcile.Write) {
+	for _, uuid := range uuids {
 		vs := &model.VirtualService{}
-		vs.UUID = assignment.VirtualService
-		write.Events = append(write.Events, place.Event{ID: "VS_MIGRATE_COMPLETE", VirtualService: vs})
+		vs.UUID = uuid
+		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: time.Unix(0, 0).Add(since),
+			Cause: place.Migrate}
+		w.Changed = append(w.Changed, place.Assignment{VirtualService: uuid, Seats: []place.Seat{seat}})
+		w.Events = append(w.Events, place.Event{ID: "VS_MIGRATE_COMPLETE", VirtualService: vs})
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel() // the write fails for the loop
-	if err := l.write(ended, write); err == nil {
-		t.Fatal("the write succeeded")
-	}
-	_, err := settle(t.Context(), objects, l.view, write.Changed[:1], nil) // but the store has taken a part of it
+	return w
+}
+
+// take makes the store take a write, without an answer to the loop.
+func (l *loop) take(t *testing.T, w reconcile.Write) {
+	t.Helper()
+	_, err := settle(t.Context(), l.objects, l.view, w.Changed, nil)
 	must(t, err)
+}
+
+func TestEventOfAWriteThatFailedIsToldOnceItTurnsOutToBeStored(t *testing.T) {
+	l := newLoop(t, emptyStore(t))
+	l.claims.add(decided(0, "vs-stored", "vs-open"), nil)
+	l.take(t, decided(0, "vs-stored"))
 	for range 2 {
-		must(t, l.look(objects.View()))
-		l.tellUntold()
+		must(t, l.look(l.objects.View()))
 		if told := l.events.Entries(); len(told) != 1 || told[0].UUID != "vs-stored" {
 			t.Fatalf("told are %v", told)
 		}
 	}
+	l.take(t, decided(0, "vs-open")) // though a newer view did not have it
+	must(t, l.look(l.objects.View()))
+	if told := l.events.Entries(); len(told) != 2 || len(l.claims) != 0 {
+		t.Errorf("told are %v, and %v wait", told, l.claims)
+	}
 }
 
-func TestEventOfAFailedWriteWaitsForANewerView(t *testing.T) {
-	objects := emptyStore(t)
-	l := &loop{objects: objects, reader: &reader{}, events: events.New(slog.New(slog.DiscardHandler), time.Now)}
-	must(t, l.look(objects.View()))
-	vs := &model.VirtualService{}
-	vs.UUID = "vs-1"
-	began := time.Now()
-	decided := func(after time.Duration) reconcile.Write {
-		seat := place.Seat{Engine: "se-1", State: place.Serving, Since: began.Add(after), Cause: place.Migrate}
-		return reconcile.Write{
-			Changed: []place.Assignment{{VirtualService: "vs-1", Seats: []place.Seat{seat}}},
-			Events:  []place.Event{{ID: "VS_MIGRATE_COMPLETE", VirtualService: vs}},
+func TestOfAllAttemptsTheEventOfTheStoredOneIsTold(t *testing.T) {
+	l := newLoop(t, emptyStore(t))
+	for attempt := range time.Duration(claimsMax + 2) {
+		for range 2 { // the second time, the decision is the same
+			l.claims.add(decided(attempt, "vs-1"), nil)
 		}
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, after := range []time.Duration{0, time.Second, 0} { // steps on the old view
-		l.tellUntold()
-		if err := l.write(ended, decided(after)); err == nil {
-			t.Fatal("the write succeeded")
-		}
+	l.take(t, decided(0, "vs-1"))
+	if waiting := len(l.claims["vs-1"]); waiting != claimsMax {
+		t.Errorf("%d attempts wait", waiting)
 	}
-	if len(l.untold) != 2 {
-		t.Errorf("%d events wait, want one of each decision", len(l.untold))
-	}
-	_, err := settle(t.Context(), objects, l.view, decided(0).Changed, nil) // the store took the first write
-	must(t, err)
-	must(t, l.look(objects.View()))
-	l.tellUntold()
-	if told := l.events.Entries(); len(told) != 1 || len(l.untold) != 0 {
-		t.Errorf("told are %v, and %d wait", told, len(l.untold))
+	must(t, l.look(l.objects.View()))
+	if told := l.events.Entries(); len(told) != 1 || len(l.claims) != 0 {
+		t.Errorf("told are %v, and %v wait", told, l.claims)
 	}
 }
 
 func TestEventOfAFailedWriteIsToldOnceIfTheNextWriteSucceeds(t *testing.T) {
-	objects := emptyStore(t)
-	l := &loop{objects: objects, reader: &reader{}, events: events.New(slog.New(slog.DiscardHandler), time.Now)}
-	must(t, l.look(objects.View()))
-	vs := &model.VirtualService{}
-	vs.UUID = "vs-1"
-	write := reconcile.Write{Changed: []place.Assignment{{VirtualService: "vs-1"}},
-		Events: []place.Event{{ID: "VS_REMOVED_SE", VirtualService: vs}}}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := l.write(ended, write); err == nil {
-		t.Fatal("the write succeeded")
-	}
-	must(t, l.write(t.Context(), write))
-	must(t, l.look(objects.View()))
-	l.tellUntold()
+	l := newLoop(t, emptyStore(t))
+	l.claims.add(decided(0, "vs-1"), nil)
+	must(t, l.write(t.Context(), decided(0, "vs-1")))
+	must(t, l.look(l.objects.View()))
 	if told := l.events.Entries(); len(told) != 1 {
 		t.Errorf("told are %v", told)
 	}
 }
 
-func TestEventsOfFailedWritesAreBounded(t *testing.T) {
-	l := &loop{}
-	for n := range untoldMax + 1 {
-		l.keep(pending{assignment: place.Assignment{VirtualService: fmt.Sprint("vs-", n)}})
+func TestEventOfAnAttemptThatAnOrderOvertookIsNotTold(t *testing.T) {
+	l := newLoop(t, emptyStore(t))
+	l.claims.add(decided(0, "vs-1"), nil)
+	l.take(t, decided(time.Second, "vs-1"))
+	must(t, l.look(l.objects.View()))
+	if told := l.events.Entries(); len(told) != 0 || len(l.claims) != 0 {
+		t.Errorf("told are %v, and %v wait", told, l.claims)
 	}
-	if len(l.untold) != untoldMax || l.untold[0].assignment.VirtualService != "vs-1" {
-		t.Errorf("%d wait, the oldest is of %s", len(l.untold), l.untold[0].assignment.VirtualService)
+}
+
+func TestOnlyAWriteThatMayBeStoredIsWaitedFor(t *testing.T) {
+	objects, end := storeThatEnds(t)
+	l := newLoop(t, objects)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.write(ended, decided(0, "vs-1")); err == nil || len(l.claims) != 0 {
+		t.Errorf("nobody waits for the write: %v, and %v wait", err, l.claims)
+	}
+	end()
+	if err := l.write(t.Context(), decided(0, "vs-1")); err == nil || len(l.claims) != 1 {
+		t.Errorf("the store ends: %v, and %v wait", err, l.claims)
 	}
 }

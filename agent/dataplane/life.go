@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// helloTimeout is how long a listening data plane may take to greet. A slower one is stuck, and is killed. One that
+	// helloTimeout is how long a data plane that runs may take to greet. A slower one is stuck, and is killed. One that
 	// applies a Plan greets when the Plan serves.
-	helloTimeout = 10 * time.Second
-	// startTimeout is how long a new process may take to listen.
+	helloTimeout = applyMax * beat
+	// startTimeout is how long a new process may take to greet.
 	startTimeout = 10 * time.Second
 	// dialPause is the interval at which a starting process is dialled, far below what a client would notice.
 	dialPause = 5 * time.Millisecond
@@ -49,8 +49,9 @@ type life struct {
 	base         *plan.Plan
 	states       map[plan.Member]bool // as told to the process
 	untold       untold
-	sampleAtOnce bool // somebody waits for a Sample that shows the states
-	silence      int  // beats since the last Sample, or the last answer to a Plan
+	sampleAtOnce bool   // somebody waits for a Sample that shows the states
+	silence      int    // beats since the last Sample, or the last answer to a Plan
+	unrestored   string // why the process has refused the Plan that served before; empty: it has not
 }
 
 // untold are the servers whose states the process may not have.
@@ -78,11 +79,10 @@ func (u *untold) take(states States) (known map[plan.Member]bool) {
 	return known
 }
 
-// greet dials the data plane at this socket, and receives its Hello and the list of its sockets. It returns the process
-// even if that does not greet; nil if nobody listens.
+// greet dials the data plane at this socket, and receives its Hello and the list of its sockets, unless ctx ends first.
+// It returns the process even if that does not greet; nil if nobody listens.
 func greet(ctx context.Context, path string, known *process) (*life, sockets, *process, error) {
-	dialer := net.Dialer{Timeout: helloTimeout}
-	connection, err := dialer.DialContext(ctx, "unix", path)
+	connection, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -95,11 +95,10 @@ func greet(ctx context.Context, path string, known *process) (*life, sockets, *p
 		process: process, wire: wire{socket}, frames: make(chan frame, framesMax), closed: make(chan struct{}),
 		handed: map[slot]bool{}, states: map[plan.Member]bool{}, untold: untold{all: true},
 	}
-	held, err := l.exchangeGreetings()
+	held, err := l.exchangeGreetings(ctx)
 	if err != nil {
 		held.closeAll()
-		return nil, nil, process, errors.Join(fmt.Errorf("it does not greet as a data plane does: %w", err),
-			socket.Close())
+		return nil, nil, process, errors.Join(err, socket.Close())
 	}
 	go l.listen()
 	return l, held, process, nil
@@ -125,18 +124,24 @@ func peer(socket *net.UnixConn, known *process) (*process, error) {
 	return adopt(int(credentials.Pid))
 }
 
-func (l *life) exchangeGreetings() (sockets, error) {
-	greeting := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Greeting{Greeting: &dataplanev1.Greeting{}}}
-	if err := l.wire.write(greeting); err != nil {
-		return sockets{}, err
+func (l *life) exchangeGreetings(ctx context.Context) (sockets, error) {
+	stop := context.AfterFunc(ctx, func() { l.wire.socket.SetReadDeadline(time.Now()) })
+	held, err := l.hear()
+	switch {
+	case !stop():
+		return held, context.Cause(ctx)
+	case err != nil:
+		return held, fmt.Errorf("it does not greet as a data plane does: %w", err)
+	default:
+		return held, nil
 	}
-	return l.hear()
 }
 
-// hear takes Hello and the Sockets after it.
+// hear sends Greeting, and takes Hello and the Sockets after it.
 func (l *life) hear() (sockets, error) {
 	held := sockets{}
-	if err := l.wire.socket.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+	greeting := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Greeting{Greeting: &dataplanev1.Greeting{}}}
+	if err := l.wire.write(greeting); err != nil {
 		return held, err
 	}
 	first, err := l.wire.read()
@@ -156,7 +161,7 @@ func (l *life) hear() (sockets, error) {
 			return held, err
 		}
 	}
-	return held, l.wire.socket.SetReadDeadline(time.Time{})
+	return held, nil
 }
 
 // take adds the sockets of one frame to held, which owns them from then on.

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
@@ -260,5 +262,27 @@ func TestTakesNothingForADataPlaneThatDoesNotGreetAsOne(t *testing.T) {
 				t.Errorf("got process %v, error %v", process, err)
 			}
 		})
+	}
+}
+
+func TestStopsAtOnceBesideADataPlaneThatDoesNotGreet(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); r.supervisor.Run(ctx) }()
+	connection, err := r.listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	receive(t, connection.(*net.UnixConn))
+	cancel()
+	select {
+	case <-ended:
+	case <-time.After(helloTimeout / 2):
+		t.Fatal("it waits for the data plane")
+	}
+	if r.supervisor.process == nil {
+		t.Error("an agent that does not keep the data plane would leave it running")
 	}
 }

@@ -1,11 +1,20 @@
 package dataplane
 
 import (
+	"time"
+
+	"github.com/weir-lb/weir/agent/backoff"
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// deathsMax is how many data planes may die over one Plan before the Plan is blamed.
-const deathsMax = 2
+const (
+	// deathsMax is how many data planes may die over one Plan before the Plan is blamed.
+	deathsMax = 2
+	// A process gets the Plan again that served before and that it has refused: it may have been short of descriptors.
+	// The pause begins with retryFirst, and doubles up to retryMost.
+	retryFirst = 5 * time.Second
+	retryMost  = time.Minute
+)
 
 // rollout decides which Plan a data plane gets next. One Plan is in flight at a time, and only the newest of those that
 // wait counts. A new process first gets the last Plan that served, so that a Plan that kills data planes does least
@@ -14,14 +23,10 @@ type rollout struct {
 	applied  *attempt // acknowledged; what a new process is given back
 	pending  *attempt // asked for and not decided; nil: none
 	flight   *attempt // sent to this process, unanswered; one of the two above, or a pending one that was overtaken
-	restored bool     // this process has what was applied, or there was nothing
-	// refused is how many beats ago this process refused what was applied; 0: it did not.
-	refused int
+	restored bool     // this process has what was applied, or has refused it, or there was nothing
+	retryIn  int      // beats until this process gets again what was applied and it has refused; 0: no retry is due
+	retries  backoff.Backoff
 }
-
-// retryAfter is how many beats pass before a process gets the Plan again that served before and that it has refused.
-// It may have been short of descriptors.
-const retryAfter = 5
 
 type attempt struct {
 	plan   *plan.Plan
@@ -41,7 +46,7 @@ func (r *rollout) submit(plan *plan.Plan) {
 }
 
 // assume counts a Plan as applied, although this process serves a newer one that the agent does not have. Only a new
-// process gets the Plan.
+// process gets the Plan. The revision of the newer Plan may be the lower one.
 func (r *rollout) assume(plan *plan.Plan) {
 	r.applied = &attempt{plan: plan, isOlder: true}
 }
@@ -49,19 +54,20 @@ func (r *rollout) assume(plan *plan.Plan) {
 // begin is told of each connection to a data plane: what was in flight is not any more. serves is the revision of the
 // Plan that the data plane has; 0: none.
 func (r *rollout) begin(serves uint64) {
-	r.flight, r.refused = nil, 0
+	r.flight, r.retryIn, r.retries = nil, 0, backoff.Backoff{First: retryFirst, Most: retryMost}
 	isDeadly := r.pending != nil && r.applied != nil && r.applied.deaths >= deathsMax
-	servesNewer := serves != 0 && r.applied != nil && r.applied.isOlder
+	servesNewer := r.applied != nil && r.applied.isOlder && serves != 0 && serves != r.applied.plan.Revision
 	r.restored = r.applied == nil || isDeadly || servesNewer
 }
 
-// beat counts the beats until a process gets a Plan again that it has refused.
+// beat counts the beats until a process gets a Plan again that it has refused. It counts none while a newer Plan is in
+// flight.
 func (r *rollout) beat() {
-	if r.refused == 0 {
+	if r.retryIn == 0 || r.flight != nil {
 		return
 	}
-	if r.refused++; r.refused > retryAfter && r.flight == nil {
-		r.restored, r.refused = false, 0
+	if r.retryIn--; r.retryIn == 0 {
+		r.restored = false
 	}
 }
 
@@ -100,16 +106,16 @@ func (r *rollout) answered(applied bool) *verdict {
 		r.pending = nil
 	}
 	if applied {
-		r.applied, r.refused = landed, 0
+		r.applied, r.retryIn = landed, 0
 		landed.isOlder = false
 	}
-	if restoring {
-		if !applied {
-			r.refused = 1
-		}
-		return nil
+	if !restoring {
+		return &verdict{plan: landed.plan, applied: applied}
 	}
-	return &verdict{plan: landed.plan, applied: applied}
+	if !applied {
+		r.retryIn = max(1, int(r.retries.Next()/beat))
+	}
+	return nil
 }
 
 // died is called when a process has ended. It returns a verdict if the Plan in flight was the cause.

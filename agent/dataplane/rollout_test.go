@@ -34,7 +34,7 @@ func play(transcript string) string {
 			alive = true
 			r.begin(numberIn(event))
 		case event == "beats":
-			for range retryAfter {
+			for range retryMost / beat {
 				r.beat()
 			}
 		case event == "ack":
@@ -72,6 +72,14 @@ ack
 hello
   send 1
 `,
+		"a Plan of ours is sent again to who serves it, also if the process before served a newer one": `
+assume 1
+hello 2
+hello
+  send 1
+hello 1
+  send 1
+`,
 		"a Plan that served and is refused is sent again": `
 assume 1
 hello
@@ -92,6 +100,22 @@ want 2
 ack
   plan 2 applied: true
 beats
+`,
+		"a new Plan goes before a Plan that served and is refused": `
+assume 1
+hello
+  send 1
+nack
+beats
+  send 1
+want 2
+nack
+  send 2
+beats
+nack
+  plan 2 applied: false
+beats
+  send 1
 `,
 		"one Plan after the other": `
 hello
@@ -203,5 +227,24 @@ want 2
 				t.Errorf("got:%swant:%s", got, want)
 			}
 		})
+	}
+}
+
+func TestAPlanThatServedAndIsRefusedIsSentAgainAfterLongerAndLongerPauses(t *testing.T) {
+	var r rollout
+	r.assume(&plan.Plan{Revision: 1})
+	for range 2 { // for each process anew
+		r.begin(0)
+		r.next()
+		for _, most := range []int{5, 10, 20, 40, 60, 60} {
+			r.answered(false)
+			beats := 0
+			for ; r.next() == nil && beats <= most; beats++ {
+				r.beat()
+			}
+			if beats < most/2 || beats > most {
+				t.Fatalf("sent again after %d beats, want %d to %d", beats, most/2, most)
+			}
+		}
 	}
 }

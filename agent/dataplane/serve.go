@@ -77,9 +77,7 @@ func (s *Supervisor) take(life *life) {
 	switch serves := life.hello.GetAppliedRevision(); {
 	case wanted == nil:
 	case wanted == s.Kept && serves != 0 && serves != wanted.Revision:
-		// The disk is written after a Plan serves. So what serves is the newer one, whatever the numbers say: those of
-		// a store that was restored are smaller.
-		s.Log.Warn("the data plane keeps its Plan, which is newer than the one on disk, until the controller sends one",
+		s.Log.Warn("the data plane keeps its Plan until the controller sends one: it is newer than the one on disk",
 			"serves", serves, "disk", wanted.Revision)
 		s.rollout.assume(wanted)
 		s.Observer.Applied(wanted, nil)
@@ -175,13 +173,23 @@ func (s *Supervisor) conclude(life *life, applied bool, findings []plan.Finding)
 	}
 	switch {
 	case verdict == nil && !applied:
-		s.Log.Error("the Plan that served before cannot serve again", "revision", plan.Revision, "errors", findings)
+		s.logUnrestored(life, plan.Revision, findings)
 	case verdict == nil:
 		s.Log.Info("the Plan that served before serves again", "revision", plan.Revision)
 	case verdict.applied:
 		s.Observer.Applied(plan, findings)
 	default:
 		s.Observer.Refused(plan, findings)
+	}
+}
+
+// logUnrestored says why a Plan that served before cannot serve again. It says the same reason once in a life, because
+// the Plan is sent again and again.
+func (s *Supervisor) logUnrestored(life *life, revision uint64, findings []plan.Finding) {
+	if reason := fmt.Sprint(findings); reason != life.unrestored {
+		life.unrestored = reason
+		s.Log.Error("the Plan that served before cannot serve again; it is sent again from time to time", "revision",
+			revision, "errors", findings)
 	}
 }
 

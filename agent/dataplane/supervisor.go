@@ -47,8 +47,9 @@ type Config struct {
 	Workers int    // 0: one for each core
 	Version string // of this agent; a data plane of another one is remarked on
 	Keep    bool   // at the end, leave it running for the next agent
-	// Kept is the Plan on disk, which the engine applies first; nil: there is none. A data plane that runs and serves a
-	// newer Plan does not get it: the earlier agent ended before it had written that Plan.
+	// Kept is the Plan on disk, which the engine applies first; nil: there is none. A data plane that runs and serves
+	// another Plan keeps that one. It is the newer one, because a Plan is written to disk after it serves. Its revision
+	// may be lower all the same, when the controller's store was restored.
 	Kept     *plan.Plan
 	States   States
 	Segments Segments
@@ -182,7 +183,9 @@ func (s *Supervisor) ended(ctx context.Context, cause error, pause time.Duration
 
 // takeOver returns a running data plane, if it answers. A running one that does not answer is killed.
 func (s *Supervisor) takeOver(ctx context.Context) *life {
-	life, held, process, err := greet(ctx, s.Socket, s.process)
+	greeting, cancel := context.WithTimeoutCause(ctx, helloTimeout, fmt.Errorf("no answer within %v", helloTimeout))
+	defer cancel()
+	life, held, process, err := greet(greeting, s.Socket, s.process)
 	if err == nil {
 		s.own(held)
 		return life
@@ -191,6 +194,7 @@ func (s *Supervisor) takeOver(ctx context.Context) *life {
 		process = s.process
 	}
 	if ctx.Err() != nil {
+		s.process = process // for stop
 		return nil
 	}
 	if process != nil && !process.hasEnded() {
@@ -237,10 +241,10 @@ func (s *Supervisor) launch(ctx context.Context) (*life, error) {
 	return life, nil
 }
 
-// await dials a process that has just been started until it listens.
+// await dials a process that has just been started until it listens, and greets it.
 func (s *Supervisor) await(ctx context.Context, process *process) (*life, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout,
-		fmt.Errorf("the data plane did not listen within %v", startTimeout))
+		fmt.Errorf("the data plane did not greet within %v of its start", startTimeout))
 	defer cancel()
 	for {
 		life, held, _, err := greet(ctx, s.Socket, process)

@@ -450,6 +450,23 @@ func TestRefusesAPlanThatTwoDataPlanesDiedOfAndSaysWhatChangedInIt(t *testing.T)
 		"refused 2: the data plane died 2 times while taking a Plan in which this object changed: signal: aborted")
 }
 
+func TestLogsOnceWhyAPlanThatServedCannotServeAgain(t *testing.T) {
+	r := newRig(t)
+	var logged strings.Builder
+	r.supervisor.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	served := &attempt{plan: planAt(1)}
+	life := &life{}
+	for _, reason := range []string{"no descriptors", "no descriptors", "no such cipher"} {
+		r.supervisor.rollout = rollout{applied: served, flight: served}
+		r.supervisor.conclude(life, false, []plan.Finding{{Message: reason}})
+	}
+	for _, reason := range []string{"no descriptors", "no such cipher"} {
+		if count := strings.Count(logged.String(), reason); count != 1 {
+			t.Errorf("%q stands %d times in the log:\n%s", reason, count, logged.String())
+		}
+	}
+}
+
 func TestCountsADataPlaneAsStuckOnlyWhenNoSampleComesForLong(t *testing.T) {
 	r := newRig(t)
 	for name, c := range map[string]struct {

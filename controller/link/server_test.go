@@ -60,6 +60,13 @@ func (r *register) Join(_ context.Context, name string) (membership.Joined, erro
 	return membership.Joined{Engine: "se-" + name, Join: r.joins["se-"+name], Replaces: r.replace}, r.late
 }
 
+// letReplace lets names that are taken be taken over. Each Join returns late.
+func (r *register) letReplace(late error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replace, r.late = true, late
+}
+
 func (r *register) Check(uuid, join string) error {
 	r.mu.Lock()
 	last := r.joins[uuid]
@@ -250,6 +257,16 @@ func (a *agent) ack(delta *enginev1.PlanDelta) {
 		Nonce: delta.GetNonce()}}})
 }
 
+// refusal dials, says nothing, and returns how the session ends.
+func (r *rig) refusal(identity tls.Certificate) *status.Status {
+	r.Helper()
+	stream, err := enginev1.NewFleetClient(r.dial(identity)).Session(r.Context())
+	if err != nil {
+		r.Fatal(err)
+	}
+	return (&agent{r, stream}).ended()
+}
+
 // ended waits for the end of the session, and returns its cause.
 func (a *agent) ended() *status.Status {
 	a.Helper()
@@ -306,9 +323,7 @@ func hugeKey() *rsa.PrivateKey {
 func TestJoinWithABadRequestChangesNothing(t *testing.T) {
 	rig := newRig(t)
 	first := rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace = true
-	rig.register.mu.Unlock()
+	rig.register.letReplace(nil)
 	token, err := rig.tokens.Issue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -341,9 +356,7 @@ func TestJoinWithABadRequestChangesNothing(t *testing.T) {
 func TestReplacementThatMayBeStoredIsTold(t *testing.T) {
 	rig := newRig(t)
 	rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace, rig.register.late = true, errors.New("the disk is slow")
-	rig.register.mu.Unlock()
+	rig.register.letReplace(errors.New("the disk is slow"))
 	token, err := rig.tokens.Issue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -408,11 +421,7 @@ func TestDeletedEngineIsCutOffAndStaysOut(t *testing.T) {
 	if got := connected.ended(); got.Code() != codes.PermissionDenied {
 		t.Errorf("session ended with %v", got)
 	}
-	stream, err := enginev1.NewFleetClient(rig.dial(identity)).Session(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied {
+	if got := rig.refusal(identity); got.Code() != codes.PermissionDenied {
 		t.Errorf("new session ended with %v", got)
 	}
 }
@@ -424,8 +433,8 @@ func TestEngineThatIsDeletedWhileItsSessionBeginsIsRefused(t *testing.T) {
 		rig.register.delete("se-a")
 		rig.server.Publish(map[string]*enginev1.Plan{}, firstGreeting)
 	}
-	if _, err := rig.session(identity, 0).stream.Recv(); status.Code(err) != codes.PermissionDenied {
-		t.Errorf("got %v", err)
+	if got := rig.refusal(identity); got.Code() != codes.PermissionDenied {
+		t.Errorf("got %v", got)
 	}
 	rig.server.mu.Lock()
 	defer rig.server.mu.Unlock()
@@ -570,15 +579,9 @@ func TestRenewsTheCertificateOfTheEngineThatAsks(t *testing.T) {
 func TestHostWhoseNameAnotherOneTookIsRefusedAndToldWhy(t *testing.T) {
 	rig := newRig(t)
 	first := rig.join("a")
-	rig.register.mu.Lock()
-	rig.register.replace = true
-	rig.register.mu.Unlock()
+	rig.register.letReplace(nil)
 	second := rig.join("a")
-	stream, err := enginev1.NewFleetClient(rig.dial(first)).Session(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := (&agent{rig, stream}).ended(); got.Code() != codes.PermissionDenied ||
+	if got := rig.refusal(first); got.Code() != codes.PermissionDenied ||
 		!strings.Contains(got.Message(), "not from the last join under this name") {
 		t.Errorf("got %v", got)
 	}

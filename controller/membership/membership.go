@@ -57,9 +57,11 @@ type Origin struct {
 
 // Joined is an engine that has joined.
 type Joined struct {
-	Engine   string // uuid
-	Join     string // random; all certificates of the engine name it
-	Replaces bool   // an engine with this name joined before; once this is stored, its certificates do not count
+	Engine string // uuid
+	Join   string // random; all certificates of the engine name it
+	// Replaces says that an engine with this name joined before, and that its certificates do not count any more. Next
+	// to an error, that is only possible: the join may be stored (store.ErrUncertain).
+	Replaces bool
 }
 
 // Register is the register of the engines that have joined.
@@ -70,43 +72,49 @@ func New(config Config) *Register { return &Register{config} }
 
 // Join registers an engine. If an engine of this name exists and is not connected, the new engine takes over its
 // object: the join token authorises that. Two hosts with one name may both join before either connects: then the last
-// one counts. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's. Some errors of the store leave it
-// open whether the join is stored: Join then audits a replacement, and returns it next to the error.
+// one counts. Errors: ErrNameTaken, ErrFull, those of Origin, admit's or the store's.
 func (r *Register) Join(ctx context.Context, name string) (joined Joined, err error) {
-	err = r.Gate.Update(ctx, admit.System("membership"), func(tx *admit.Tx) error {
-		joined = Joined{Join: rand.Text()}
-		if err := r.register(tx, name, &joined); err != nil {
-			return err
-		}
-		if err := forgetJoins(tx); err != nil {
-			return err
-		}
-		return tx.Keep(&store.Record{Kind: joinKind, UUID: joined.Engine, Name: joined.Engine,
-			Object: schema.Object{"uuid": joined.Engine, "join": joined.Join}})
+	err = r.Gate.Update(ctx, admit.System("membership"), func(tx *admit.Tx) (err error) {
+		joined, err = r.join(tx, name)
+		return err
 	})
+	if err != nil && !errors.Is(err, store.ErrUncertain) {
+		return Joined{}, err
+	}
 	if joined.Replaces {
 		r.Gate.Audit.Note(admit.System("membership"), "replace", engineKind, joined.Engine, err)
 	}
 	return joined, err
 }
 
-func (r *Register) register(tx *admit.Tx, name string, joined *Joined) error {
+func (r *Register) join(tx *admit.Tx, name string) (Joined, error) {
+	joined, err := r.register(tx, name)
+	if err == nil {
+		err = forgetJoins(tx)
+	}
+	if err == nil {
+		err = tx.Keep(&store.Record{Kind: joinKind, UUID: joined.Engine, Name: joined.Engine,
+			Object: schema.Object{"uuid": joined.Engine, "join": joined.Join}})
+	}
+	if err != nil {
+		return Joined{}, err
+	}
+	return joined, nil
+}
+
+// register finds the object of an engine, or makes it.
+func (r *Register) register(tx *admit.Tx, name string) (Joined, error) {
 	if known, ok := tx.View().ByName(engineKind, admit.AdminTenant, name); ok {
-		if err := r.mayReplace(known); err != nil {
-			return err
-		}
-		joined.Engine, joined.Replaces = known.UUID, true
-		return nil
+		return Joined{Engine: known.UUID, Join: rand.Text(), Replaces: true}, r.mayReplace(known)
 	}
 	if tx.View().Count(engineKind) >= enginesMax {
-		return ErrFull
+		return Joined{}, ErrFull
 	}
 	made, err := r.create(tx, name)
 	if err != nil {
-		return fmt.Errorf("register engine %s: %w", name, err)
+		return Joined{}, fmt.Errorf("register engine %s: %w", name, err)
 	}
-	joined.Engine = made.UUID
-	return nil
+	return Joined{Engine: made.UUID, Join: rand.Text()}, nil
 }
 
 // forgetJoins removes the records of engines that are deleted.

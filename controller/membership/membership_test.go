@@ -190,6 +190,31 @@ func TestReplacementThatMayBeStoredIsAudited(t *testing.T) {
 	}
 }
 
+func TestReplacementThatIsCertainlyNotStoredIsNone(t *testing.T) {
+	o := newOffice(t)
+	o.join("edge")
+	for batch := range 2 { // records of engines that are gone; to forget them all is too much for one transaction
+		err := o.Gate.Update(t.Context(), admit.System("test"), func(tx *admit.Tx) error {
+			for n := range 5_000 {
+				uuid := fmt.Sprint("se-gone-", batch, "-", n)
+				join := &store.Record{Kind: joinKind, UUID: uuid, Name: uuid, Object: schema.Object{"uuid": uuid}}
+				if err := tx.Keep(join); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := o.newest()
+	joined, err := o.Join(t.Context(), "edge")
+	if !errors.Is(err, store.ErrTooLarge) || joined.Replaces || o.newest() != before {
+		t.Errorf("got %+v, %v; audited is %q", joined, err, o.newest())
+	}
+}
+
 func TestReplacementThatIsRefusedIsNone(t *testing.T) {
 	o := newOffice(t)
 	o.connected[o.join("edge").UUID] = true

@@ -71,11 +71,13 @@ type Decision struct {
 	Changed  []Assignment // changed assignments, sorted by uuid
 	Gone     []string     // uuids of virtual services that no longer have an assignment
 	Events   []Event
-	Needs    []Need          // one of each group, in the order of the model
-	Unplaced []Unplaced      // virtual services with too few engines
-	Waiting  map[string]bool // uuids of engines that must not get a Plan yet: perhaps only they serve
-	Seated   map[string]bool // uuids of engines that have a seat
-	Again    time.Time       // decide again at this time, even if nothing happens; zero: no need
+	Needs    []Need     // one of each group, in the order of the model
+	Unplaced []Unplaced // virtual services with too few engines
+	// uuids of engines that must not get a Plan yet: perhaps only they serve, or they have only some of the virtual
+	// services of an address
+	Waiting map[string]bool
+	Seated  map[string]bool // uuids of engines that have a seat
+	Again   time.Time       // decide again at this time, even if nothing happens; zero: no need
 }
 
 // Event is news for operators.

@@ -57,10 +57,16 @@ func (d *decider) unreachable(group *model.Group) map[string]bool {
 	if len(suspects) == 0 {
 		return unreachable
 	}
+	looked := map[string]bool{} // at virtual services with these routes
 	for uuid, set := range d.kept.sets {
 		if vs := set.all[0]; vs.UUID != uuid || vs.Group != group || !takesTraffic(vs) {
 			continue
 		}
+		routes := routes(set.all)
+		if looked[routes] {
+			continue
+		}
+		looked[routes] = true
 		for _, engine := range (&service{decider: d, all: set.all, vs: set.all[0], group: group}).cutOffOf(suspects) {
 			unreachable[engine] = true
 		}

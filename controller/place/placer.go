@@ -106,6 +106,9 @@ func (d *decider) decide(set *set) {
 	d.kept.demand(set, s.a)
 	changed := s.changed()
 	d.out.Changed = append(d.out.Changed, changed...)
+	if len(changed) > 0 {
+		s.holdBack()
+	}
 	if rests := len(changed) == 0 && len(d.out.Events) == events && !s.restless; !rests {
 		delete(d.kept.alarms, set)
 		return

@@ -51,6 +51,21 @@ func ReachOf(vs *model.VirtualService, sessions map[netip.Addr]Session) Reach {
 	return reach
 }
 
+// routes returns the routers of each address, as text. Virtual services with the same routes have the same reach on
+// each engine.
+func routes(all []*model.VirtualService) string {
+	var text []byte
+	for _, vs := range all {
+		for _, address := range vs.Addresses {
+			for _, router := range vs.RoutersOf(address) {
+				text = append(router.AppendTo(text), ' ')
+			}
+			text = append(text, ';')
+		}
+	}
+	return string(text)
+}
+
 // reachOf returns the reach of one address, for which one session is enough. It has been up since the first session
 // came up, and down since the last one went down.
 func reachOf(routers []netip.Addr, sessions map[netip.Addr]Session) Reach {
@@ -80,12 +95,11 @@ func (s *service) away(engine string) bool {
 	return away
 }
 
-// cutOff tells whether clients have not reached an engine for a while, and would reach another one. If they reach no
-// engine, the routers are the cause, and nothing moves.
-func (s *service) cutOff(engine string) bool { return s.hasNoRouter(engine) && s.anotherIsReached() }
+func (s *service) cutOff(engine string) bool { return len(s.cutOffOf([]string{engine})) > 0 }
 
-// cutOffOf returns those of the engines that are cut off. It looks for another engine once, not for each. It looks at
-// all engines, because each may ask for another decision.
+// cutOffOf returns those of the engines that clients have not reached for a while, while they would reach another one.
+// If clients reach no engine, the routers are the cause, and nothing moves. It looks at all engines, because each may
+// ask for another decision.
 func (s *service) cutOffOf(engines []string) []string {
 	var cutOff []string
 	for _, engine := range engines {

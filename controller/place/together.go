@@ -218,6 +218,28 @@ func (s *service) assignments() []Assignment {
 	return all
 }
 
+// holdBack keeps Plans from engines that have only some of the virtual services, because one with engines of its own
+// has come to the address of others. With such a Plan an engine would announce the address, and refuse the clients of
+// the others. This holds until the decision is written. A virtual service without a seat does not count: engines get it
+// later, and announce nothing new until then.
+func (s *service) holdBack() {
+	seated, has := 0, map[string]int{}
+	for _, vs := range s.all {
+		seats := s.in.Before.Of(vs.UUID).Seats
+		if len(seats) > 0 {
+			seated++
+		}
+		for _, seat := range seats {
+			has[seat.Engine]++
+		}
+	}
+	for engine, count := range has {
+		if count < seated {
+			s.out.Waiting[engine] = true
+		}
+	}
+}
+
 // holding returns what an engine has reported about all virtual services together: as much as it has reported about
 // each of them. A virtual service that is in no Plan does not count: it is new, or it cannot be compiled and must not
 // hold up the others.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,21 @@ func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	plan, findings := NewCompiler(m, nil, placed(m)).Compile("se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
+	}
+}
+
+func TestVirtualServiceWhoseGroupCannotBeReadIsStillAdvertised(t *testing.T) {
+	m, _ := model.Build(7, objectsIn(t, readGolden(t, "routes_over_bgp")))
+	seats := placed(m)
+	for _, vs := range m.VirtualServices {
+		vs.Group = nil
+	}
+	plan, _ := NewCompiler(m, nil, seats).Compile(engineUUID, nil)
+	routes := slices.IndexFunc(plan.GetResources(), func(r *enginev1.Resource) bool {
+		return r.GetAdvertisement() != nil
+	})
+	if routes < 0 || len(plan.GetResources()[routes].GetAdvertisement().GetNextHops()) != 1 {
+		t.Errorf("got %v", plan)
 	}
 }
 

@@ -8,7 +8,6 @@ package reconcile
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -112,38 +111,27 @@ func (w Write) isNothing() bool {
 // disputed returns the engines that have another duty by this write than by the store. Their Plans would say the
 // opposite of what is decided: an engine that is to serve again would drain. They get their Plans after the write. All
 // other engines get theirs now: there may be something to write in every step, for example while many virtual services
-// are created. A virtual service that is new on an engine does not count: the engine only gets it later. But if it has
-// other engines already, it may have come to an address that another virtual service has, and each engine with only one
-// of them would announce the address. An engine that serves nothing announces nothing.
+// are created. A virtual service that is new on an engine does not count, unless the engine may have it already.
 func (w Write) disputed(in Input) map[string]bool {
 	engines := map[string]bool{}
-	serves := sync.OnceValue(func() map[string]bool { return seated(in.Before) })
 	for _, changed := range w.Changed {
 		before, after := duties(in.Before.Of(changed.VirtualService)), duties(changed)
 		for engine, duty := range before {
 			engines[engine] = engines[engine] || after[engine] != duty
 		}
 		for engine := range after {
-			if _, seated := before[engine]; seated {
-				continue
-			}
-			mayHave := !in.Engines[engine].Told ||
-				in.Engines[engine].Holds.Of(changed.VirtualService).Duty != place.NoDuty
-			engines[engine] = engines[engine] || mayHave || len(before) > 0 && serves()[engine]
+			_, seated := before[engine]
+			engines[engine] = engines[engine] || !seated && in.mayHave(engine, changed.VirtualService)
 		}
 	}
 	return engines
 }
 
-// seated returns the engines that have a seat of any virtual service.
-func seated(assignments place.Assignments) map[string]bool {
-	engines := map[string]bool{}
-	for _, assignment := range assignments {
-		for _, seat := range assignment.Seats {
-			engines[seat.Engine] = true
-		}
-	}
-	return engines
+// mayHave tells whether an engine without a seat may have a virtual service: it has reported that, or it has not yet
+// reported what it has, and the virtual service is not new.
+func (in Input) mayHave(engine, virtualService string) bool {
+	facts, isNew := in.Engines[engine], in.Before.Of(virtualService).VirtualService == ""
+	return facts.Holds.Of(virtualService).Duty != place.NoDuty || !facts.Told && !isNew
 }
 
 // duties returns what each engine has to do for a virtual service, by engine uuid.

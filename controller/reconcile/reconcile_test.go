@@ -51,6 +51,7 @@ func (s *stage) change(edit func(*model.Model)) {
 	s.in.Model = &next
 }
 
+// setEngines sets the engines of the group. The new ones are up and hold nothing.
 func (s *stage) setEngines(uuids ...string) {
 	s.change(func(m *model.Model) {
 		group := *m.Groups[0]
@@ -59,7 +60,9 @@ func (s *stage) setEngines(uuids ...string) {
 			engine := &model.Engine{Group: &group}
 			engine.UUID, engine.Name, engine.EnableState = uuid, uuid, "SE_STATE_ENABLED"
 			m.Engines = append(m.Engines, engine)
-			s.hear(uuid, place.Engine{Up: true, Since: s.in.Began, Plan: place.Settled, Told: true})
+			if _, known := s.in.Engines[uuid]; !known {
+				s.hear(uuid, place.Engine{Up: true, Since: s.in.Began, Plan: place.Settled, Told: true})
+			}
 		}
 		group.Engines, m.Groups = m.Engines, []*model.Group{&group}
 		m.VirtualServices = slices.Clone(m.VirtualServices)
@@ -95,6 +98,17 @@ func (s *stage) offer(port uint32) *model.VirtualService {
 	vs.Services = []kinds.Service{{Port: port, PortRangeEnd: port}}
 	s.change(func(m *model.Model) { m.VirtualServices = []*model.VirtualService{vs} })
 	return vs
+}
+
+// seat puts a virtual service on one engine, which serves it.
+func (s *stage) seat(virtualService, engine string) {
+	s.in.Before = s.in.Before.With([]place.Assignment{{VirtualService: virtualService, Seats: []place.Seat{
+		{Engine: engine, State: place.Serving, Since: s.in.Now, Cause: place.New},
+	}}})
+	facts := s.in.Engines[engine]
+	facts.Holds = facts.Holds.With(place.Holding{VirtualService: virtualService, Delivery: place.Current,
+		Duty: place.Serve, Since: s.in.Now, Clients: place.Led})
+	s.hear(engine, facts)
 }
 
 // put writes what a step returns to be written.
@@ -291,7 +305,7 @@ func (s *stage) service(uuid string, number byte) *model.VirtualService {
 // acknowledge has an engine report that it has applied a Plan.
 func (s *stage) acknowledge(engine string, plan *enginev1.Plan) {
 	facts := s.in.Engines[engine]
-	facts.Holds = nil
+	facts.Told, facts.Holds = true, nil
 	for _, uuid := range uuidsIn(plan) {
 		if s.in.Before.Of(uuid).VirtualService != "" {
 			facts.Holds = facts.Holds.With(place.Holding{VirtualService: uuid, Delivery: place.Current,
@@ -302,12 +316,21 @@ func (s *stage) acknowledge(engine string, plan *enginev1.Plan) {
 }
 
 func TestAChangeReachesItsEngineThoughEveryStepHasSomethingToWrite(t *testing.T) {
+	for _, told := range []bool{true, false} { // false: the controller has restarted, and has no Ack yet
+		t.Run(fmt.Sprintf("told %v", told), func(t *testing.T) { reachesInTime(t, told) })
+	}
+}
+
+func reachesInTime(t *testing.T, told bool) {
 	const patched = 50
 	s := newStage(t, "se-1")
 	s.in.Model.Groups[0].MaxVSPerSE = 1000
 	s.offer(80)
 	s.acknowledge("se-1", s.settle().Plans["se-1"])
 	s.settle()
+	facts := s.in.Engines["se-1"]
+	facts.Told = told
+	s.hear("se-1", facts)
 	arrived := -1
 	for step := range 100 {
 		s.change(func(m *model.Model) {
@@ -361,41 +384,71 @@ func TestEngineThatIsCalledBackIsNotToldToDrainFirst(t *testing.T) {
 	}
 }
 
-func TestEngineThatHasNotSaidWhatItHasGetsNoPlanWithoutWhatItIsAboutToGet(t *testing.T) {
-	s := newStage(t, "se-1", "se-2")
-	vs := s.offer(80)
-	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
-		{Engine: "se-1", State: place.Serving, Since: s.in.Now, Cause: place.New},
-	}}}
-	lost, untold := s.in.Engines["se-1"], s.in.Engines["se-2"]
-	lost.Up, untold.Told = false, false
-	s.hear("se-1", lost)
-	s.hear("se-2", untold)
-	s.in.Now = s.in.Now.Add(time.Minute)
-	if out := s.Step(s.in); out.Write == nil || out.Plans["se-2"] != nil {
-		t.Fatalf("se-1 is lost, and the step leads to %+v", out)
+func TestEngineThatMayHaveWhatItIsAboutToGetKeepsItMeanwhile(t *testing.T) {
+	for name, edit := range map[string]func(*place.Engine){
+		"has not said what it has": func(e *place.Engine) { e.Told = false },
+		"was away when the virtual service left it": func(e *place.Engine) {
+			e.Holds = place.Holdings{{VirtualService: "vs", Duty: place.Serve, Clients: place.Led}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "se-1", "se-2")
+			s.offer(80)
+			s.seat("vs", "se-1")
+			s.settle()
+			lost, facts := s.in.Engines["se-1"], s.in.Engines["se-2"]
+			lost.Up = false
+			s.hear("se-1", lost)
+			edit(&facts)
+			s.hear("se-2", facts)
+			s.in.Now = s.in.Now.Add(time.Minute)
+			out := s.Step(s.in)
+			if out.Write == nil || out.Plans["se-2"] != nil {
+				t.Fatalf("se-1 is lost, and the step leads to %+v", out)
+			}
+			s.put(out.Write)
+			if plan := s.settle().Plans["se-2"]; serviceIn(plan, "vs") == nil {
+				t.Errorf("se-2 gets %v", plan)
+			}
+		})
 	}
 }
 
-func TestEngineThatHasWhatItIsAboutToGetKeepsItMeanwhile(t *testing.T) {
+// newStageOfTwo is settled: two virtual services with addresses of their own, each on an engine of its own.
+func newStageOfTwo(t *testing.T) *stage {
+	t.Helper()
 	s := newStage(t, "se-1", "se-2")
-	vs := s.offer(80)
-	s.in.Before = place.Assignments{{VirtualService: vs.UUID, Seats: []place.Seat{
-		{Engine: "se-1", State: place.Serving, Since: s.in.Now, Cause: place.New},
-	}}}
-	lost, facts := s.in.Engines["se-1"], s.in.Engines["se-2"]
-	lost.Up = false
-	s.hear("se-1", lost)
-	facts.Holds = place.Holdings{{VirtualService: vs.UUID, Duty: place.Serve, Since: s.in.Now, Clients: place.Led}}
-	s.hear("se-2", facts) // it was away when the virtual service left it
-	s.in.Now = s.in.Now.Add(time.Minute)
+	s.offer(80)
+	s.change(func(m *model.Model) { m.VirtualServices = append(m.VirtualServices, s.service("vs-2", 2)) })
+	s.seat("vs", "se-1")
+	s.seat("vs-2", "se-2")
+	s.settle()
+	return s
+}
+
+func TestEnginesHaveTheirPlansWhileAScaleOutIsWritten(t *testing.T) {
+	s := newStageOfTwo(t)
+	s.scale(2)
+	if out := s.Step(s.in); out.Write == nil || out.Plans["se-1"] == nil || out.Plans["se-2"] == nil {
+		t.Errorf("the step leads to %+v", out)
+	}
+}
+
+func TestNoEngineAnnouncesAnAddressWithOnlySomeOfItsVirtualServices(t *testing.T) {
+	s := newStageOfTwo(t)
+	s.change(func(m *model.Model) {
+		m.VirtualServices = []*model.VirtualService{m.VirtualServices[0], s.service("vs-2", 1)}
+		m.VirtualServices[1].Services = []kinds.Service{{Port: 81, PortRangeEnd: 81}}
+	})
 	out := s.Step(s.in)
-	if out.Write == nil || out.Plans["se-2"] != nil {
-		t.Fatalf("se-1 is lost, and the step leads to %+v", out)
+	if out.Write == nil || out.Plans["se-1"] != nil || out.Plans["se-2"] != nil {
+		t.Fatalf("vs-2 has come to the address of vs, and the step leads to %+v", out)
 	}
 	s.put(out.Write)
-	if plan := s.settle().Plans["se-2"]; serviceIn(plan, "vs") == nil {
-		t.Errorf("se-2 gets %v", plan)
+	for engine, plan := range s.settle().Plans {
+		if serviceIn(plan, "vs") == nil || serviceIn(plan, "vs-2") == nil {
+			t.Errorf("%s gets %v", engine, plan)
+		}
 	}
 }
 

@@ -26,7 +26,8 @@ func (s *sim) view() *model.Model {
 	services := map[*model.VirtualService]*model.VirtualService{}
 	for _, vs := range s.model.VirtualServices {
 		own := s.frozen.services[vs]
-		if own == nil || own.Group != s.frozen.group || !reflect.DeepEqual(own.VirtualService, vs.VirtualService) {
+		if own == nil || own.Group != s.frozen.group || !slices.Equal(own.Addresses, vs.Addresses) ||
+			!reflect.DeepEqual(own.VirtualService, vs.VirtualService) {
 			made := *vs
 			made.Group, own = s.frozen.group, &made
 		}

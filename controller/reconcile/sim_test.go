@@ -26,6 +26,7 @@ import (
 // (sim_failure_test.go). All of it follows from a seed. What must hold:
 //
 //   - no Plan takes a virtual service from the last engine that has it to serve, unless an operator forces that;
+//   - no Plan has an engine serve an address without a virtual service of it that another engine has;
 //   - no seat is on a deleted engine, and placement keeps within the limits of the group;
 //   - after a restart of the controller, no draining engine is called back before serving engines had time to report;
 //   - the totals of clients never shrink while the controller runs;
@@ -115,7 +116,7 @@ func newSim(t *testing.T, seed uint64) *sim {
 func (s *sim) offer(uuid string, number int) {
 	group := s.model.Groups[0]
 	vs := &model.VirtualService{
-		Group: group, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + number/2)})},
+		Group: group, Addresses: simAddresses(number),
 		ApplicationProfile: &kinds.ApplicationProfile{Type: "APPLICATION_PROFILE_TYPE_HTTP"},
 		HTTP:               schema.Defaults[kinds.HTTPProfile](),
 		NetworkProfile:     &kinds.NetworkProfile{},
@@ -128,6 +129,11 @@ func (s *sim) offer(uuid string, number int) {
 		vs.EnableRHI, vs.VrfContext = true, s.router
 	}
 	s.setServices(append(slices.Clone(s.model.VirtualServices), vs))
+}
+
+// simAddresses gives each two numbers the same address.
+func simAddresses(number int) []netip.Addr {
+	return []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(1 + number/2)})}
 }
 
 func (s *sim) setServices(services []*model.VirtualService) {
@@ -240,6 +246,7 @@ func (s *sim) decide() {
 				s.agreeOnPlans(in, *out.State)
 			}
 		}
+		s.mayAnnounce(in, out.Plans)
 		s.send(out.Plans)
 		if out.Write == nil {
 			return
@@ -279,11 +286,10 @@ func (s *sim) write(base place.Assignments, write reconcile.Write) bool {
 		s.tell("%s %s: %s", event.ID, event.VirtualService.Name, event.Message)
 	}
 	for _, assignment := range write.Changed {
-		was := base.Of(assignment.VirtualService)
-		if !was.Equal(s.stored.Of(assignment.VirtualService)) {
+		if uuid := assignment.VirtualService; !base.Of(uuid).Equal(s.stored.Of(uuid)) {
 			continue
 		}
-		s.check(was, assignment)
+		s.check(base, assignment)
 		s.stored = s.stored.With([]place.Assignment{assignment})
 	}
 	s.stored = s.stored.With(nil, write.Gone...)
@@ -306,78 +312,6 @@ func (s *sim) engine(uuid string) *simEngine {
 		return s.engines[i]
 	}
 	return nil
-}
-
-// check checks a decision about one virtual service.
-func (s *sim) check(before, after place.Assignment) {
-	s.Helper()
-	had := map[string]place.Seat{}
-	for _, seat := range before.Seats {
-		had[seat.Engine] = seat
-	}
-	counting, facts := 0, s.fleet.Facts()
-	_, most := place.Limits(s.model.Groups[0])
-	for _, seat := range after.Seats {
-		engine := s.engine(seat.Engine)
-		if engine == nil {
-			s.wrong("%s is deleted, and has a seat: %v", seat.Engine, after)
-		}
-		if was, known := had[seat.Engine]; known && was.State == place.Draining && seat.State == place.Leaving {
-			s.mayCallBack(engine, before)
-		}
-		fact := facts[seat.Engine]
-		if (seat.State == place.Starting || seat.State == place.Serving) && isThere(fact) {
-			counting++
-		}
-	}
-	if counting > most {
-		s.wrong("%d engines are more than %d: %v", counting, most, after)
-	}
-}
-
-func isThere(fact place.Engine) bool {
-	return fact.Up && fact.Sessions[netip.MustParseAddr(simRouterAddress)].Up
-}
-
-// mayUse checks that a decision puts unused engines into use only while max_se has room. Engines that are away do not
-// count.
-func (s *sim) mayUse(before place.Assignments, write reconcile.Write) {
-	after := before.With(write.Changed, write.Gone...)
-	facts, inUse, fresh := s.fleet.Facts(), map[string]bool{}, ""
-	for _, assignment := range after {
-		for _, seat := range assignment.Seats {
-			if seat.State != place.Draining && isThere(facts[seat.Engine]) {
-				inUse[seat.Engine] = true
-			}
-			if !hasSeat(before, seat.Engine) {
-				fresh = seat.Engine
-			}
-		}
-	}
-	if limit := int(s.model.Groups[0].MaxSE); fresh != "" && len(inUse) > limit {
-		s.wrong("%s is one more than max_se, which is %d: %v", fresh, limit, inUse)
-	}
-}
-
-func hasSeat(assignments place.Assignments, engine string) bool {
-	for _, assignment := range assignments {
-		if slices.ContainsFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engine }) {
-			return true
-		}
-	}
-	return false
-}
-
-// mayCallBack checks that no engine is called back while a serving engine may still connect after a restart of the
-// controller.
-func (s *sim) mayCallBack(engine *simEngine, a place.Assignment) {
-	for _, seat := range a.Seats {
-		other := s.engine(seat.Engine)
-		if s.now.Sub(s.started) < 30*time.Second && seat.State == place.Serving && other != nil && !other.heard &&
-			other.object.EnableState != "SE_STATE_DISABLED_FORCE" {
-			s.wrong("%s is called back, and %s may yet come: %v", engine.UUID, seat.Engine, a)
-		}
-	}
 }
 
 // mustSettle checks that the simulation settles, and stays settled for a while.

@@ -115,15 +115,24 @@ func (s *sim) replaceEngine(gone *simEngine) {
 	}
 }
 
-// changeService disables or enables a virtual service, or deletes it and creates it again, with the same or another
-// uuid.
+// changeService disables or enables a virtual service, gives it an address that others may have, or creates it anew.
 func (s *sim) changeService(vs *model.VirtualService) {
-	if s.IntN(2) == 0 {
+	switch s.IntN(5) {
+	case 0, 1:
 		vs.Enabled = !vs.Enabled
 		s.tell("%s is enabled: %v", vs.UUID, vs.Enabled)
 		s.setServices(s.services())
-		return
+	case 2:
+		vs.Addresses = simAddresses(s.IntN(3))
+		s.tell("%s has %v", vs.UUID, vs.Addresses)
+		s.setServices(s.services())
+	default:
+		s.createAnew(vs)
 	}
+}
+
+// createAnew deletes a virtual service and creates it again, with the same or another uuid.
+func (s *sim) createAnew(vs *model.VirtualService) {
 	s.tell("%s is deleted, and created anew", vs.UUID)
 	delete(s.totals, vs.UUID)
 	s.setServices(slices.DeleteFunc(slices.Clone(s.services()), func(other *model.VirtualService) bool {

@@ -11,4 +11,6 @@ var (
 	ErrCorrupt    = errors.New("data directory is damaged")
 	ErrClosed     = errors.New("store is closed")
 	ErrTooLarge   = errors.New("change is too large for one transaction")
+	// ErrUncertain accompanies the cause. Without it, nothing of an Update that failed is stored.
+	ErrUncertain = errors.New("the change may or may not be stored")
 )

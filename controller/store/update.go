@@ -48,7 +48,8 @@ func (tx *Tx) apply(c change) {
 
 // Update runs decide on the newest view and commits its writes, all or none. They are on disk when Update returns. If
 // another process has written in between, decide runs again on the new view, so it must have no effect but on tx.
-// Update returns after View shows the change. It returns an error of decide unchanged, and writes nothing then.
+// Update returns after View shows the change. It returns an error of decide unchanged, and writes nothing then. Other
+// errors: ErrTooLarge, ErrDiskFull, ErrClosed, or those of etcd, with ErrUncertain if the change may be stored.
 //
 // Updates that arrive while another one is written wait. They are then written together: each decides on the writes of
 // the one before. One goroutine runs the decide of all of them. If they cannot be written, Update returns that error to
@@ -104,7 +105,7 @@ func (u *updates) take(most int) []*update {
 }
 
 // errInterrupted is the error of updates whose writer panicked, or ended its goroutine.
-var errInterrupted = errors.New("the write was interrupted: the change may or may not be stored")
+var errInterrupted = fmt.Errorf("the write was interrupted: %w", ErrUncertain)
 
 // write decides and commits some updates, together if they fit into one transaction. All of them are done when it
 // returns, even if it panics.
@@ -174,7 +175,18 @@ func (s *Store) settle(ctx context.Context, base int64, changes []change) (won b
 	if err != nil {
 		return false, err
 	}
-	return won, s.caughtUp(ctx, revision)
+	if err = s.caughtUp(ctx, revision); won {
+		err = uncertain(err)
+	}
+	return won, err
+}
+
+// uncertain adds that the change may be stored. It returns an answer with which etcd refuses the change as it is.
+func uncertain(err error) error {
+	if err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrDiskFull) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, ErrUncertain)
 }
 
 // stamp is the time in µs, but never the same twice nor backwards, whatever the clock does.
@@ -199,7 +211,7 @@ func (s *Store) commit(ctx context.Context, base int64, changes []change) (won b
 		Else(clientv3.OpGet(headKey)).
 		Commit()
 	if err != nil {
-		return false, 0, s.explain(err)
+		return false, 0, uncertain(s.explain(err))
 	}
 	if reply.Succeeded {
 		return true, reply.Header.Revision, nil
@@ -248,7 +260,7 @@ func (s *Store) explain(err error) error {
 			"%w: the database has reached its quota; restart the controller, which makes room, and delete objects",
 			ErrDiskFull)
 	default:
-		return fmt.Errorf("the database did not take the change: %w", err)
+		return fmt.Errorf("the database failed: %w", err)
 	}
 }
 

@@ -131,13 +131,9 @@ impl Reactor {
         if std::mem::take(&mut slot.finishing) {
             shut_down(slot);
         }
-        let (may_be_fed, corked) = (slot.fed_by.is_some(), slot.corked);
-        if may_be_fed && self.table.feeder(conn).is_some() {
-            let fed = self.feed(conn);
-            if more_follows && !fed {
-                self.push(conn);
-            }
-        } else if corked {
+        let corked = slot.corked;
+        let nothing_more = self.feed(conn).map_or(corked, |fed_bytes| more_follows && fed_bytes == 0);
+        if nothing_more {
             self.push(conn);
         }
         let relayed_bytes = self.table.relayed_bytes(conn);

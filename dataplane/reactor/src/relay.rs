@@ -49,15 +49,14 @@ impl Reactor {
         self.mark_dirty(to);
     }
 
-    /// Everything queued for `to` has left, and it takes more.
-    /// False when it got nothing.
-    pub(crate) fn feed(&mut self, to: Conn) -> bool {
-        let Some(from) = self.table.feeder(to) else { return false };
+    /// Everything queued for `to` has left, and it takes more. Returns how many bytes it got; `None`: nobody feeds it.
+    pub(crate) fn feed(&mut self, to: Conn) -> Option<u64> {
+        let from = self.table.feeder(to)?;
         let mut events = std::mem::take(&mut self.pending);
         let moved = self.relay_on(from, &mut events);
         events.append(&mut self.pending);
         self.pending = events;
-        moved > 0
+        Some(moved)
     }
 
     /// Goes on with the relay that a connection feeds; returns how many bytes were moved.
@@ -236,41 +235,8 @@ mod tests {
         })
     }
 
-    #[test]
-    fn relay_goes_on_in_a_pipe_of_one_page() {
-        const PAGE_BYTES: usize = 4096;
-        let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
-        reactor.pipes = Pipes::of_one(PAGE_BYTES);
-        let [(mut source, from), (mut receiver, to)] = peers(&mut reactor);
-        let mut events = Vec::new();
-        let bytes: Vec<u8> = (0..100 * PAGE_BYTES + 7).map(|n| (n / 251) as u8).collect();
-        reactor.relay(from, to, bytes.len() as u64, After::GoOn);
-        let (sent, len) = (bytes.clone(), bytes.len());
-        let peers = thread::spawn(move || {
-            let sender = thread::spawn(move || source.write_all(&sent).map(|()| source));
-            let mut got = vec![0; len];
-            receiver.read_exact(&mut got).unwrap();
-            (got, sender.join().unwrap().unwrap(), receiver)
-        });
-        let mut relayed = 0;
-        while relayed < bytes.len() as u64 {
-            reactor.flush();
-            reactor.poll(None, &mut events).unwrap();
-            for event in events.drain(..) {
-                match event {
-                    Event::Relayed { conn, bytes } if conn == from => relayed += bytes,
-                    other => panic!("{other:?}"),
-                }
-            }
-        }
-        assert!(peers.join().unwrap().0 == bytes);
-        assert_eq!(reactor.table.peek(from).map(|slot| slot.next_read), Some(NextRead::Head));
-    }
-
-    /// Relays `len` bytes until the handler knows of all of them, and checks that the kernel holds the last back.
-    fn relay_to_the_last(reactor: &mut Reactor, source: &mut TcpStream, from: Conn, to: Conn, len: usize) {
-        reactor.relay(from, to, len as u64, After::Close);
-        source.write_all(&vec![7; len]).unwrap();
+    /// Runs batches until the handler knows that `len` bytes were relayed.
+    fn until_relayed(reactor: &mut Reactor, from: Conn, len: usize) {
         let (mut relayed, mut events) = (0, Vec::new());
         while relayed < len as u64 {
             reactor.flush();
@@ -282,6 +248,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn relay_goes_on_in_a_pipe_of_one_page() {
+        const PAGE_BYTES: usize = 4096;
+        let mut reactor = Reactor::new(Limits { pipes: 1, ..Limits::default() }).unwrap();
+        reactor.pipes = Pipes::of_one(PAGE_BYTES);
+        let [(mut source, from), (mut receiver, to)] = peers(&mut reactor);
+        let bytes: Vec<u8> = (0..100 * PAGE_BYTES + 7).map(|n| (n / 251) as u8).collect();
+        reactor.relay(from, to, bytes.len() as u64, After::GoOn);
+        let (sent, len) = (bytes.clone(), bytes.len());
+        let peers = thread::spawn(move || {
+            let sender = thread::spawn(move || source.write_all(&sent).map(|()| source));
+            let mut got = vec![0; len];
+            receiver.read_exact(&mut got).unwrap();
+            (got, sender.join().unwrap().unwrap(), receiver)
+        });
+        until_relayed(&mut reactor, from, bytes.len());
+        assert!(peers.join().unwrap().0 == bytes);
+        assert_eq!(reactor.table.peek(from).map(|slot| slot.next_read), Some(NextRead::Head));
+    }
+
+    /// Relays `len` bytes until the handler knows of all of them, and checks that the kernel holds the last back.
+    fn relay_to_the_last(reactor: &mut Reactor, source: &mut TcpStream, from: Conn, to: Conn, len: usize) {
+        reactor.relay(from, to, len as u64, After::Close);
+        source.write_all(&vec![7; len]).unwrap();
+        until_relayed(reactor, from, len);
         assert!(reactor.table.peek(to).unwrap().corked);
     }
 

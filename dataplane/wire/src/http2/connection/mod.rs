@@ -192,6 +192,12 @@ impl<S: Default> Connection<S> {
         self.control_budget.is_low() || self.empty_budget.is_low()
     }
 
+    /// The block that was told of, and its stream.
+    fn take_block(&mut self) -> Result<(u32, Place), Refused> {
+        debug_assert!(self.block.whole.is_some(), "no event has told of a block");
+        self.block.whole.take().ok_or(Refused::Connection(Code::InternalError))
+    }
+
     /// Whether this end has said that it takes no new streams, and none is open.
     pub fn is_over(&self) -> bool {
         matches!(self.leaving, Leaving::After(_)) && self.streams.len() == 0
@@ -206,7 +212,7 @@ impl<S: Default> Connection<S> {
         limits: &Limits,
         table: &'b mut FieldTable,
     ) -> Result<Request<'b>, Refused> {
-        let Some((stream, place)) = self.block.whole.take() else { return Err(no_block()) };
+        let (stream, place) = self.take_block()?;
         let is_all = self.has_heard_all(stream);
         let block = place.of(piece, &self.block.bytes);
         super::request(block, is_all, &mut self.decoder, limits, table)
@@ -220,7 +226,7 @@ impl<S: Default> Connection<S> {
         limits: &Limits,
         table: &'b mut FieldTable,
     ) -> Result<ResponseHead<'b>, Refused> {
-        let Some((stream, place)) = self.block.whole.take() else { return Err(no_block()) };
+        let (stream, place) = self.take_block()?;
         let is_all = self.has_heard_all(stream);
         let block = place.of(piece, &self.block.bytes);
         let head = super::response(block, method, is_all, &mut self.decoder, limits, table)?;
@@ -238,17 +244,11 @@ impl<S: Default> Connection<S> {
         limits: &Limits,
         table: &'b mut FieldTable,
     ) -> Result<Fields<'b>, Refused> {
-        let Some((_, place)) = self.block.whole.take() else { return Err(no_block()) };
+        let (_, place) = self.take_block()?;
         super::trailers(place.of(piece, &self.block.bytes), &mut self.decoder, limits, table)
     }
 
     fn has_heard_all(&self, stream: u32) -> bool {
         self.streams.peek(stream).is_none_or(|stream| stream.heard == Heard::All)
     }
-}
-
-/// The caller reads a block that no event has told of.
-fn no_block() -> Refused {
-    debug_assert!(false, "no block is there");
-    Refused::Connection(Code::InternalError)
 }

@@ -407,6 +407,36 @@ fn peer_may_send_as_much_as_the_windows_say() {
 }
 
 #[test]
+fn stream_that_waits_leaves_the_others_their_window() {
+    let mut end = End::new(Role::Server, Config { window: WINDOW_FIRST, ..config() });
+    let heads = [1, 3].map(|stream| frame(FrameType::Headers, END_HEADERS, stream, &block(&GET))).concat();
+    let first = [&PREFACE[..], &frame(FrameType::Settings, Flags::NONE, 0, &[]), &heads].concat();
+    assert_eq!(end.take(&first), Ok(()));
+    for stream in [1, 3] {
+        let piece = frame(FrameType::Data, Flags::NONE, stream, &[0; 16_000]).repeat(3);
+        let (mut at, mut taken) = (0, 0);
+        while let Event::Data { content, .. } = end.connection.take(&piece, &mut at, 0).unwrap() {
+            taken += content.len();
+        }
+        assert_eq!(taken, 48_000, "of stream {stream}, and nothing is given back");
+    }
+}
+
+#[test]
+fn stream_opens_with_the_whole_of_its_head_and_stays_until_the_caller_ends_it() {
+    let mut end = End::begun();
+    let head = block(&GET);
+    assert_eq!(end.take(&frame(FrameType::Headers, Flags::NONE, 1, &head[..5])), Ok(()));
+    assert_eq!(end.connection.streams(), 0);
+    assert_eq!(end.take(&frame(FrameType::Continuation, END_HEADERS, 1, &head[5..])), Ok(()));
+    assert_eq!(end.connection.streams(), 1);
+    let reset = frame(FrameType::ResetStream, Flags::NONE, 1, &[0, 0, 0, 8]);
+    assert_eq!(end.connection.take(&reset, &mut 0, 0), Ok(Event::Reset { stream: 1, code: Code::Cancel }));
+    assert_eq!(end.connection.end(1, Code::InternalError), Some(10));
+    assert_eq!((end.sent().len(), end.connection.streams()), (0, 0), "the peer knows that it has ended");
+}
+
+#[test]
 fn long_blocks_go_in_several_frames() {
     let (mut client, mut server) = (End::new(Role::Client, config()), End::begun());
     let asked = client.ask("/", true);
