@@ -156,7 +156,6 @@ impl Client {
 impl Carrier {
     fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
         let settings = Settings {
-            enable_push: false,
             max_concurrent_streams: Some(http2.max_streams),
             initial_window: http2.window_bytes,
             max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
