@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use weir_policy::{Http2, HttpProfile};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::BodyLength,
+    head::{BodyLength, Name, NameSet},
     http1::{Framing, Hop},
     http2::{Code, Config, Connection, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings, URGENCIES},
 };
@@ -152,10 +152,10 @@ impl Client {
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
         };
-        if let Some(value) = request.head.fields.find(b"priority")
+        if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
             && let Some(outbox) = carrier.connection.kept(id)
         {
-            outbox.priority = Priority::read(value);
+            outbox.priority = Priority::read(field.value);
         }
         if !is_served || is_full {
             return Ok(Next::Unserved);
