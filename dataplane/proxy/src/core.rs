@@ -8,7 +8,7 @@ use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
 use crate::{
-    client::http2::Departed,
+    carrier::Departed,
     exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},

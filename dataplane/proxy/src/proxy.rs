@@ -7,8 +7,9 @@ use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
 
 use crate::{
-    client::{Client, http2::Departed},
-    clients::Clients,
+    carrier::Departed,
+    client::Client,
+    connection::stream::{CLIENT_STREAMS, SERVER_STREAMS},
     core::Core,
     error::{Error, defect},
     exchange::{
@@ -18,13 +19,13 @@ use crate::{
     io::{Close, Conn, Io, Time},
     limits::Limits,
     server::{Server, State},
-    table::Table,
+    sessions::Sessions,
 };
 
 /// One worker's proxy.
 pub struct Proxy {
-    pub(crate) clients: Clients,
-    pub(crate) servers: Table<Server>,
+    pub(crate) clients: Sessions<Client>,
+    pub(crate) servers: Sessions<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
 }
@@ -70,8 +71,8 @@ impl Proxy {
         // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
-            clients: Clients::with_room(slots),
-            servers: Table::with_room(slots),
+            clients: Sessions::with_room(slots, CLIENT_STREAMS),
+            servers: Sessions::with_room(slots, SERVER_STREAMS),
             exchanges: Exchanges::with_room(clients),
             core,
         }
@@ -163,7 +164,7 @@ impl Proxy {
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         if let Some(carrier) = client.carrier() {
-            let streams: Vec<_> = carrier.clients().collect();
+            let streams: Vec<_> = carrier.owners().collect();
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
@@ -193,7 +194,7 @@ impl Proxy {
     fn orphan(&mut self, carrier: Conn, id: u32) {
         let carrier = self.clients.find(carrier).and_then(|client| client.carrier());
         if let Some(outbox) = carrier.and_then(|carrier| carrier.connection.kept(id)) {
-            outbox.client = None;
+            outbox.owner = None;
         }
     }
 

@@ -173,6 +173,11 @@ impl TlsSession {
         })
     }
 
+    /// Whether the peer has agreed on HTTP/2 (RFC 9113 §3.2).
+    pub fn speaks_http2(&self) -> bool {
+        self.state().alpn_protocol() == Some(b"h2")
+    }
+
     fn state(&self) -> &CommonState {
         match &self.end {
             End::Server(connection) => connection,

@@ -6,7 +6,7 @@ use weir_wire::http2::{Code, Event, Refused};
 
 use crate::{
     buf::Buf,
-    client::http2::millis,
+    carrier::millis,
     error::Error,
     io::{Close, Conn, Io},
     proxy::Proxy,
@@ -71,7 +71,7 @@ impl Proxy {
         let next = client.next_stream(io, core, exchanges, conn, piece)?;
         let stream = client.carry(conn, id, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
-            outbox.client = Some(conn);
+            outbox.owner = Some(conn);
         }
         clients.insert(conn, stream);
         self.begin_next(io, conn, next);
@@ -99,7 +99,7 @@ impl Proxy {
 
     /// The client that stands for a stream; `None`: its exchange is over.
     fn stream_client(&mut self, carrier: Conn, id: u32) -> Option<Conn> {
-        self.clients.find(carrier)?.carrier()?.connection.kept(id)?.client
+        self.clients.find(carrier)?.carrier()?.connection.kept(id)?.owner
     }
 
     fn stream_data<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, content: Buf, is_all: bool) {
@@ -184,7 +184,7 @@ impl Proxy {
             let Some(stream) = clients.find(conn).and_then(|client| client.connection.stream()) else { continue };
             let (carrier, id, fresh) = (stream.carrier, stream.id, std::mem::take(&mut stream.fresh));
             if let Some(found) = clients.find(carrier).and_then(|client| client.carrier()) {
-                found.speak(id, fresh);
+                found.speak(id, fresh, false);
                 found.list(carrier, &mut core.carriers);
             }
         }
@@ -293,7 +293,7 @@ impl Proxy {
             carrier.connection.leave();
         }
         carrier.list(conn, &mut self.core.carriers);
-        let streams: Vec<_> = carrier.clients().collect();
+        let streams: Vec<_> = carrier.owners().collect();
         client.connection.line.look_again(io);
         for stream in streams {
             let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());

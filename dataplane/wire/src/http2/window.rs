@@ -65,6 +65,18 @@ impl ReceiveWindow {
         Some(std::mem::take(&mut self.credit))
     }
 
+    /// The window when nothing is on its way.
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// Bytes have left, and are not given back as long as the window is larger than `most`.
+    pub fn narrow(&mut self, bytes: u32, most: u32) -> Option<u32> {
+        let kept = bytes.min(self.most.saturating_sub(most));
+        self.most -= kept;
+        self.give_back(bytes - kept)
+    }
+
     /// Makes the window larger. Returns what to tell the peer.
     pub fn widen(&mut self, most: u32) -> Option<u32> {
         let more = most.checked_sub(self.most).filter(|more| *more > 0)? + std::mem::take(&mut self.credit);

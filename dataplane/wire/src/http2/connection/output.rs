@@ -2,7 +2,7 @@
 
 use super::{
     Connection, Heard, Leaving,
-    input::{LAST_CALL, UPDATE_BYTES_FREE},
+    input::{LAST_CALL, PROBE, UPDATE_BYTES_FREE},
 };
 use crate::{
     head::Overflow,
@@ -18,11 +18,12 @@ impl<S: Default> Connection<S> {
         FRAME_HEADER_BYTES * (1 + bytes.div_ceil(self.peer.max_frame_bytes as usize)) + 1
     }
 
-    /// Opens a stream for a request; `None`: the peer takes no more now, or none at all.
+    /// Opens a stream for a request; `None`: the peer takes no more now, or none at all. Heads of streams leave in the
+    /// order in which the streams were opened.
     pub fn open(&mut self) -> Option<u32> {
         let most = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         let id = if self.streams.last() == 0 { 1 } else { self.streams.last() + 2 };
-        if self.streams.len() >= most as usize || id > STREAM_MAX || self.leaving != Leaving::No {
+        if self.streams.len() >= most as usize || id > STREAM_MAX || self.leaving != Leaving::No || self.peer_leaves {
             return None;
         }
         self.open_stream(id);
@@ -46,6 +47,9 @@ impl<S: Default> Connection<S> {
         }
         let written = frame_block(out, end, self.peer.max_frame_bytes as usize, stream, is_all)?;
         self.has_sent_block = true;
+        if let Some(stream) = self.streams.find(stream) {
+            stream.is_begun = true;
+        }
         if is_all {
             self.say_all(stream);
         }
@@ -102,7 +106,8 @@ impl<S: Default> Connection<S> {
     /// code.
     pub fn end(&mut self, stream: u32, code: Code) -> Option<S> {
         let ended = self.streams.remove(stream)?;
-        if !ended.is_said || ended.heard != Heard::All {
+        // The peer takes an identifier that was left out for a stream that has ended (§5.1.1).
+        if ended.is_begun && (!ended.is_said || ended.heard != Heard::All) {
             self.refuse(stream, code);
         }
         Some(ended.kept)
@@ -111,6 +116,12 @@ impl<S: Default> Connection<S> {
     pub(super) fn refuse(&mut self, stream: u32, code: Code) {
         self.streams.note_reset(stream);
         self.push(FrameType::ResetStream, Flags::NONE, stream, &code.number().to_be_bytes());
+    }
+
+    /// Asks the peer whether it is still there.
+    pub fn ping(&mut self) {
+        self.awaits_pong = true;
+        self.push(FrameType::Ping, Flags::NONE, 0, &PROBE);
     }
 
     /// Begins a graceful end: streams that are under way are still taken.
