@@ -1,9 +1,12 @@
 //! Writes a head in the form of its connection's protocol.
 
 use weir_wire::{
-    head::{Field, Fields, HeadSink},
-    http1::{HeadWriter, Hop},
-    http2::hpack::Encoder,
+    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet},
+    http1::{Framing, HeadWriter, Hop},
+    http2::{
+        self,
+        hpack::{Decoder, Encoder},
+    },
 };
 
 use crate::{buf::Buf, error::Error, io::Io};
@@ -37,6 +40,39 @@ pub(crate) fn write_block<I: Io>(
     let bytes = sink.end().map_err(|_| Error::Defect)?;
     out.filled(bytes);
     Ok(out)
+}
+
+/// Writes the head of a request to a server of HTTP/2 as a block, of at most `bytes_max` bytes of text.
+pub(crate) fn write_request_block(
+    bytes_max: usize,
+    target: http2::hpack::Target<'_>,
+    write: impl FnOnce(&mut Encoder<'_>),
+) -> Result<Buf, Error> {
+    let mut out = Buf::with_room(bytes_max + bytes_max / 32);
+    let mut sink = Encoder::request(out.room(), target);
+    write(&mut sink);
+    let bytes = sink.end().map_err(|_| Error::Defect)?;
+    out.filled(bytes);
+    Ok(out)
+}
+
+/// The text of a request that was written as a block, for a server that speaks HTTP/1 after all.
+#[cold]
+pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], table: &mut FieldTable) -> Result<Buf, Error> {
+    let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
+    let request =
+        http2::request(block, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;
+    let head = &request.head;
+    let framing = match head.body {
+        BodyLength::None => Framing::None,
+        BodyLength::Bytes(bytes) => Framing::Length(bytes),
+        BodyLength::Unknown => Framing::Chunked,
+    };
+    let bytes_max = head.fields.text_bytes() + head.method_text.len() + head.path.len() + 64;
+    write_text(io, bytes_max, Hop::to_server(framing), |out| {
+        out.request(head.method_text, head.path);
+        out.kept(&head.fields, NameSet::default());
+    })
 }
 
 /// What a head of Weir's own is written for.

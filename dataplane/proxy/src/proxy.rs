@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
+use weir_wire::head::FieldTable;
 
 use crate::{
     carrier::Departed,
@@ -18,7 +19,7 @@ use crate::{
     },
     io::{Close, Conn, Io, Time},
     limits::Limits,
-    server::{Server, State},
+    server::{Server, State, Work},
     sessions::Sessions,
 };
 
@@ -28,6 +29,8 @@ pub struct Proxy {
     pub(crate) servers: Sessions<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
+    /// For heads of responses that come on streams.
+    pub(crate) replies: FieldTable,
 }
 
 /// An exchange and its client.
@@ -75,6 +78,7 @@ impl Proxy {
             servers: Sessions::with_room(slots, SERVER_STREAMS),
             exchanges: Exchanges::with_room(clients),
             core,
+            replies: FieldTable::new(),
         }
     }
 
@@ -86,7 +90,7 @@ impl Proxy {
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
         recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
         for orphan in self.core.pools.follow(difference) {
-            self.close_server(io, orphan, Close::Flush);
+            self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
@@ -111,8 +115,8 @@ impl Proxy {
     /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
-        for idle in self.core.pools.set_up(&pool, server_name, up) {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.set_up(&pool, server_name, up) {
+            self.retire(io, unused);
         }
     }
 
@@ -135,8 +139,8 @@ impl Proxy {
     /// accepting. [`is_idle`](Self::is_idle) tells when all connections have ended.
     pub fn drain<I: Io>(&mut self, io: &mut I) {
         self.let_go();
-        for idle in self.core.pools.drain() {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.drain() {
+            self.retire(io, unused);
         }
         for conn in self.clients.conns() {
             if self.clients.find(conn).is_some_and(|client| client.is_idle()) {
@@ -201,7 +205,14 @@ impl Proxy {
     /// Ends a connection to a server and removes it from the pools.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut server) = self.servers.remove(conn) else { return };
+        if let Some(stream) = server.connection.stream() {
+            self.core.pools.end(server.place);
+            return self.leave_carrier(stream.carrier, stream.id);
+        }
         match server.state {
+            State::Connecting(Work::Streams) | State::Handshaking(Work::Streams) | State::Busy(Work::Streams) => {
+                self.core.pools.forget_carrier(server.place, conn);
+            }
             State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
             State::Idle => self.core.pools.forget_idle(server.place, conn),
             State::Reserved { client } => {

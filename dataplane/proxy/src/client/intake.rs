@@ -4,6 +4,7 @@ use weir_policy::LastHop;
 use weir_wire::{
     head::{BodyLength, RequestHead},
     http1::Hop,
+    http2::hpack,
 };
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange, Wait,
-        incoming::Incoming,
+        incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
     head::{self, Sink, Target},
@@ -87,7 +88,17 @@ impl Received<'_> {
             return Next::Refused(Error::BodyTooLarge);
         }
         let bytes_max = http.request_bytes_max(head);
-        let written = head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
+        let pool = client.service.pool.as_deref();
+        let for_http2 = pool.filter(|pool| pool.http2.is_some());
+        let written = match for_http2 {
+            None => head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out)),
+            Some(pool) => {
+                let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
+                let named = facts.listener_authority();
+                let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
+                head::write_request_block(bytes_max, target, |out| http.write_request(head, facts, out))
+            }
+        };
         let written = match written {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
@@ -97,7 +108,10 @@ impl Received<'_> {
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
         exchange.binds_connection = http.binds_connection(&head.fields);
-        if let Some(pool) = client.service.pool.as_deref() {
+        if for_http2.is_some() {
+            exchange.form = Form::Content;
+        }
+        if let Some(pool) = pool {
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);

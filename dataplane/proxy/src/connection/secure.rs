@@ -26,6 +26,10 @@ impl Secure {
         self.session.handshaken()
     }
 
+    pub fn speaks_http2(&self) -> bool {
+        self.session.speaks_http2()
+    }
+
     pub fn is_closed_by_peer(&self) -> bool {
         self.session.is_closed_by_peer()
     }

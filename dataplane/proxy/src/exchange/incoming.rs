@@ -51,7 +51,7 @@ struct StreamBody {
 /// The form in which a body is passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// Byte for byte as it arrives, framing included.
+    /// Byte for byte as it arrives, framing included. What comes on a stream is framed as HTTP/1 does it.
     AsReceived,
     /// The content alone, without trailers.
     Content,
@@ -97,6 +97,17 @@ impl Incoming {
         Self { body: Framed::Http1(Body::new(framing)), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
+    /// The same, of a response that comes on a stream. `is_all`: nothing comes.
+    pub fn of_server_stream(length: BodyLength, is_all: bool) -> Self {
+        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, is_closed: length.is_zero() };
+        Self { body: Framed::Stream(body), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
+    }
+
+    /// Whether all of a body that comes on a stream has come.
+    pub fn has_all_come(&self) -> bool {
+        matches!(&self.body, Framed::Stream(body) if body.has_ended)
+    }
+
     /// Whether the body is complete; true from the beginning if there is none.
     #[inline]
     pub fn is_done(&self) -> bool {
@@ -139,7 +150,7 @@ impl Incoming {
     ) -> Result<bool, Error> {
         let body = match &mut self.body {
             Framed::Http1(body) => body,
-            Framed::Stream(_) => return self.read_stream(io, inbox, take),
+            Framed::Stream(_) => return self.read_stream(io, inbox, form, take),
         };
         if body.is_at_trailers() {
             let Some(trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
@@ -169,15 +180,16 @@ impl Incoming {
         Ok(true)
     }
 
-    /// The same of a stream, for a server that speaks HTTP/1: content of unknown length goes on in chunks.
+    /// The same of a stream. For a peer that speaks HTTP/1, content of unknown length goes on in chunks.
     fn read_stream<I: Io>(
         &mut self,
         io: &mut I,
         inbox: &mut Inbox,
+        form: Form,
         mut take: impl FnMut(&mut I, Buf),
     ) -> Result<bool, Error> {
         let Framed::Stream(body) = &mut self.body else { return Ok(false) };
-        let in_chunks = body.length == BodyLength::Unknown;
+        let in_chunks = form == Form::AsReceived && body.length == BodyLength::Unknown;
         match inbox.pop() {
             Some(piece) => {
                 self.content_bytes += piece.len() as u64;
@@ -186,13 +198,12 @@ impl Incoming {
                 }
                 let piece = if in_chunks { chunk(io, &piece) } else { piece };
                 take(io, piece);
-                body.is_closed |= !in_chunks;
+                body.is_closed |= body.length != BodyLength::Unknown;
             }
             None if body.has_ended && !body.is_closed => {
                 body.is_closed = true;
                 if in_chunks {
-                    let mut last = io.buffer_for(LAST_CHUNK.len());
-                    last.append(LAST_CHUNK);
+                    let last = last_chunk(io);
                     take(io, last);
                 }
             }
@@ -232,8 +243,15 @@ impl Incoming {
     }
 }
 
+/// The end of a body in chunks.
+pub(crate) fn last_chunk<I: Io>(io: &mut I) -> Buf {
+    let mut last = io.buffer_for(LAST_CHUNK.len());
+    last.append(LAST_CHUNK);
+    last
+}
+
 /// Content as a chunk (RFC 9112 §7.1).
-fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
+pub(crate) fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
     let mut out = io.buffer_for(content.len() + CHUNK_BYTES_ADDED);
     out.append(format!("{:x}\r\n", content.len()).as_bytes());
     out.append(content);

@@ -63,8 +63,12 @@ impl<S: Default> Connection<S> {
 
     /// How many bytes of content may be sent in one frame of a stream now.
     pub fn room(&self, stream: u32) -> u32 {
-        let window = self.streams.peek(stream).map_or(0, |stream| stream.send.bytes());
-        window.min(self.send.bytes()).min(self.peer.max_frame_bytes)
+        self.window(stream).min(self.send.bytes()).min(self.peer.max_frame_bytes)
+    }
+
+    /// The window of a stream, whatever that of the connection.
+    pub fn window(&self, stream: u32) -> u32 {
+        self.streams.peek(stream).map_or(0, |stream| stream.send.bytes())
     }
 
     /// The header of a DATA frame whose content is sent behind it. There must be [room](Self::room) for it.
@@ -97,6 +101,16 @@ impl<S: Default> Connection<S> {
         if let Some(open) = self.streams.find(stream)
             && open.heard != Heard::All
             && let Some(more) = open.receive.give_back(bytes)
+        {
+            self.push(FrameType::WindowUpdate, Flags::NONE, stream, &more.to_be_bytes());
+        }
+    }
+
+    /// The same while the window of the stream changes to `most`.
+    pub fn give_back_towards(&mut self, stream: u32, bytes: u32, most: u32) {
+        if let Some(open) = self.streams.find(stream)
+            && open.heard != Heard::All
+            && let Some(more) = open.receive.give_back_towards(bytes, most)
         {
             self.push(FrameType::WindowUpdate, Flags::NONE, stream, &more.to_be_bytes());
         }
