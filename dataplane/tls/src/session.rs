@@ -173,9 +173,9 @@ impl TlsSession {
         })
     }
 
-    /// Whether the peer has agreed on HTTP/2 (RFC 9113 §3.2).
-    pub fn speaks_http2(&self) -> bool {
-        self.state().alpn_protocol() == Some(b"h2")
+    /// The protocol that both ends have agreed on by ALPN.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.state().alpn_protocol()
     }
 
     fn state(&self) -> &CommonState {

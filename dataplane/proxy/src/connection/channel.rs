@@ -45,20 +45,19 @@ impl Channel {
         matches!(self, Channel::Plain)
     }
 
-    /// Whether the peer has agreed on HTTP/2 in the handshake. `otherwise`: the answer without TLS.
-    pub fn speaks_http2(&self, otherwise: bool) -> bool {
-        match self {
-            Channel::Plain => otherwise,
-            Channel::Stream(_) => false,
-            Channel::Tls(secure) => secure.speaks_http2(),
-        }
-    }
-
     /// `None` without TLS, and until the handshake is complete.
     pub fn handshaken(&self) -> Option<Handshaken> {
         match self {
             Channel::Plain | Channel::Stream(_) => None,
             Channel::Tls(secure) => secure.handshaken(),
+        }
+    }
+
+    /// The protocol that both ends have agreed on in the handshake.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        match self {
+            Channel::Plain | Channel::Stream(_) => None,
+            Channel::Tls(secure) => secure.protocol(),
         }
     }
 

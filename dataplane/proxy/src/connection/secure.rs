@@ -26,8 +26,8 @@ impl Secure {
         self.session.handshaken()
     }
 
-    pub fn speaks_http2(&self) -> bool {
-        self.session.speaks_http2()
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.session.protocol()
     }
 
     pub fn is_closed_by_peer(&self) -> bool {

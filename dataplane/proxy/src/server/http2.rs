@@ -123,7 +123,8 @@ impl Server {
 
     /// Whether the server has chosen HTTP/2, or was told that it has to speak it.
     pub fn speaks_http2(&self) -> bool {
-        self.pool.http2.is_some() && self.connection.channel.speaks_http2(self.pool.tls.is_none())
+        let channel = &self.connection.channel;
+        self.pool.http2.is_some() && (channel.is_plain() || channel.protocol() == Some(b"h2"))
     }
 
     /// Asks whether the server still stands, if the connection was silent for long.
