@@ -12,7 +12,7 @@ use weir_wire::{
 use crate::{buf::Buf, error::Error, io::Io};
 
 /// Writes a head of HTTP/1, of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
-#[inline]
+#[inline(always)]
 pub(crate) fn write_text<I: Io>(
     io: &mut I,
     bytes_max: usize,
@@ -57,8 +57,14 @@ pub(crate) fn write_request_block(
 }
 
 /// The text of a request that was written as a block, for a server that speaks HTTP/1 after all.
+/// `is_endless`: the body comes in chunks.
 #[cold]
-pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], table: &mut FieldTable) -> Result<Buf, Error> {
+pub(crate) fn text_of<I: Io>(
+    io: &mut I,
+    block: &[u8],
+    is_endless: bool,
+    table: &mut FieldTable,
+) -> Result<Buf, Error> {
     let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
     let request =
         http2::request(block, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;
@@ -66,7 +72,8 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], table: &mut FieldTable) -
     let framing = match head.body {
         BodyLength::None => Framing::None,
         BodyLength::Bytes(bytes) => Framing::Length(bytes),
-        BodyLength::Unknown => Framing::Chunked,
+        BodyLength::Unknown if is_endless => Framing::Chunked,
+        BodyLength::Unknown => Framing::None,
     };
     let bytes_max = head.fields.text_bytes() + head.method_text.len() + head.path.len() + 64;
     write_text(io, bytes_max, Hop::to_server(framing), |out| {

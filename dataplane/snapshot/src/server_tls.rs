@@ -17,7 +17,10 @@ use crate::{
 /// How a worker encrypts connections to the servers of a pool. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
+    /// For requests.
     pub config: ClientConfig,
+    /// For tunnels: what is spoken in them is their clients' choice, so nothing is offered by ALPN.
+    pub tunnels: ClientConfig,
     naming: Naming,
 }
 
@@ -142,9 +145,19 @@ impl ServerTlsReader<'_> {
         let host_check = host_check(pool, source, findings)?;
         let verification = parts.authorities.clone().map(|authorities| Verification { authorities, host_check });
         let peer = PeerSettings { verification, certificate: parts.certificate.clone(), sni: source.sni };
-        match ClientConfig::build(&settings, &peer, self.provider) {
-            Ok((config, warnings)) => {
-                let object = ServerTls { config, naming };
+        let built = ClientConfig::build(&settings, &peer, self.provider).and_then(|(config, warnings)| {
+            let tunnels = match protocols.is_empty() {
+                true => config.clone(),
+                false => {
+                    let settings = TlsSettings { protocols: Vec::new(), ..settings };
+                    ClientConfig::build(&settings, &peer, self.provider)?.0
+                }
+            };
+            Ok((config, tunnels, warnings))
+        });
+        match built {
+            Ok((config, tunnels, warnings)) => {
+                let object = ServerTls { config, tunnels, naming };
                 Some(KeptServerTls { source: source.clone(), protocols, parts, warnings, object })
             }
             Err(error) => {

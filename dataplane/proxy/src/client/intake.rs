@@ -1,6 +1,7 @@
 //! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
-use weir_policy::LastHop;
+use weir_policy::{ClientFacts, HttpProfile, LastHop};
+use weir_snapshot::Pool;
 use weir_wire::{
     head::{BodyLength, RequestHead},
     http1::Hop,
@@ -65,6 +66,7 @@ pub(super) struct Received<'r> {
 
 impl Received<'_> {
     /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    #[inline(always)]
     pub fn take<I: Io>(
         self,
         io: &mut I,
@@ -87,17 +89,13 @@ impl Received<'_> {
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
         }
-        let bytes_max = http.request_bytes_max(head);
         let pool = client.service.pool.as_deref();
         let for_http2 = pool.filter(|pool| pool.http2.is_some());
         let written = match for_http2 {
-            None => head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out)),
-            Some(pool) => {
-                let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
-                let named = facts.listener_authority();
-                let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
-                head::write_request_block(bytes_max, target, |out| http.write_request(head, facts, out))
-            }
+            None => head::write_text(io, http.request_bytes_max(head), self.to_server, |out| {
+                http.write_request(head, facts, out)
+            }),
+            Some(pool) => write_block(head, facts, http, pool),
         };
         let written = match written {
             Ok(written) => written,
@@ -135,4 +133,13 @@ impl Received<'_> {
             Err(error) => Next::Refused(error),
         }
     }
+}
+
+/// Writes the request for a server of HTTP/2.
+#[inline(never)]
+fn write_block(head: &RequestHead<'_>, facts: &ClientFacts, http: &HttpProfile, pool: &Pool) -> Result<Buf, Error> {
+    let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
+    let named = facts.listener_authority();
+    let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
+    head::write_request_block(http.request_bytes_max(head), target, |out| http.write_request(head, facts, out))
 }

@@ -56,7 +56,7 @@ impl Proxy {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn start_requests<I: Io>(&mut self, io: &mut I) {
         while !self.core.starting.is_empty() {
             let mut starting = std::mem::take(&mut self.core.starting);

@@ -36,6 +36,7 @@ struct Offers {
 // Choice.
 impl Proxy {
     /// Gives the exchange a stream on a connection to the server at `place`, or at another one if that has no room.
+    #[inline(never)]
     pub(crate) fn find_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -178,6 +179,7 @@ impl Proxy {
 }
 
 /// Opens the stream of a request that is about to be sent. False: its connection takes no more streams.
+#[inline(never)]
 pub(crate) fn begin_stream(servers: &mut Sessions<Server>, conn: Conn) -> bool {
     let Some(carrier) = servers.find(conn).filter(|server| server.is_busy()).and_then(|s| s.connection.carrier())
     else {

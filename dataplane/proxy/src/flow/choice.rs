@@ -47,7 +47,7 @@ impl Proxy {
     }
 
     /// Gives the exchange a connection of its own to the server at `place`: an idle one, or a new one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_connection<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
@@ -100,6 +100,7 @@ impl Proxy {
     }
 
     /// Gives work to an established connection. The request is sent at the end of the batch.
+    #[inline(always)]
     fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.state = State::Busy(Work::Exchange(id));

@@ -6,10 +6,12 @@ use weir_telemetry::Happening;
 use weir_wire::{head::HeadSink, http1::Hop};
 
 use crate::{
+    buf::Buf,
     client::{Stage, intake::Next},
+    core::Core,
     error::Error,
     exchange::{
-        Outcome, Phase, Wait,
+        Exchange, Outcome, Phase, Wait,
         incoming::{self, Form},
         table::ExchangeId,
     },
@@ -17,7 +19,7 @@ use crate::{
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
-    server::Work,
+    server::{Server, Work},
 };
 
 /// The head of a 100.
@@ -67,6 +69,7 @@ impl Proxy {
     }
 
     /// Does what has become of a client's input between two requests.
+    #[inline(always)]
     pub(crate) fn begin_next<I: Io>(&mut self, io: &mut I, conn: Conn, next: Next) -> Outcome {
         let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         match next {
@@ -172,16 +175,9 @@ impl Proxy {
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
         if exchange.form == Form::Content {
-            let head = if conn.is_stream() { Ok(head) } else { head::text_of(io, &head, &mut core.fields) };
-            match head {
-                Ok(head) => server.connection.deliver_head(io, &mut core.unflushed, head, true),
-                Err(error) => {
-                    self.fail_exchange(io, id, error);
-                    return;
-                }
-            }
-            if !exchange.awaits_body() {
-                server.connection.finish(io, &mut core.unflushed);
+            if let Err(error) = send_head(io, core, exchange, server, head) {
+                self.fail_exchange(io, id, error);
+                return;
             }
         } else {
             server.connection.deliver(io, &mut core.unflushed, head);
@@ -243,4 +239,22 @@ impl Proxy {
         }
         Ok(())
     }
+}
+
+/// Sends the head of a request that may go on a stream.
+#[inline(never)]
+fn send_head<I: Io>(
+    io: &mut I,
+    core: &mut Core,
+    exchange: &Exchange,
+    server: &mut Server,
+    block: Buf,
+) -> Result<(), Error> {
+    let is_stream = server.connection.conn().is_stream();
+    let head = if is_stream { block } else { head::text_of(io, &block, exchange.is_endless, &mut core.fields)? };
+    server.connection.deliver_head(io, &mut core.unflushed, head, true);
+    if !exchange.awaits_body() {
+        server.connection.finish(io, &mut core.unflushed);
+    }
+    Ok(())
 }

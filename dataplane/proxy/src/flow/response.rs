@@ -207,6 +207,7 @@ impl Parties<'_> {
     }
 
     /// The same for the head of a response that has come on a stream.
+    #[inline(never)]
     pub fn pass_stream_head<I: Io>(
         &mut self,
         io: &mut I,
@@ -225,6 +226,7 @@ impl Parties<'_> {
         Ok(())
     }
 
+    #[inline(always)]
     fn pass_written<I: Io>(&mut self, io: &mut I, written: Written) {
         let Parties { exchange, client, server, core } = self;
         let Written { status, out, delivery, binds } = written;
@@ -268,7 +270,7 @@ struct Written {
 }
 
 impl<'p> Context<'p> {
-    #[inline]
+    #[inline(always)]
     fn of(
         exchange: &'p Exchange,
         client: &'p Client,
@@ -289,7 +291,7 @@ impl<'p> Context<'p> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;

@@ -140,7 +140,11 @@ impl Server {
     /// The connection is established: begins TLS if the pool uses it.
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
         if let Some(tls) = &self.pool.tls {
-            let config = tls.config.towards(self.place.server);
+            let config = match self.state {
+                State::Handshaking(Work::Tunnel(_)) => &tls.tunnels,
+                _ => &tls.config,
+            };
+            let config = config.towards(self.place.server);
             let name = self.name(tls);
             let channel = Channel::connect(io, &mut self.connection.line, &config, &name, scratch);
             self.connection.channel = channel.map_err(|_| Error::ServerTls)?;
