@@ -59,12 +59,7 @@ pub(crate) fn write_request_block(
 /// The text of a request that was written as a block, for a server that speaks HTTP/1 after all.
 /// `is_endless`: the body comes in chunks.
 #[cold]
-pub(crate) fn text_of<I: Io>(
-    io: &mut I,
-    block: &[u8],
-    is_endless: bool,
-    table: &mut FieldTable,
-) -> Result<Buf, Error> {
+pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: &mut FieldTable) -> Result<Buf, Error> {
     let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
     let request =
         http2::request(block, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;

@@ -51,7 +51,9 @@ impl Proxy {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
-            let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
+            // What came on a stream may wait longer than the stream itself.
+            let may_wait = server.lost().is_none() || server.connection.conn().is_stream();
+            let client_is_full = may_wait && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
                 Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,

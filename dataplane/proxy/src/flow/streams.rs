@@ -247,6 +247,10 @@ impl Proxy {
         }
         for (stream, bytes, pieces) in ship(io, core, connection, &mut back.carrier) {
             let Some(server) = self.servers.find(stream) else { continue };
+            // A server that takes the request slowly is not silent.
+            if server.connection.line.deadline().is_some() {
+                server.await_response(io);
+            }
             if server.connection.line.let_go(bytes, pieces) {
                 self.server_drained(io, stream);
             }
