@@ -84,9 +84,9 @@ impl<T> Sessions<T> {
         Some(removed)
     }
 
-    /// Whether there are streams.
-    pub fn has_streams(&self) -> bool {
-        self.streams.len() > 0
+    /// How many streams there are.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
     }
 
     /// How many connections there are.
@@ -105,7 +105,7 @@ impl<T> Sessions<T> {
     }
 
     /// Visits every stream: only for rare events.
-    pub fn streams(&self) -> impl Iterator<Item = (Conn, &T)> {
+    pub fn each_stream(&self) -> impl Iterator<Item = (Conn, &T)> {
         self.streams.iter().map(|(conn, session)| (Conn { slot: self.first + conn.slot, ..conn }, session))
     }
 

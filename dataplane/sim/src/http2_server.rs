@@ -95,7 +95,7 @@ impl Http2Server {
                     desk.tell(&self.name, format_args!("hears that stream {stream} is over: {code:?}"));
                     self.connection.end(stream, Code::NoError);
                 }
-                Event::Room { .. } => {}
+                Event::Room { .. } | Event::Priority { .. } => {}
                 Event::GoAway { .. } => self.leaves = true,
             }
         }

@@ -5,7 +5,7 @@ pub(crate) mod frames;
 
 use std::{collections::VecDeque, time::Duration};
 
-use weir_wire::http2::{Code, Config, Connection, Role};
+use weir_wire::http2::{Code, Config, Connection, Priority, Role, URGENCIES};
 
 use crate::{
     carrier::frames::Frames,
@@ -16,8 +16,8 @@ use crate::{
 
 pub(crate) struct Carrier {
     pub connection: Connection<Outbox>,
-    /// Streams that may have something to send, in the order of their turns.
-    turns: VecDeque<u32>,
+    /// Streams that may have something to send, in the order of their turns, by urgency.
+    turns: [VecDeque<u32>; URGENCIES],
     /// It is in the list of carriers with frames to send.
     is_listed: bool,
     /// It had streams at the last look.
@@ -25,7 +25,6 @@ pub(crate) struct Carrier {
 }
 
 /// What is to be sent on a stream.
-#[derive(Default)]
 pub(crate) struct Outbox {
     /// The session that stands for the stream, as long as its exchange lasts.
     pub owner: Option<Conn>,
@@ -37,8 +36,24 @@ pub(crate) struct Outbox {
     /// The end was sent.
     is_over: bool,
     has_turn: bool,
+    pub priority: Priority,
     /// When its session went, or a later piece left.
     moved_at: Time,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            owner: None,
+            pieces: VecDeque::new(),
+            has_head: false,
+            ends: None,
+            is_over: false,
+            has_turn: false,
+            priority: Priority::UNSAID,
+            moved_at: Time::default(),
+        }
+    }
 }
 
 /// A stream of a client whose session is gone.
@@ -47,6 +62,8 @@ pub(crate) struct Departed {
     pub id: u32,
     pieces: Vec<Piece>,
     how: Close,
+    /// Why the stream is reset, if it is.
+    code: Code,
 }
 
 /// What was sent.
@@ -68,7 +85,13 @@ enum Turn {
 
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
-        Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), how }
+        Self {
+            carrier: stream.carrier,
+            id: stream.id,
+            pieces: std::mem::take(&mut stream.fresh),
+            how,
+            code: stream.code,
+        }
     }
 }
 
@@ -76,7 +99,7 @@ impl Carrier {
     pub fn new(role: Role, config: Config, now: Time) -> Self {
         Self {
             connection: Connection::new(role, config, millis(now)),
-            turns: VecDeque::new(),
+            turns: Default::default(),
             is_listed: false,
             is_busy: false,
         }
@@ -122,11 +145,11 @@ impl Carrier {
 
     /// The session of a client's stream is gone.
     pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, .. } = departed;
+        let Departed { id, pieces, how, code, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         let code = match how {
-            Close::Abort => Code::Cancel,
+            Close::Abort => code,
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
@@ -141,7 +164,17 @@ impl Carrier {
         if let Some(outbox) = self.connection.kept(id)
             && !std::mem::replace(&mut outbox.has_turn, true)
         {
-            self.turns.push_back(id);
+            self.turns[usize::from(outbox.priority.urgency)].push_back(id);
+        }
+    }
+
+    /// The peer wants the response of a stream earlier or later.
+    pub fn prefer(&mut self, id: u32, priority: Priority) {
+        let Some(outbox) = self.connection.kept(id) else { return };
+        let before = std::mem::replace(&mut outbox.priority, priority);
+        if outbox.has_turn && before.urgency != priority.urgency {
+            self.turns[usize::from(before.urgency)].retain(|waiting| *waiting != id);
+            self.turns[usize::from(priority.urgency)].push_back(id);
         }
     }
 
@@ -168,20 +201,34 @@ impl Carrier {
     pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
         let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
         sent.frames.control(io, self.connection.control());
-        let (mut bytes, mut in_vain) = (0, 0);
-        while in_vain < self.turns.len() {
-            sent.is_full = bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
+        let mut bytes = 0;
+        for urgency in 0..URGENCIES {
+            self.send_in_turn(io, urgency, room, &mut sent, &mut bytes);
+        }
+        sent.frames.control(io, self.connection.control());
+        sent
+    }
+
+    /// The same for streams of one urgency.
+    fn send_in_turn<I: Io>(&mut self, io: &mut I, urgency: usize, room: &Room, sent: &mut Sent, bytes: &mut usize) {
+        let mut in_vain = 0;
+        while in_vain < self.turns[urgency].len() {
+            sent.is_full |= *bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
             if sent.is_full {
-                break;
+                return;
             }
-            let Some(id) = self.turns.pop_front() else { break };
-            match self.frame(io, id, &mut sent, &mut bytes) {
+            let Some(id) = self.turns[urgency].pop_front() else { return };
+            match self.frame(io, id, sent, bytes) {
                 Turn::Again => {
-                    self.turns.push_back(id);
+                    let is_incremental = self.connection.kept(id).is_none_or(|outbox| outbox.priority.is_incremental);
+                    match is_incremental {
+                        true => self.turns[urgency].push_back(id),
+                        false => self.turns[urgency].push_front(id),
+                    }
                     in_vain = 0;
                 }
                 Turn::WaitsForAll => {
-                    self.turns.push_back(id);
+                    self.turns[urgency].push_back(id);
                     in_vain += 1;
                 }
                 Turn::Over => {
@@ -192,8 +239,6 @@ impl Carrier {
                 }
             }
         }
-        sent.frames.control(io, self.connection.control());
-        sent
     }
 
     /// One frame of a stream.
@@ -229,6 +274,13 @@ impl Carrier {
                 let header = self.connection.data(id, part.len() as u32, is_last);
                 sent.frames.data(io, &header, part);
                 if is_last { self.said_all(id) } else { Turn::Again }
+            }
+            Some(Piece::Trailers(block)) => {
+                sent.left.extend(owner.map(|owner| (owner, block.len(), 1)));
+                match sent.frames.head(io, &mut self.connection, id, true, &block) {
+                    Ok(()) => self.said_all(id),
+                    Err(_) => self.over(id, Code::InternalError),
+                }
             }
             None if ends_well => {
                 let header = self.connection.data(id, 0, true);

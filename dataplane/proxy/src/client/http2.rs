@@ -5,7 +5,7 @@ use weir_telemetry::Happening;
 use weir_wire::{
     head::BodyLength,
     http1::{Framing, Hop},
-    http2::{Code, Config, FRAME_BYTES_MIN, PREFACE, Refused, Role, Settings},
+    http2::{Code, Config, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings},
 };
 
 use crate::{
@@ -50,14 +50,16 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`. Error: the connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`. `is_full`: there is no place for it. Error: the
+    /// connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
         core: &mut Core,
         exchanges: &mut Exchanges<Exchange>,
-        conn: Conn,
+        (conn, id): (Conn, u32),
         piece: &[u8],
+        is_full: bool,
     ) -> Result<Next, Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
@@ -68,7 +70,12 @@ impl Client {
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
         };
-        if !is_served {
+        if let Some(value) = request.head.fields.find(b"priority")
+            && let Some(outbox) = carrier.connection.kept(id)
+        {
+            outbox.priority = Priority::read(value);
+        }
+        if !is_served || is_full {
             return Ok(Next::Unserved);
         }
         core.counters.note(Happening::Request { service: service.id });

@@ -20,7 +20,7 @@ use crate::{
     error::{Error, defect},
     exchange::{
         held::Held,
-        incoming::{Form, Incoming},
+        incoming::{Form, Incoming, Part},
         pace::Pace,
     },
     io::{Conn, Io, Time},
@@ -63,6 +63,8 @@ pub(crate) struct Exchange {
 struct Aside {
     /// Body that has been read and not sent.
     held: Held,
+    /// What stands behind the body, as in [`Part::Trailers`].
+    trailers: Option<Buf>,
     pace: Pace,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
@@ -163,6 +165,11 @@ impl Exchange {
         matches!(self.phase, Phase::Waiting { .. })
     }
 
+    /// Whether it waits for the choice of its server.
+    pub fn awaits_place(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Place, .. })
+    }
+
     pub fn is_gathering(&self) -> bool {
         matches!(self.phase, Phase::Waiting { on: Wait::Body, .. })
     }
@@ -215,6 +222,11 @@ impl Exchange {
         !self.body.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
     }
 
+    /// The trailers that stand behind the body, as lines of text, if the body goes on as content.
+    pub fn trailers(&self) -> &[u8] {
+        self.aside.as_ref().and_then(|aside| aside.trailers.as_deref()).unwrap_or_default()
+    }
+
     /// Whether the client has sent its whole last request.
     pub fn has_all(&self) -> bool {
         self.last && !self.awaits_body()
@@ -235,7 +247,11 @@ impl Exchange {
         }
         let http = http_of(&self.service)?;
         let mut next = None;
-        self.body.read(io, inbox, http, Form::AsReceived, |_, piece| next = Some(piece))?;
+        self.body.read(io, inbox, http, Form::AsReceived, |_, part| {
+            if let Part::Bytes(piece) = part {
+                next = Some(piece);
+            }
+        })?;
         Ok(next)
     }
 
@@ -249,9 +265,12 @@ impl Exchange {
         let Self { service, body, aside, .. } = self;
         let (http, mut has_some) = (http_of(service)?, false);
         while !has_some && !body.is_done() {
-            let take = |_: &mut I, piece: Buf| {
-                has_some = true;
-                hold(&mut aside.get_or_insert_default().held, piece);
+            let take = |_: &mut I, part| match part {
+                Part::Bytes(piece) => {
+                    has_some = true;
+                    hold(&mut aside.get_or_insert_default().held, piece);
+                }
+                Part::Trailers(lines) => aside.get_or_insert_default().trailers = Some(lines),
             };
             if !body.read(io, inbox, http, Form::Content, take)? {
                 break;

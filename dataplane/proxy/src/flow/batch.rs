@@ -56,7 +56,7 @@ impl Proxy {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start_requests<I: Io>(&mut self, io: &mut I) {
         while !self.core.starting.is_empty() {
             let mut starting = std::mem::take(&mut self.core.starting);
@@ -68,6 +68,9 @@ impl Proxy {
     }
 
     fn end_batch<I: Io>(&mut self, io: &mut I) {
+        for id in std::mem::take(&mut self.core.opened) {
+            self.begin_stream(io, id);
+        }
         self.start_requests(io);
         let mut relayable = std::mem::take(&mut self.core.relayable);
         relayable.drain(..).for_each(|id| self.relay(io, id));

@@ -180,13 +180,15 @@ impl Proxy {
 
 /// Opens the stream of a request that is about to be sent. False: its connection takes no more streams.
 #[inline(never)]
-pub(crate) fn begin_stream(servers: &mut Sessions<Server>, conn: Conn) -> bool {
+pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool {
     let Some(carrier) = servers.find(conn).filter(|server| server.is_busy()).and_then(|s| s.connection.carrier())
     else {
         return true;
     };
     let Some(found) = servers.find(carrier) else { return false };
-    let Some(back) = found.back.as_mut().filter(|back| back.stage == Stage::Ready) else { return false };
+    let Some(back) = found.back.as_mut().filter(|back| back.stage == Stage::Ready && !back.has_left) else {
+        return false;
+    };
     let Some(id) = back.carrier.connection.open() else {
         back.is_retired = true;
         return false;
@@ -274,7 +276,9 @@ impl Proxy {
             self.core.pools.proved(place);
             self.core.pools.learn_streams(place, back.streams_max());
         }
-        let waiting = std::mem::take(&mut back.waiting);
+        let mut waiting = std::mem::take(&mut back.waiting);
+        // A server that allows none must count as tried.
+        let beyond = waiting.split_off(waiting.len().min(back.streams_max().max(1) as usize));
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         for stream in waiting {
             if let Some(server) = self.servers.find(stream)
@@ -284,6 +288,7 @@ impl Proxy {
                 self.core.starting.push(id);
             }
         }
+        self.send_elsewhere(io, beyond);
     }
 
     /// Streams that no byte was sent on: their requests get others.
@@ -360,7 +365,7 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return };
         let place = server.place;
         let Some(back) = &mut server.back else { return };
-        back.is_retired = true;
+        (back.is_retired, back.has_left) = (true, true);
         let waiting = std::mem::take(&mut back.waiting);
         let ids = back.carrier.connection.ids();
         let unseen = ids.into_iter().filter(|id| *id > last);
@@ -386,7 +391,7 @@ impl Proxy {
             return self.carrier_failed(io, conn, waiting, error, how);
         }
         let is_carried = |server: &Server| server.connection.carrier() == Some(conn);
-        let streams = self.servers.streams().filter(|(_, server)| is_carried(server) && server.is_busy());
+        let streams = self.servers.each_stream().filter(|(_, server)| is_carried(server) && server.is_busy());
         let streams: Vec<_> = streams.map(|(stream, _)| stream).collect();
         for stream in streams {
             self.server_lost(io, stream, error);

@@ -8,6 +8,7 @@ use weir_wire::{head::HeadSink, http1::Hop};
 use crate::{
     buf::Buf,
     client::{Stage, intake::Next},
+    connection::Connection,
     core::Core,
     error::Error,
     exchange::{
@@ -15,7 +16,7 @@ use crate::{
         incoming::{self, Form},
         table::ExchangeId,
     },
-    flow::carriers::begin_stream,
+    flow::carriers::open_to_server,
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
@@ -100,9 +101,12 @@ impl Proxy {
 
     /// The head of a request has arrived; its body may still be missing.
     fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { return };
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
         client.await_answer(io, exchange);
-        if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
+        if exchange.client.is_stream() {
+            // A client that resets it in the same batch costs no connection to a server.
+            core.opened.push(id);
+        } else if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
             self.choose_server(io, id, Error::NoServer);
         }
     }
@@ -160,7 +164,7 @@ impl Proxy {
         let Self { exchanges, clients, servers, core, .. } = self;
         let Some(exchange) = exchanges.find(id) else { return };
         let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
-        if exchange.form == Form::Content && conn.is_stream() && !begin_stream(servers, conn) {
+        if exchange.form == Form::Content && conn.is_stream() && !open_to_server(servers, conn) {
             return self.begin_elsewhere(io, id, conn);
         }
         let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
@@ -214,11 +218,7 @@ impl Proxy {
         }
         let sent = !exchange.awaits_body();
         if sent && exchange.form == Form::Content {
-            to.finish(io, &mut core.unflushed);
-            if chunks {
-                let last = incoming::last_chunk(io);
-                to.deliver(io, &mut core.unflushed, last);
-            }
+            end_body(io, core, exchange, to);
         }
         if sent || to.line.is_full(io, &core.room) {
             exchange.pause();
@@ -254,7 +254,24 @@ fn send_head<I: Io>(
     let head = if is_stream { block } else { head::text_of(io, &block, exchange.is_endless, &mut core.fields)? };
     server.connection.deliver_head(io, &mut core.unflushed, head, true);
     if !exchange.awaits_body() {
-        server.connection.finish(io, &mut core.unflushed);
+        end_body(io, core, exchange, &mut server.connection);
     }
     Ok(())
+}
+
+/// Sends what ends a body that went on as content.
+fn end_body<I: Io>(io: &mut I, core: &mut Core, exchange: &Exchange, to: &mut Connection) {
+    match to.conn().is_stream() {
+        true => {
+            if !exchange.trailers().is_empty() {
+                to.deliver_trailers(io, &mut core.unflushed, exchange.trailers());
+            }
+            to.finish(io, &mut core.unflushed);
+        }
+        false if exchange.is_endless => {
+            let last = incoming::last_chunk(io, exchange.trailers());
+            to.deliver(io, &mut core.unflushed, last);
+        }
+        false => {}
+    }
 }

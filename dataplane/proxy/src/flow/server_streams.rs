@@ -11,6 +11,7 @@ use crate::{
     carrier::millis,
     error::Error,
     exchange::{Phase, incoming::Incoming, table::ExchangeId},
+    head,
     io::{Close, Conn, Io},
     proxy::{Parties, Proxy},
     server::{
@@ -64,6 +65,7 @@ impl Proxy {
                     carrier.has_room(stream);
                     carrier.list(conn, &mut self.core.carriers);
                 }
+                Event::Priority { .. } => {}
                 Event::GoAway { last, .. } => self.server_leaves(io, conn, last),
             }
         }
@@ -138,11 +140,16 @@ impl Proxy {
     ) -> Result<(), Code> {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return Err(Code::InternalError) };
         let exchange = self.exchanges.live(id).map_err(|_| Code::InternalError)?;
-        let limits = exchange.http().map_err(|_| Code::InternalError)?.response_limits;
+        let http = exchange.service.http().ok_or(Code::InternalError)?;
         let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) else { return Ok(()) };
-        let read = found.connection.trailers(piece, &limits, &mut self.replies).map(|_| ());
-        match read {
-            Ok(()) => self.server_stream_data(io, carrier, stream, Buf::from_vec(Vec::new()), true),
+        let read = found.connection.trailers(piece, &http.response_limits, &mut self.replies);
+        match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
+            Ok(lines) => {
+                if let Phase::Streaming { delivery, .. } = &mut exchange.phase {
+                    delivery.body.trailers_came(lines);
+                }
+                self.server_stream_data(io, carrier, stream, Buf::from_vec(Vec::new()), true);
+            }
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => self.server_lost(io, conn, Error::Response(error)),
         }

@@ -37,6 +37,8 @@ pub(crate) struct Back {
     pub stage: Stage,
     /// It gets no more streams, and ends with the last.
     pub is_retired: bool,
+    /// The server has said that it takes no new streams.
+    pub has_left: bool,
     /// The limit of streams, as far as it was known when the connect began.
     streams_max: u32,
 }
@@ -70,6 +72,7 @@ impl Back {
             load: 0,
             stage: Stage::New,
             is_retired: false,
+            has_left: false,
             streams_max,
         }
     }

@@ -109,7 +109,12 @@ impl Origin {
                         (String::from_utf8_lossy(head.method_text), String::from_utf8_lossy(head.path));
                     format!("{stream}: {method} {path} {lines}{}", if is_all { "all" } else { "" })
                 }
-                Came::Trailers { stream } => format!("{stream}: trailers"),
+                Came::Trailers { stream } => {
+                    let mut table = FieldTable::new();
+                    let fields = self.connection.trailers(&piece, &LIMITS, &mut table).expect("trailers");
+                    let names: Vec<_> = fields.iter().map(|field| String::from_utf8_lossy(field.name_text)).collect();
+                    format!("{stream}: trailers {}", names.join(", "))
+                }
                 Came::Data { stream, content, is_all } => {
                     self.connection.give_back(stream, content.len() as u32);
                     let text = String::from_utf8_lossy(&piece[content]).into_owned();
@@ -120,7 +125,7 @@ impl Origin {
                     format!("{stream}: {code:?}")
                 }
                 Came::GoAway { code, .. } => format!("goes away: {code:?}"),
-                Came::Room { .. } => continue,
+                Came::Room { .. } | Came::Priority { .. } => continue,
             };
             self.heard.push(told);
         }
@@ -611,4 +616,30 @@ fn change_of_the_pool_ends_connections_behind_their_streams() {
     assert_eq!(stage.closed(origin.conn), None);
     origin.answers(&mut stage, 3, "ok");
     assert_eq!((status(&stage.sent(client)), stage.closed(origin.conn)), ("200", Some(Close::Flush)));
+}
+
+#[test]
+fn trailers_pass_both_ways() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let client = asks(&mut stage, &format!("{post}2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n"));
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["3: POST / host: a; ", "3: \"ab\"", "3: trailers x-sum"]);
+    let mut out = vec![0; 100];
+    let head = origin.head(3, 200, &[], false);
+    let content = origin.content(3, b"cd", false);
+    let written = origin.connection.write_head(&mut out, 3, true, |room| {
+        let mut encoder = Encoder::trailers(room);
+        encoder.field(b"grpc-status", [&b"0"[..]]);
+        encoder.end()
+    });
+    out.truncate(written.expect("room"));
+    origin.connection.end(3, Code::NoError);
+    origin.says(&mut stage, &[head, content, out].concat());
+    assert!(stage.sent(client).ends_with("chunked\r\n\r\n2\r\ncd\r\n0\r\ngrpc-status: 0\r\n\r\n"));
+    let client = asks(&mut stage, &format!("{post}0\r\nX-Sum: 1\r\n\r\n"));
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["5: POST / host: a; ", "5: trailers x-sum"], "also without content");
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(client)), "200");
 }

@@ -19,8 +19,8 @@ use self::{
     streams::{Heard, Stream, Streams},
 };
 use super::{
-    Budget, Code, Flags, FrameType, PREFACE, ReceiveWindow, Refused, Request, SendWindow, Settings, WINDOW_FIRST,
-    hpack::Decoder,
+    Budget, Code, Flags, FrameType, PREFACE, Priority, ReceiveWindow, Refused, Request, SendWindow, Settings,
+    WINDOW_FIRST, hpack::Decoder,
 };
 use crate::head::{FieldTable, Fields, Limits, Method, ResponseHead};
 
@@ -60,6 +60,8 @@ pub enum Event {
     Reset { stream: u32, code: Code },
     /// More may be sent on a stream; 0: on any stream.
     Room { stream: u32 },
+    /// The peer wants the response on a stream earlier or later.
+    Priority { stream: u32, priority: Priority },
     /// The peer takes no new streams, and has not processed those behind `last`.
     GoAway { last: u32, code: Code },
     /// The piece is used up.
@@ -85,8 +87,6 @@ pub struct Connection<S> {
     /// Frames to send.
     control: Vec<u8>,
     leaving: Leaving,
-    /// The peer has said that it takes no new streams.
-    peer_leaves: bool,
     /// The peer has a PING to answer.
     awaits_pong: bool,
 }
@@ -148,7 +148,6 @@ impl<S: Default> Connection<S> {
             empty_budget: Budget::new(config.empty_frames, now_ms),
             control: Vec::new(),
             leaving: Leaving::No,
-            peer_leaves: false,
             awaits_pong: false,
             config,
         };

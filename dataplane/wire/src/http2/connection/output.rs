@@ -18,12 +18,12 @@ impl<S: Default> Connection<S> {
         FRAME_HEADER_BYTES * (1 + bytes.div_ceil(self.peer.max_frame_bytes as usize)) + 1
     }
 
-    /// Opens a stream for a request; `None`: the peer takes no more now, or none at all. Heads of streams leave in the
+    /// Opens a stream for a request; `None`: the peer takes no more now, or this end leaves. Heads of streams leave in the
     /// order in which the streams were opened.
     pub fn open(&mut self) -> Option<u32> {
         let most = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         let id = if self.streams.last() == 0 { 1 } else { self.streams.last() + 2 };
-        if self.streams.len() >= most as usize || id > STREAM_MAX || self.leaving != Leaving::No || self.peer_leaves {
+        if self.streams.len() >= most as usize || id > STREAM_MAX || self.leaving != Leaving::No {
             return None;
         }
         self.open_stream(id);
