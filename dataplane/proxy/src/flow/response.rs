@@ -220,8 +220,8 @@ impl Parties<'_> {
         body: Incoming,
     ) -> Result<(), Error> {
         let Parties { exchange, client, server, core } = self;
-        // An interim head costs its client room, and the server nothing.
-        if received.head.status < 200 && client.connection.line.is_full(io, &core.room) {
+        // No window limits how many interim heads come.
+        if received.head.status < 200 && client.connection.line.queued(io) >= core.limits.queued_bytes {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
