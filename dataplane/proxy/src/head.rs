@@ -14,7 +14,7 @@ use crate::{buf::Buf, error::Error, io::Io};
 const LINE_END: &[u8] = b"\r\n";
 
 /// Writes a head of HTTP/1, of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
-#[inline(always)]
+#[inline]
 pub(crate) fn write_text<I: Io>(
     io: &mut I,
     bytes_max: usize,

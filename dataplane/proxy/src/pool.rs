@@ -177,7 +177,7 @@ impl Pools {
     }
 
     /// Takes the most recent idle connection that suits.
-    #[inline(always)]
+    #[inline]
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
         let index = idle.iter().rposition(|idle| suits(idle.conn))?;

@@ -58,7 +58,7 @@ impl Proxy {
         Ok(ClientSide { exchange, client, core: &mut self.core })
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn parties(&mut self, id: ExchangeId) -> Result<Parties<'_>, Error> {
         let exchange = self.exchanges.live(id)?;
         let client = self.clients.live(exchange.client)?;

@@ -66,7 +66,6 @@ pub(super) struct Received<'r> {
 
 impl Received<'_> {
     /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
-    #[inline(always)]
     pub fn take<I: Io>(
         self,
         io: &mut I,

@@ -100,7 +100,7 @@ impl Proxy {
     }
 
     /// Gives work to an established connection. The request is sent at the end of the batch.
-    #[inline(always)]
+    #[inline]
     fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.state = State::Busy(Work::Exchange(id));

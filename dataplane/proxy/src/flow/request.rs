@@ -70,7 +70,6 @@ impl Proxy {
     }
 
     /// Does what has become of a client's input between two requests.
-    #[inline(always)]
     pub(crate) fn begin_next<I: Io>(&mut self, io: &mut I, conn: Conn, next: Next) -> Outcome {
         let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         match next {
