@@ -2568,6 +2568,7 @@ type Pool struct {
 	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: connections to servers are not encrypted
 	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2721,6 +2722,67 @@ func (x *Pool) GetInlineHealth() bool {
 	return false
 }
 
+func (x *Pool) GetHttp2() *Http2ToServers {
+	if x != nil {
+		return x.Http2
+	}
+	return nil
+}
+
+// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+// carries requests of many clients at once.
+type Http2ToServers struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
+	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Http2ToServers) Reset() {
+	*x = Http2ToServers{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Http2ToServers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Http2ToServers) ProtoMessage() {}
+
+func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
+func (*Http2ToServers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Http2ToServers) GetMaxControlFrames() uint32 {
+	if x != nil {
+		return x.MaxControlFrames
+	}
+	return 0
+}
+
+func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
+	if x != nil {
+		return x.MaxFieldBytes
+	}
+	return 0
+}
+
 // A client returns to the server of its last response: a cookie holds that server's token.
 type CookiePersistence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2734,7 +2796,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +2808,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +2821,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2807,7 +2869,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +2881,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +2894,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2900,7 +2962,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +2974,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +2987,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Server) GetId() string {
@@ -3001,7 +3063,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3075,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3088,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3113,7 +3175,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3187,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3200,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3242,7 +3304,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3316,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3329,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3301,7 +3363,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3375,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3388,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3566,7 +3628,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xba\x06\n" +
+	"caCertsDer\"\xf4\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3589,7 +3651,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
-	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
+	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\"f\n" +
+	"\x0eHttp2ToServers\x12,\n" +
+	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -3709,7 +3775,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
 	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
@@ -3747,13 +3813,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Certificate)(nil),            // 33: weir.dataplane.v1.Certificate
 	(*PkiProfile)(nil),             // 34: weir.dataplane.v1.PkiProfile
 	(*Pool)(nil),                   // 35: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 36: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 37: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 38: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 39: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 40: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 41: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 42: weir.dataplane.v1.ServerCounters
+	(*Http2ToServers)(nil),         // 36: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 37: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 38: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 39: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 40: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 41: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 42: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 43: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	13, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -3767,7 +3834,7 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	13, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	15, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	16, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	39, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	40, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	14, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	17, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	17, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
@@ -3793,19 +3860,20 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	32, // 34: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	6,  // 35: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	7,  // 36: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	38, // 37: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	39, // 37: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	8,  // 38: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	37, // 39: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	36, // 40: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	31, // 41: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	40, // 42: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	42, // 43: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	41, // 44: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	38, // 39: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	37, // 40: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	36, // 41: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	31, // 42: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	41, // 43: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	43, // 44: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	42, // 45: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3835,7 +3903,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
