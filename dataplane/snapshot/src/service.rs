@@ -7,12 +7,14 @@ use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Un
 use weir_tls::Certificate;
 
 use crate::{
-    Finding, Pool, Worker, address,
+    Finding, Hosting, Pool, Role, Worker, address,
     certificate::KeptCertificate,
+    children::Wish,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
     pool::KeptPool,
+    role,
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
 };
@@ -24,8 +26,10 @@ pub struct VirtualService {
     pub uuid: String,
     pub name: String,
     pub application: Application,
+    /// Whether it shares listeners with others.
+    pub role: Role,
     pub tcp: Tcp,
-    /// `Some` if one of its listeners uses TLS.
+    /// `Some` if one of its listeners uses TLS, and for children that are chosen by server name in TLS.
     pub tls: Option<weir_tls::ServerConfig>,
     /// `None`: all requests get a 503.
     pub pool: Option<Arc<Pool>>,
@@ -49,6 +53,14 @@ impl VirtualService {
             Application::L4(_) => None,
         }
     }
+
+    /// How it gives clients to children; `None`: it has none.
+    pub fn hosting(&self) -> Option<Hosting> {
+        match self.role {
+            Role::Parent(hosting) => Some(hosting),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,12 +77,16 @@ pub struct Tcp {
 pub(crate) struct KeptService {
     pub source: Arc<v1::VirtualService>,
     tls: Option<KeptTls>,
+    /// What it wants as a child.
+    pub wishes: Vec<Wish>,
     pub warnings: Arc<[Finding]>,
     pub object: Arc<VirtualService>,
 }
 
 /// What all services of one snapshot are read with.
 pub(crate) struct ServiceReader<'s> {
+    /// Parents are read before their children.
+    pub services: &'s Objects<Arc<KeptService>>,
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
     pub certificates: &'s Objects<KeptCertificate>,
@@ -108,6 +124,7 @@ impl ServiceReader<'_> {
     ) -> Option<Arc<KeptService>> {
         let subject = subject(source);
         let found = findings.errors.len();
+        let parent = self.parent(source, findings)?;
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
@@ -120,6 +137,11 @@ impl ServiceReader<'_> {
         }
         let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        let role = role::read(subject, source, parent.and_then(|parent| parent.hosting()), findings);
+        let wishes = role::wishes(subject, source, findings);
+        if let Some(parent) = parent {
+            check_child(subject, source, parent, findings);
+        }
         if findings.errors.len() > found {
             return None;
         }
@@ -128,12 +150,23 @@ impl ServiceReader<'_> {
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             application: application?,
+            role: role?,
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             pool,
             drains: source.duty() == v1::Duty::Drain,
         });
-        Some(Arc::new(KeptService { source: source.clone(), tls, warnings, object }))
+        Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
+    }
+
+    /// The parent of a child; `Some(None)`: it is no child. `None`: its parent cannot be used.
+    fn parent(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Option<&VirtualService>> {
+        let Some(uuid) = reference(&source.parent_uuid) else { return Some(None) };
+        let Some(parent) = self.services.find(uuid) else {
+            findings.error(subject(source), "vh_parent_vs_ref", format!("there is no virtual service {uuid}"));
+            return None;
+        };
+        parent.map(|kept| Some(&*kept.object))
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
@@ -146,10 +179,14 @@ impl ServiceReader<'_> {
     }
 
     fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
-        let listener = source.listeners.iter().find(|listener| listener.tls)?;
         let subject = subject(source);
+        let who = match source.listeners.iter().find(|listener| listener.tls) {
+            Some(listener) => format!("port {}", listener.port),
+            None if source.tls.is_some() && !source.parent_uuid.is_empty() => "its parent".to_owned(),
+            None => return None,
+        };
         let mut needs = |field: &str, what: &str| {
-            findings.error(subject, field, format!("port {} speaks TLS, which needs {what}", listener.port));
+            findings.error(subject, field, format!("{who} speaks TLS, which needs {what}"));
         };
         if source.tls.is_none() {
             needs("ssl_profile_ref", "an SSL profile");
@@ -184,6 +221,17 @@ impl KeptService {
         reference(&self.source.pool_uuid)
     }
 
+    /// The uuid of its parent.
+    pub fn parent(&self) -> Option<&str> {
+        reference(&self.source.parent_uuid)
+    }
+
+    /// Whether children of the one could be children of the other.
+    pub fn hosts_like(&self, other: &Self) -> bool {
+        let traits = |kept: &Self| (kept.object.role, kept.object.http().is_some(), kept.object.tls.is_some());
+        traits(self) == traits(other)
+    }
+
     /// The uuids of its certificates.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
         self.source.certificate_uuids.iter().map(String::as_str)
@@ -201,6 +249,18 @@ impl KeptService {
         let config = tls.map(|kept| &kept.config);
         both_or_neither(self.object.pool.as_ref(), pool, Arc::ptr_eq)
             && both_or_neither(self.object.tls.as_ref(), config, weir_tls::ServerConfig::is)
+    }
+}
+
+/// A child speaks what its parent's listeners speak.
+fn check_child(service: Subject<'_>, source: &v1::VirtualService, parent: &VirtualService, findings: &mut Findings) {
+    if source.http.is_some() != parent.http().is_some() {
+        let message = format!("its parent {} must be of HTTP too, or neither of them", parent.name);
+        findings.error(service, APPLICATION, message);
+    }
+    if parent.hosting() == Some(Hosting::ByServerName) && parent.tls.is_some() && source.tls.is_none() {
+        let message = format!("its parent {} terminates TLS, which needs an SSL profile", parent.name);
+        findings.error(service, "ssl_profile_ref", message);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Difference, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids,
-    pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
+    Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, children::Children,
+    ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
     warnings::Warnings,
 };
 
@@ -14,6 +14,8 @@ pub struct Snapshot {
     pub(crate) revision: u64,
     pub(crate) listeners: Shared<TransportAddress, Listener>,
     pub(crate) services: Shared<Arc<str>, Arc<KeptService>>,
+    /// By the ids of their parents.
+    pub(crate) children: Shared<u32, Arc<Children>>,
     pub(crate) pools: Shared<Arc<str>, Arc<KeptPool>>,
     pub(crate) certificates: Shared<Arc<str>, KeptCertificate>,
     pub(crate) pki_profiles: Shared<Arc<str>, KeptPkiProfile>,
@@ -66,6 +68,21 @@ impl Snapshot {
 
     pub fn listeners(&self) -> impl Iterator<Item = (TransportAddress, &Listener)> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
+    }
+
+    /// The child of a virtual service that has this server name.
+    pub fn child_by_name(&self, parent: &VirtualService, name: &HostName) -> Option<&Arc<VirtualService>> {
+        self.children.get(&parent.id)?.by_name(name)
+    }
+
+    /// The child of a virtual service that wants a request. `target` is what a server would get of its target.
+    pub fn child_by_request(
+        &self,
+        parent: &VirtualService,
+        host: &HostName,
+        target: &[u8],
+    ) -> Option<&Arc<VirtualService>> {
+        self.children.get(&parent.id)?.by_request(host, target)
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {

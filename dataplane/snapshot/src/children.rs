@@ -1,0 +1,106 @@
+//! The children of a parent: which of them wants a connection or a request.
+//!
+//! For requests, the most specific host of all children decides, and then its rules: equal paths first, then the longest
+//! beginnings, then ends, parts, negated rules, and at last rules without a path. Rules alike go by the names of their
+//! children.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use weir_policy::{PathCriterion, PathMatch, RequestPath};
+
+use crate::{
+    VirtualService,
+    hosts::{HostName, Hosts, Pattern},
+};
+
+/// What a child wants of one host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    pub pattern: Pattern,
+    /// `None`: every path.
+    pub path: Option<PathMatch>,
+    /// The field of the virtual service that says so.
+    pub field: String,
+}
+
+#[derive(Clone, Debug)]
+struct Route {
+    path: Option<PathMatch>,
+    child: Arc<VirtualService>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Children {
+    /// The routes of each host, in the order in which they are tried.
+    hosts: Hosts<Arc<[Route]>>,
+}
+
+impl Children {
+    /// The child with this server name.
+    pub fn by_name(&self, name: &HostName) -> Option<&Arc<VirtualService>> {
+        self.hosts.find(name)?.first().map(|route| &route.child)
+    }
+
+    /// The child that wants a request.
+    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Option<&Arc<VirtualService>> {
+        let routes = self.hosts.find(host)?;
+        let path = RequestPath::of(target);
+        let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(&path));
+        routes.iter().find(wants).map(|route| &route.child)
+    }
+
+    /// Adds what a child wants. Error: the name of another child that wants the same.
+    pub fn add(&mut self, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
+        let mut routes = self.routes(&wish.pattern);
+        for path in each_value(&wish.path) {
+            if let Some(other) = routes.iter().find(|route| route.path == path) {
+                if other.child.uuid == child.uuid {
+                    continue;
+                }
+                return Err(other.child.name.clone());
+            }
+            routes.push(Route { path, child: child.clone() });
+        }
+        routes.sort_by(|one, other| one.rank().cmp(&other.rank()));
+        self.hosts.set(&wish.pattern, Some(routes.into()));
+        Ok(())
+    }
+
+    /// Removes what a child wants.
+    pub fn remove(&mut self, wish: &Wish, uuid: &str) {
+        let mut routes = self.routes(&wish.pattern);
+        routes.retain(|route| route.child.uuid != uuid);
+        self.hosts.set(&wish.pattern, (!routes.is_empty()).then(|| routes.into()));
+    }
+
+    fn routes(&self, pattern: &Pattern) -> Vec<Route> {
+        self.hosts.get(pattern).map_or_else(Vec::new, |routes| routes.to_vec())
+    }
+}
+
+impl Route {
+    fn rank(&self) -> (u8, Reverse<usize>, &str) {
+        let rank = match &self.path {
+            None => 5,
+            Some(rule) if rule.negated => 4,
+            Some(rule) => match rule.criterion {
+                PathCriterion::Equals => 0,
+                PathCriterion::BeginsWith => 1,
+                PathCriterion::EndsWith => 2,
+                PathCriterion::Contains => 3,
+            },
+        };
+        let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
+        (rank, Reverse(longest.unwrap_or_default()), &self.child.name)
+    }
+}
+
+/// A rule that matches one of several values is as many rules, each with its own rank.
+fn each_value(path: &Option<PathMatch>) -> Vec<Option<PathMatch>> {
+    match path {
+        Some(rule) if !rule.negated => {
+            rule.values.iter().map(|value| Some(PathMatch { values: vec![value.clone()], ..rule.clone() })).collect()
+        }
+        _ => vec![path.clone()],
+    }
+}

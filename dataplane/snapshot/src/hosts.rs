@@ -1,0 +1,247 @@
+//! What names of hosts lead to: exact names first, then the longest of the patterns that match. Copies share their
+//! entries, so that a change costs what it changes.
+//!
+//! A name is looked up once as a whole and once for each of its dots, whatever the number of names.
+
+use crate::shared::Shared;
+
+/// The longest name of a host (RFC 1035 §2.3.4).
+const BYTES_MAX: usize = 253;
+
+/// The name of a host as it is compared: in lower case, without a port and without the dot of the root.
+#[derive(Clone, Copy)]
+pub struct HostName {
+    bytes: [u8; BYTES_MAX],
+    len: usize,
+}
+
+impl HostName {
+    /// `host` is a server name of TLS, or what a request gives as its host, with or without a port. `None`: it is no
+    /// name but an address, or longer than a name may be.
+    pub fn of(host: &[u8]) -> Option<Self> {
+        let end = host.iter().position(|byte| *byte == b':').unwrap_or(host.len());
+        let name = &host[..end];
+        let name = name.strip_suffix(b".").unwrap_or(name);
+        if name.is_empty() || name.len() > BYTES_MAX || !name.is_ascii() || name[0] == b'[' {
+            return None;
+        }
+        let mut bytes = [0; BYTES_MAX];
+        bytes[..name.len()].copy_from_slice(name);
+        bytes[..name.len()].make_ascii_lowercase();
+        Some(Self { bytes, len: name.len() })
+    }
+
+    pub fn as_str(&self) -> &str {
+        // Always ASCII.
+        str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+}
+
+impl PartialEq for HostName {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes[..self.len] == other.bytes[..other.len]
+    }
+}
+
+/// A name as an operator writes it, in lower case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Pattern {
+    /// `www.a.test`
+    Exact(Box<str>),
+    /// `*.a.test`: all names below it, at any depth.
+    Below(Box<str>),
+    /// `.a.test`: `a.test` and all names below it.
+    From(Box<str>),
+    /// `www.a.*`: all names that begin with these labels.
+    Beginning(Box<str>),
+}
+
+impl Pattern {
+    /// `None`: it has none of the forms.
+    pub fn read(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (form, name): (fn(Box<str>) -> Self, &str) = if let Some(name) = text.strip_prefix("*.") {
+            (Pattern::Below, name)
+        } else if let Some(name) = text.strip_prefix('.') {
+            (Pattern::From, name)
+        } else if let Some(name) = text.strip_suffix(".*") {
+            (Pattern::Beginning, name)
+        } else {
+            (Pattern::Exact, &text)
+        };
+        let is_label = |label: &str| {
+            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        };
+        (name.len() <= BYTES_MAX && name.split('.').all(is_label)).then(|| form(name.into()))
+    }
+}
+
+/// A value for each pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts<T> {
+    /// By the text of exact names, and by what follows the `*.` or the dot of others.
+    names: Shared<Box<str>, Named<T>>,
+    /// By what precedes the `.*`.
+    beginnings: Shared<Box<str>, T>,
+}
+
+/// The values under one text.
+#[derive(Clone, Debug)]
+struct Named<T> {
+    exact: Option<T>,
+    from: Option<T>,
+    below: Option<T>,
+}
+
+impl<T> Default for Hosts<T> {
+    fn default() -> Self {
+        Self { names: Shared::default(), beginnings: Shared::default() }
+    }
+}
+
+impl<T: Clone> Hosts<T> {
+    pub fn get(&self, pattern: &Pattern) -> Option<&T> {
+        match pattern {
+            Pattern::Exact(name) => self.names.get(&**name)?.exact.as_ref(),
+            Pattern::Below(name) => self.names.get(&**name)?.below.as_ref(),
+            Pattern::From(name) => self.names.get(&**name)?.from.as_ref(),
+            Pattern::Beginning(name) => self.beginnings.get(&**name),
+        }
+    }
+
+    /// `None` removes the pattern.
+    pub fn set(&mut self, pattern: &Pattern, value: Option<T>) {
+        let name = match pattern {
+            Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) => name,
+            Pattern::Beginning(name) => {
+                match value {
+                    Some(value) => drop(self.beginnings.insert(name.clone(), value)),
+                    None => drop(self.beginnings.remove(&**name)),
+                }
+                return;
+            }
+        };
+        let mut named = self.names.remove(&**name).unwrap_or(Named { exact: None, from: None, below: None });
+        match pattern {
+            Pattern::Exact(_) => named.exact = value,
+            Pattern::Below(_) => named.below = value,
+            Pattern::From(_) | Pattern::Beginning(_) => named.from = value,
+        }
+        if named.exact.is_some() || named.from.is_some() || named.below.is_some() {
+            self.names.insert(name.clone(), named);
+        }
+    }
+
+    /// What a name leads to.
+    pub fn find(&self, name: &HostName) -> Option<&T> {
+        let name = name.as_str();
+        let whole = self.names.get(name).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
+        whole.or_else(|| self.find_pattern(name))
+    }
+
+    fn find_pattern(&self, name: &str) -> Option<&T> {
+        let mut dots = name.bytes().enumerate().filter(|(_, byte)| *byte == b'.').map(|(at, _)| at);
+        let ending = dots.find_map(|dot| {
+            let named = self.names.get(&name[dot + 1..])?;
+            Some((name.len() - dot - 1, named.below.as_ref().or(named.from.as_ref())?))
+        });
+        if self.beginnings.len() == 0 {
+            return ending.map(|(_, value)| value);
+        }
+        let dots = name.bytes().enumerate().rev().filter(|(_, byte)| *byte == b'.').map(|(at, _)| at);
+        let shortest = ending.map_or(0, |(len, _)| len + 1);
+        let beginning = dots.take_while(|dot| *dot >= shortest).find_map(|dot| self.beginnings.get(&name[..dot]));
+        beginning.or(ending.map(|(_, value)| value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(patterns: &[&str]) -> Hosts<String> {
+        let mut hosts = Hosts::default();
+        patterns.iter().for_each(|text| hosts.set(&Pattern::read(text).unwrap(), Some(text.to_string())));
+        hosts
+    }
+
+    fn found(hosts: &Hosts<String>, name: &str) -> String {
+        HostName::of(name.as_bytes()).and_then(|name| hosts.find(&name)).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn exact_name_wins_and_then_the_longest_pattern() {
+        let all = hosts(&[
+            "www.a.test",
+            "*.a.test",
+            "*.b.a.test",
+            ".c.test",
+            "c.test",
+            "*.test",
+            "www.*",
+            "www.shop.*",
+            "x.y.z.*",
+            "*.z.test",
+        ]);
+        for (name, pattern) in [
+            ("www.a.test", "www.a.test"),
+            ("WWW.A.Test:443", "www.a.test"),
+            ("www.a.test.", "www.a.test"),
+            ("a.test", "*.test"),
+            ("x.a.test", "*.a.test"),
+            ("x.y.a.test", "*.a.test"),
+            ("b.a.test", "*.a.test"),
+            ("x.b.a.test", "*.b.a.test"),
+            ("c.test", "c.test"),
+            ("x.c.test", ".c.test"),
+            ("x.y.c.test", ".c.test"),
+            ("www.shop.test", "www.shop.*"),
+            ("www.shop.co.test", "www.shop.*"),
+            ("www.shop", "www.*"),
+            ("www.other", "www.*"),
+            ("www.b.a.test", "*.b.a.test"),
+            ("x.y.z.test", "*.z.test"),
+            ("x.y.z.de", "x.y.z.*"),
+            ("w.y.z.test", "*.z.test"),
+            ("test", ""),
+            ("shop", ""),
+            ("wwww.other", ""),
+            ("", ""),
+            ("[::1]:80", ""),
+            ("192.0.2.1", ""),
+        ] {
+            assert_eq!(found(&all, name), pattern, "{name}");
+        }
+    }
+
+    #[test]
+    fn pattern_of_a_domain_and_all_below_it_matches_the_domain() {
+        let all = hosts(&[".a.test"]);
+        assert_eq!(["a.test", "x.a.test", "xa.test"].map(|name| found(&all, name)), [".a.test", ".a.test", ""]);
+    }
+
+    #[test]
+    fn what_has_none_of_the_forms_is_no_pattern() {
+        for text in
+            ["", "*", ".", "*.", ".*", "a..b", "*a.test", "a.*.test", "a.*.*", "a test", "*.a.*", "a/b", "ä.test"]
+        {
+            assert_eq!(Pattern::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn removed_pattern_leaves_the_others_under_its_text() {
+        let mut all = hosts(&["a.test", "*.a.test", "a.test.*"]);
+        let before = all.clone();
+        all.set(&Pattern::read("*.a.test").unwrap(), None);
+        assert_eq!(["a.test", "x.a.test"].map(|name| found(&all, name)), ["a.test", ""]);
+        all.set(&Pattern::read("a.test.*").unwrap(), None);
+        assert_eq!(found(&all, "a.test.x"), "");
+        assert_eq!(found(&before, "x.a.test"), "*.a.test");
+    }
+
+    #[test]
+    fn name_that_is_too_long_for_one_leads_nowhere() {
+        assert!(HostName::of(&[b'a'; 254]).is_none() && HostName::of(&[b'a'; 253]).is_some());
+    }
+}
