@@ -37,6 +37,8 @@ impl HostName {
     }
 }
 
+impl Eq for HostName {}
+
 impl PartialEq for HostName {
     fn eq(&self, other: &Self) -> bool {
         self.bytes[..self.len] == other.bytes[..other.len]

@@ -5,10 +5,10 @@ use weir_api::dataplane::v1;
 use weir_policy::{PathCriterion, PathMatch};
 
 use crate::{
+    VirtualService,
     children::Wish,
     finding::{Findings, Subject},
     hosts::Pattern,
-    kept::reference,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,38 +35,50 @@ pub enum Hosting {
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
-/// `None`: it cannot be used, and the findings say why. `parent` is what its parent does, if it has one.
-pub(crate) fn read(
+/// `None`: it cannot be used, and the findings say why.
+pub(crate) fn without_parent(
     service: Subject<'_>,
     source: &v1::VirtualService,
-    parent: Option<Hosting>,
     findings: &mut Findings,
 ) -> Option<Role> {
-    let hosting = match v1::Hosting::try_from(source.hosting) {
-        Ok(v1::Hosting::None) => None,
-        Ok(v1::Hosting::ByServerName) => Some(Hosting::ByServerName),
-        Ok(v1::Hosting::ByRequest) => Some(Hosting::ByRequest),
+    match v1::Hosting::try_from(source.hosting) {
+        Ok(v1::Hosting::None) => Some(Role::Single),
+        Ok(v1::Hosting::ByServerName) => Some(Role::Parent(Hosting::ByServerName)),
+        Ok(v1::Hosting::ByRequest) if source.http.is_some() => Some(Role::Parent(Hosting::ByRequest)),
+        Ok(v1::Hosting::ByRequest) => {
+            findings.error(service, "vh_type", "only HTTP has requests to tell apart; choose VS_TYPE_VH_SNI");
+            None
+        }
         Err(_) => {
             findings.error(service, "vh_type", UNKNOWN);
-            return None;
+            None
         }
-    };
-    if hosting == Some(Hosting::ByRequest) && source.http.is_none() {
-        findings.error(service, "vh_type", "requests can be told apart in HTTP only; choose VS_TYPE_VH_SNI");
-        return None;
     }
-    let Some(uuid) = reference(&source.parent_uuid) else { return Some(hosting.map_or(Role::Single, Role::Parent)) };
-    let refusal = match parent {
-        None => format!("virtual service {uuid} has no children"),
-        Some(_) if hosting.is_some() => "a child has no children of its own".to_owned(),
-        Some(_) if !source.listeners.is_empty() => "a child has no addresses and ports of its own".to_owned(),
+}
+
+/// A child speaks what its parent's listeners speak.
+pub(crate) fn of_child(
+    service: Subject<'_>,
+    source: &v1::VirtualService,
+    parent: &VirtualService,
+    findings: &mut Findings,
+) -> Option<Role> {
+    let (field, refusal) = match parent.hosting() {
+        None => ("vh_parent_vs_ref", format!("{} is no parent", parent.name)),
+        Some(_) if source.hosting != 0 => ("type", "a child has no children of its own".to_owned()),
+        Some(_) if !source.listeners.is_empty() => ("services", "a child has no addresses and ports".to_owned()),
+        Some(_) if source.http.is_some() != parent.http().is_some() => {
+            ("application_profile_ref", format!("its parent {} and it must both be of HTTP, or neither", parent.name))
+        }
+        Some(Hosting::ByServerName) if parent.tls.is_some() && source.tls.is_none() => {
+            ("ssl_profile_ref", format!("its parent {} terminates TLS, which needs an SSL profile", parent.name))
+        }
         Some(Hosting::ByServerName) => {
-            let any_host = source.http.as_ref().is_none_or(|http| http.any_host);
-            return Some(Role::ByServerName { any_host });
+            return Some(Role::ByServerName { any_host: source.http.as_ref().is_none_or(|http| http.any_host) });
         }
         Some(Hosting::ByRequest) => return Some(Role::ByRequest),
     };
-    findings.error(service, "vh_parent_vs_ref", refusal);
+    findings.error(service, field, refusal);
     None
 }
 

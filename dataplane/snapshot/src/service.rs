@@ -5,6 +5,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
+use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
     Finding, Hosting, Pool, Role, Worker, address,
@@ -31,6 +32,8 @@ pub struct VirtualService {
     pub tcp: Tcp,
     /// `Some` if one of its listeners uses TLS, and for children that are chosen by server name in TLS.
     pub tls: Option<weir_tls::ServerConfig>,
+    /// The same, for listeners whose clients may speak HTTP/2.
+    pub tls_http2: Option<weir_tls::ServerConfig>,
     /// `None`: all requests get a 503.
     pub pool: Option<Arc<Pool>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
@@ -52,6 +55,12 @@ impl VirtualService {
             Application::Http(http) => Some(http),
             Application::L4(_) => None,
         }
+    }
+
+    /// Whether its clients come through the same listeners as those of others.
+    #[inline]
+    pub fn shares_listeners(&self) -> bool {
+        self.role != Role::Single
     }
 
     /// How it gives clients to children; `None`: it has none.
@@ -124,12 +133,13 @@ impl ServiceReader<'_> {
     ) -> Option<Arc<KeptService>> {
         let subject = subject(source);
         let found = findings.errors.len();
-        let parent = self.parent(source, findings)?;
+        let role = self.role(source, findings);
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
-        let unchanged =
-            |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
+        let unchanged = |kept: &&Arc<KeptService>| {
+            kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref()) && Some(kept.object.role) == role
+        };
         if findings.errors.len() == found
             && let Some(kept) = before.filter(unchanged)
         {
@@ -137,11 +147,8 @@ impl ServiceReader<'_> {
         }
         let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
-        let role = role::read(subject, source, parent.and_then(|parent| parent.hosting()), findings);
+        check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
-        if let Some(parent) = parent {
-            check_child(subject, source, parent, findings);
-        }
         if findings.errors.len() > found {
             return None;
         }
@@ -153,20 +160,22 @@ impl ServiceReader<'_> {
             role: role?,
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
+            tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             drains: source.duty() == v1::Duty::Drain,
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
     }
 
-    /// The parent of a child; `Some(None)`: it is no child. `None`: its parent cannot be used.
-    fn parent(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Option<&VirtualService>> {
-        let Some(uuid) = reference(&source.parent_uuid) else { return Some(None) };
+    /// `None`: it cannot have the role that it is given, or its parent is unusable.
+    fn role(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Role> {
+        let subject = subject(source);
+        let Some(uuid) = reference(&source.parent_uuid) else { return role::without_parent(subject, source, findings) };
         let Some(parent) = self.services.find(uuid) else {
-            findings.error(subject(source), "vh_parent_vs_ref", format!("there is no virtual service {uuid}"));
+            findings.error(subject, "vh_parent_vs_ref", format!("there is no virtual service {uuid}"));
             return None;
         };
-        parent.map(|kept| Some(&*kept.object))
+        parent.and_then(|parent| role::of_child(subject, source, &parent.object, findings))
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
@@ -252,15 +261,36 @@ impl KeptService {
     }
 }
 
-/// A child speaks what its parent's listeners speak.
-fn check_child(service: Subject<'_>, source: &v1::VirtualService, parent: &VirtualService, findings: &mut Findings) {
-    if source.http.is_some() != parent.http().is_some() {
-        let message = format!("its parent {} must be of HTTP too, or neither of them", parent.name);
-        findings.error(service, APPLICATION, message);
+/// What listeners offer by ALPN whose clients may speak HTTP/2, in order of preference.
+const HTTP2_OVER_TLS: [&str; 2] = ["h2", "http/1.1"];
+
+fn offers_http2(source: &v1::VirtualService) -> bool {
+    match source.parent_uuid.is_empty() {
+        true => source.listeners.iter().any(|listener| listener.tls && listener.http2),
+        false => source.http.as_ref().is_some_and(|http| http.http2.is_some()),
     }
-    if parent.hosting() == Some(Hosting::ByServerName) && parent.tls.is_some() && source.tls.is_none() {
-        let message = format!("its parent {} terminates TLS, which needs an SSL profile", parent.name);
-        findings.error(service, "ssl_profile_ref", message);
+}
+
+fn check_http2(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) {
+    let profile = source.http.as_ref().and_then(|http| http.http2.as_ref());
+    let Some(profile) = profile else {
+        if let Some(listener) = source.listeners.iter().find(|listener| listener.http2) {
+            let message = format!("port {} speaks HTTP/2, which needs a profile of HTTP/2", listener.port);
+            findings.error(service, APPLICATION, message);
+        }
+        return;
+    };
+    let mut refuse = |field: &str, message: &str| {
+        findings.error(service, format!("{APPLICATION}.http_profile.http2_profile.{field}"), message);
+    };
+    if profile.max_concurrent_streams == 0 {
+        refuse(
+            "max_http2_concurrent_streams_per_connection",
+            "without streams there are no requests; choose 1 or more",
+        );
+    }
+    if !(1..=WINDOW_MAX).contains(&profile.initial_window_bytes) {
+        refuse("http2_initial_window_size", "a window has 1 to 2147483647 bytes");
     }
 }
 
@@ -390,6 +420,7 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
             max_requests: http2.max_requests,
             control_frames: http2.max_control_frames,
             empty_frames: http2.max_empty_frames,
+            field_bytes: http2.max_field_bytes,
         }),
         underscores: Underscores::default(),
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use weir_tls::ServerConfig;
+
 use crate::{
     Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, children::Children,
     ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
@@ -36,6 +38,20 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// How its clients' TLS begins; `None`: they use none.
+    pub fn tls(&self) -> Option<&ServerConfig> {
+        self.tls_of(&self.service)
+    }
+
+    /// How TLS begins with the clients of a child.
+    pub fn tls_of<'s>(&self, service: &'s VirtualService) -> Option<&'s ServerConfig> {
+        match (self.tls, self.http2) {
+            (false, _) => None,
+            (true, true) if service.tls_http2.is_some() => service.tls_http2.as_ref(),
+            (true, _) => service.tls.as_ref(),
+        }
+    }
+
     /// Whether a client of one listener could also be a client of the other.
     pub(crate) fn speaks_like(&self, other: &Self) -> bool {
         (self.tls, self.http2) == (other.tls, other.http2)

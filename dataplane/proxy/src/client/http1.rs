@@ -37,13 +37,30 @@ impl Client {
                     }
                 }
                 Ok(Parsed::Whole(request)) => {
-                    core.counters.note(Happening::Request { service: self.service.id });
                     self.requests += 1;
-                    let may_go_on = !core.draining && !self.service.drains;
+                    let mut child = None;
+                    if self.service.shares_listeners() {
+                        match self.choose(&core.snapshot, &request.head, false) {
+                            Ok(chosen) => child = chosen,
+                            Err(error) => {
+                                core.counters.note(Happening::Request { service: self.service.id });
+                                return Next::Refused(error);
+                            }
+                        }
+                    }
+                    let service = child.as_ref().unwrap_or(&self.service);
+                    core.counters.note(Happening::Request { service: service.id });
+                    let Some(http) = service.http() else { return Next::Unserved };
+                    let may_go_on = !core.draining && !service.drains;
                     let asked = self.asked(http, &request, may_go_on, bytes.len() > request.len);
-                    let (next, len) =
-                        (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
+                    let (next, len) = (
+                        asked.take(io, self, service, self.connection.conn(), core.date.line(), exchanges),
+                        request.len,
+                    );
                     self.connection.inbox.head_read(len);
+                    if let Some(child) = child {
+                        self.serve_once(child, core.epoch);
+                    }
                     return next;
                 }
             }

@@ -1,8 +1,9 @@
 //! HTTP/2 of clients: the connection that carries streams, and what is to be sent on each of them.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use weir_policy::{Http2, HttpProfile};
+use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::BodyLength,
@@ -86,8 +87,8 @@ impl Departed {
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
-    pub fn begins_http2(&self) -> bool {
-        self.requests == 0 && self.connection.inbox.first().starts_with(&PREFACE[..4])
+    pub fn begins_http2(&mut self) -> bool {
+        self.requests == 0 && self.connection.inbox.begins_with(&PREFACE[..4])
     }
 
     /// Begins to carry streams. False: its listener does not let clients speak HTTP/2.
@@ -110,7 +111,8 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`. Error: the connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`, and the child virtual service that it is for. Error:
+    /// the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -118,22 +120,34 @@ impl Client {
         exchanges: &mut Exchanges<Exchange>,
         conn: Conn,
         piece: &[u8],
-    ) -> Result<Next, Code> {
+    ) -> Result<(Next, Option<Arc<VirtualService>>), Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
         // Every block is decoded, or the tables of both ends would differ.
-        let request = match carrier.connection.request(piece, &http.request_limits, &mut core.fields) {
+        let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
+            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
         };
         if !is_served {
-            return Ok(Next::Unserved);
+            return Ok((Next::Unserved, None));
         }
-        core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
+        let mut child = None;
+        if self.service.shares_listeners() {
+            match self.choose(&core.snapshot, head, true) {
+                Ok(chosen) => child = chosen,
+                Err(error) => {
+                    core.counters.note(Happening::Request { service: self.service.id });
+                    return Ok((Next::Refused(error), None));
+                }
+            }
+        }
+        let service = child.as_ref().unwrap_or(&self.service);
+        core.counters.note(Happening::Request { service: service.id });
+        let Some(http) = service.http() else { return Ok((Next::Unserved, None)) };
         let framing = match head.body {
             BodyLength::None => Framing::None,
             BodyLength::Bytes(bytes) => Framing::Length(bytes),
@@ -149,7 +163,8 @@ impl Client {
             to_client: Target::Block,
             to_server: Hop::to_server(framing),
         };
-        Ok(received.take(io, self, conn, core.date.line(), exchanges))
+        let next = received.take(io, self, service, conn, core.date.line(), exchanges);
+        Ok((next, child))
     }
 }
 

@@ -1,6 +1,9 @@
 //! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
+use std::sync::Arc;
+
 use weir_policy::LastHop;
+use weir_snapshot::VirtualService;
 use weir_wire::{
     head::{BodyLength, RequestHead},
     http1::Hop,
@@ -63,17 +66,18 @@ pub(super) struct Received<'r> {
 }
 
 impl Received<'_> {
-    /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    /// `service` is what the request is for. `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
     pub fn take<I: Io>(
         self,
         io: &mut I,
         client: &Client,
+        service: &Arc<VirtualService>,
         conn: Conn,
         date: &[u8],
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let (head, facts) = (self.head, &client.facts);
-        let Some(http) = client.service.http() else { return Next::Unserved };
+        let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
@@ -92,12 +96,12 @@ impl Received<'_> {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
         };
-        let mut exchange = Exchange::new(conn, client.service.clone(), head, self.body, written);
+        let mut exchange = Exchange::new(conn, service.clone(), head, self.body, written);
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
         exchange.binds_connection = http.binds_connection(&head.fields);
-        if let Some(pool) = client.service.pool.as_deref() {
+        if let Some(pool) = service.pool.as_deref() {
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);

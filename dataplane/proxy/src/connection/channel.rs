@@ -1,5 +1,6 @@
 //! How a connection carries bytes: plain or in TLS.
 
+use weir_snapshot::HostName;
 use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
 
 use crate::{
@@ -27,6 +28,21 @@ impl Channel {
         Ok(Self::Tls(Box::new(Secure::new(TlsSession::server(config)?))))
     }
 
+    /// The same, for a client whose server name has chosen the configuration.
+    pub fn accept_named(config: &ServerConfig, name: Option<HostName>) -> Result<Self, Error> {
+        let mut secure = Secure::new(TlsSession::server(config)?);
+        secure.name = name.map(|name| name.as_str().into());
+        Ok(Self::Tls(Box::new(secure)))
+    }
+
+    /// The server name that has chosen the configuration, if one has.
+    pub fn server_name(&self) -> Option<HostName> {
+        match self {
+            Channel::Tls(secure) => HostName::of(secure.name.as_ref()?.as_bytes()),
+            Channel::Plain | Channel::Stream(_) => None,
+        }
+    }
+
     /// Sends a ClientHello to a server.
     pub fn connect<I: Io>(
         io: &mut I,
@@ -50,6 +66,14 @@ impl Channel {
         match self {
             Channel::Plain | Channel::Stream(_) => None,
             Channel::Tls(secure) => secure.handshaken(),
+        }
+    }
+
+    /// The protocol that both ends have agreed on in the handshake.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        match self {
+            Channel::Plain | Channel::Stream(_) => None,
+            Channel::Tls(secure) => secure.protocol(),
         }
     }
 

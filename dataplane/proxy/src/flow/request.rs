@@ -32,6 +32,7 @@ impl Proxy {
             let outcome = match client.stage {
                 Stage::Tunnel(_) => return self.carry(io, conn),
                 Stage::Http2(_) => return self.take_frames(io, conn),
+                Stage::Hello(_) => self.read_hello(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
                     Ok(outcome) => outcome,
                     Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,

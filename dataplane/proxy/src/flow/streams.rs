@@ -68,8 +68,8 @@ impl Proxy {
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let next = client.next_stream(io, core, exchanges, conn, piece)?;
-        let stream = client.carry(conn, id, io.now());
+        let (next, child) = client.next_stream(io, core, exchanges, conn, piece)?;
+        let stream = client.carry(conn, id, child, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.client = Some(conn);
         }
@@ -82,7 +82,7 @@ impl Proxy {
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let Self { clients, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let limits = client.service.http().map(|http| http.request_limits).ok_or(Code::InternalError)?;
+        let limits = client.service.http().map(|http| http.stream_limits()).ok_or(Code::InternalError)?;
         let Some(found) = client.carrier() else { return Ok(()) };
         let read = found.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
         match read {
