@@ -12,7 +12,7 @@ pub enum PathCriterion {
     Contains,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PathMatch {
     pub criterion: PathCriterion,
     /// It matches if no value does.

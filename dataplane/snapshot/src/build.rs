@@ -197,33 +197,38 @@ impl<'c> Draft<'c> {
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
-        let (parents, mut children): (Vec<_>, Vec<_>) =
-            due.into_iter().partition(|source| source.parent_uuid.is_empty());
+        let (children, parents): (Vec<_>, Vec<_>) = due.into_iter().partition(|source| !source.parent_uuid.is_empty());
         let mut read = self.read_services(parents);
-        self.add_children(&read, leaving, &mut children);
+        let children = self.with_those_of(&read, leaving, children);
         read.append(&mut self.read_services(children));
         read
     }
 
     /// Adds the children of those parents that host in another way than before.
-    fn add_children(
+    fn with_those_of(
         &self,
         parents: &[Arc<v1::VirtualService>],
         leaving: &[Arc<str>],
-        children: &mut Vec<Arc<v1::VirtualService>>,
-    ) {
-        let hosts_alike = |uuid: &str| {
-            let before = self.before.services.get(uuid);
-            before.zip(self.services.all.get(uuid)).is_some_and(|(before, after)| before.hosts_like(after))
-        };
-        let known: BTreeSet<Arc<str>> = children.iter().map(|source| source.uuid().into()).collect();
-        for parent in parents.iter().filter(|parent| !hosts_alike(parent.uuid())) {
-            for uuid in self.before.references.children_of_services.of(parent.uuid()) {
-                if !known.contains(uuid) && leaving.binary_search(uuid).is_err() {
-                    children.extend(self.before.services.get(uuid.as_ref()).map(|kept| kept.source.clone()));
-                }
-            }
+        mut children: Vec<Arc<v1::VirtualService>>,
+    ) -> Vec<Arc<v1::VirtualService>> {
+        if self.before.children.len() == 0 {
+            return children;
         }
+        let differs = |parent: &&Arc<v1::VirtualService>| {
+            let before = self.before.services.get(parent.uuid()).filter(|before| before.object.hosting().is_some());
+            let after = self.services.all.get(parent.uuid());
+            before.is_some_and(|before| after.is_none_or(|after| !before.hosts_like(after)))
+        };
+        let users = &self.before.references.children_of_services;
+        let others = parents.iter().filter(differs).flat_map(|parent| users.of(parent.uuid()));
+        let known: BTreeSet<&str> =
+            children.iter().map(|child| child.uuid()).chain(leaving.iter().map(|uuid| &**uuid)).collect();
+        let others = others
+            .filter(|uuid| !known.contains(uuid.as_ref()))
+            .filter_map(|uuid| self.before.services.get(uuid.as_ref()));
+        let others: Vec<_> = others.map(|kept| kept.source.clone()).collect();
+        children.extend(others);
+        children
     }
 
     /// Returns the sources of those that are new, were rebuilt, or cannot be used.
@@ -310,26 +315,13 @@ impl<'c> Draft<'c> {
 
     /// Gives the children their hosts. A host belongs to one child of a parent, or each of its rules does.
     fn hosts(&mut self, leaving: &[Arc<str>], services: &[Arc<v1::VirtualService>]) {
-        let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
-        for kept in known.filter_map(|uuid| self.before.services.get(uuid)) {
-            if kept.object.hosting().is_some() && self.services.all.get(kept.source.uuid()).is_none() {
-                self.children.remove(&kept.object.id);
-            }
-            let parent = kept.parent().and_then(|uuid| self.before.services.get(uuid));
-            let Some(children) = parent.and_then(|parent| self.children.remove(&parent.object.id)) else { continue };
-            let mut children = Arc::unwrap_or_clone(children);
-            kept.wishes.iter().for_each(|wish| children.remove(wish, kept.source.uuid()));
-            if let Some(parent) = parent {
-                self.children.insert(parent.object.id, Arc::new(children));
-            }
-            let after = self.services.all.get(kept.source.uuid());
-            let wants_the_same =
-                after.is_some_and(|after| after.parent() == kept.parent() && after.wishes == kept.wishes);
-            self.difference.displaces_clients |= !wants_the_same;
+        if self.before.children.len() > 0 {
+            let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
+            known.filter_map(|uuid| self.before.services.get(uuid)).for_each(|kept| self.hosts_leave(kept));
         }
-        for source in services {
+        for source in services.iter().filter(|source| !source.parent_uuid.is_empty()) {
             let Some(Some(kept)) = self.services.find(&source.uuid) else { continue };
-            let Some(Some(parent)) = kept.parent().and_then(|uuid| self.services.find(uuid)) else { continue };
+            let Some(Some(parent)) = self.services.find(&source.parent_uuid) else { continue };
             let mut children = self.children.remove(&parent.object.id).map(Arc::unwrap_or_clone).unwrap_or_default();
             for wish in &kept.wishes {
                 if let Err(other) = children.add(wish, &kept.object) {
@@ -339,6 +331,21 @@ impl<'c> Draft<'c> {
             }
             self.children.insert(parent.object.id, Arc::new(children));
         }
+    }
+
+    /// Removes what was known of a service as a parent, and as a child.
+    fn hosts_leave(&mut self, kept: &KeptService) {
+        let after = self.services.all.get(kept.source.uuid());
+        if kept.object.hosting().is_some() && after.is_none() {
+            self.children.remove(&kept.object.id);
+        }
+        let Some(parent) = kept.parent().and_then(|uuid| self.before.services.get(uuid)) else { return };
+        let Some(children) = self.children.remove(&parent.object.id) else { return };
+        let mut children = Arc::unwrap_or_clone(children);
+        kept.wishes.iter().for_each(|wish| children.remove(wish, kept.source.uuid()));
+        self.children.insert(parent.object.id, Arc::new(children));
+        let wants_the_same = |after: &Arc<KeptService>| after.parent() == kept.parent() && after.wishes == kept.wishes;
+        self.difference.displaces_clients |= !after.is_some_and(wants_the_same);
     }
 
     fn done(mut self) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {

@@ -1,8 +1,7 @@
 //! The children of a parent: which of them wants a connection or a request.
 //!
-//! For requests, the most specific host of all children decides, and then its rules: equal paths first, then the longest
-//! beginnings, then ends, parts, negated rules, and at last rules without a path. Rules alike go by the names of their
-//! children.
+//! For requests, the most specific host of all children decides, and then its rules: equal paths first, then beginnings,
+//! ends, parts, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -32,7 +31,7 @@ struct Route {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Children {
     /// The routes of each host, in the order in which they are tried.
-    hosts: Hosts<Arc<[Route]>>,
+    hosts: Hosts<Arc<Vec<Route>>>,
 }
 
 impl Children {
@@ -51,35 +50,37 @@ impl Children {
 
     /// Adds what a child wants. Error: the name of another child that wants the same.
     pub fn add(&mut self, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
-        let mut routes = self.routes(&wish.pattern);
-        for path in each_value(&wish.path) {
-            if let Some(other) = routes.iter().find(|route| route.path == path) {
-                if other.child.uuid == child.uuid {
-                    continue;
-                }
-                return Err(other.child.name.clone());
-            }
-            routes.push(Route { path, child: child.clone() });
-        }
-        routes.sort_by(|one, other| one.rank().cmp(&other.rank()));
-        self.hosts.set(&wish.pattern, Some(routes.into()));
-        Ok(())
+        let mut routes = self.hosts.take(&wish.pattern).unwrap_or_default();
+        let added = add_all(Arc::make_mut(&mut routes), wish, child);
+        self.hosts.put(&wish.pattern, routes);
+        added
     }
 
     /// Removes what a child wants.
     pub fn remove(&mut self, wish: &Wish, uuid: &str) {
-        let mut routes = self.routes(&wish.pattern);
-        routes.retain(|route| route.child.uuid != uuid);
-        self.hosts.set(&wish.pattern, (!routes.is_empty()).then(|| routes.into()));
-    }
-
-    fn routes(&self, pattern: &Pattern) -> Vec<Route> {
-        self.hosts.get(pattern).map_or_else(Vec::new, |routes| routes.to_vec())
+        let Some(mut routes) = self.hosts.take(&wish.pattern) else { return };
+        Arc::make_mut(&mut routes).retain(|route| route.child.uuid != uuid);
+        if !routes.is_empty() {
+            self.hosts.put(&wish.pattern, routes);
+        }
     }
 }
 
+fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
+    for path in each_value(&wish.path) {
+        let route = Route { path, child: child.clone() };
+        match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
+            Err(at) => routes.insert(at, route),
+            Ok(at) if routes[at].child.uuid == child.uuid => {}
+            Ok(at) => return Err(routes[at].child.name.clone()),
+        }
+    }
+    Ok(())
+}
+
 impl Route {
-    fn rank(&self) -> (u8, Reverse<usize>, &str) {
+    /// Different for routes that differ.
+    fn rank(&self) -> (u8, Reverse<usize>, Option<&PathMatch>) {
         let rank = match &self.path {
             None => 5,
             Some(rule) if rule.negated => 4,
@@ -91,7 +92,7 @@ impl Route {
             },
         };
         let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
-        (rank, Reverse(longest.unwrap_or_default()), &self.child.name)
+        (rank, Reverse(longest.unwrap_or_default()), self.path.as_ref())
     }
 }
 

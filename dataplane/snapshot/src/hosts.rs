@@ -95,6 +95,16 @@ struct Named<T> {
     below: Option<T>,
 }
 
+impl<T> Named<T> {
+    fn slot(&mut self, pattern: &Pattern) -> &mut Option<T> {
+        match pattern {
+            Pattern::Exact(_) => &mut self.exact,
+            Pattern::Below(_) => &mut self.below,
+            Pattern::From(_) | Pattern::Beginning(_) => &mut self.from,
+        }
+    }
+}
+
 impl<T> Default for Hosts<T> {
     fn default() -> Self {
         Self { names: Shared::default(), beginnings: Shared::default() }
@@ -102,36 +112,29 @@ impl<T> Default for Hosts<T> {
 }
 
 impl<T: Clone> Hosts<T> {
-    pub fn get(&self, pattern: &Pattern) -> Option<&T> {
-        match pattern {
-            Pattern::Exact(name) => self.names.get(&**name)?.exact.as_ref(),
-            Pattern::Below(name) => self.names.get(&**name)?.below.as_ref(),
-            Pattern::From(name) => self.names.get(&**name)?.from.as_ref(),
-            Pattern::Beginning(name) => self.beginnings.get(&**name),
-        }
-    }
-
-    /// `None` removes the pattern.
-    pub fn set(&mut self, pattern: &Pattern, value: Option<T>) {
+    /// Adds a pattern that is not there.
+    pub fn put(&mut self, pattern: &Pattern, value: T) {
         let name = match pattern {
             Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) => name,
-            Pattern::Beginning(name) => {
-                match value {
-                    Some(value) => drop(self.beginnings.insert(name.clone(), value)),
-                    None => drop(self.beginnings.remove(&**name)),
-                }
-                return;
-            }
+            Pattern::Beginning(name) => return drop(self.beginnings.insert(name.clone(), value)),
         };
         let mut named = self.names.remove(&**name).unwrap_or(Named { exact: None, from: None, below: None });
-        match pattern {
-            Pattern::Exact(_) => named.exact = value,
-            Pattern::Below(_) => named.below = value,
-            Pattern::From(_) | Pattern::Beginning(_) => named.from = value,
-        }
+        *named.slot(pattern) = Some(value);
+        self.names.insert(name.clone(), named);
+    }
+
+    /// Removes a pattern.
+    pub fn take(&mut self, pattern: &Pattern) -> Option<T> {
+        let name = match pattern {
+            Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) => name,
+            Pattern::Beginning(name) => return self.beginnings.remove(&**name),
+        };
+        let mut named = self.names.remove(&**name)?;
+        let taken = named.slot(pattern).take();
         if named.exact.is_some() || named.from.is_some() || named.below.is_some() {
             self.names.insert(name.clone(), named);
         }
+        taken
     }
 
     /// What a name leads to.
@@ -163,7 +166,7 @@ mod tests {
 
     fn hosts(patterns: &[&str]) -> Hosts<String> {
         let mut hosts = Hosts::default();
-        patterns.iter().for_each(|text| hosts.set(&Pattern::read(text).unwrap(), Some(text.to_string())));
+        patterns.iter().for_each(|text| hosts.put(&Pattern::read(text).unwrap(), text.to_string()));
         hosts
     }
 
@@ -235,9 +238,9 @@ mod tests {
     fn removed_pattern_leaves_the_others_under_its_text() {
         let mut all = hosts(&["a.test", "*.a.test", "a.test.*"]);
         let before = all.clone();
-        all.set(&Pattern::read("*.a.test").unwrap(), None);
+        assert_eq!(all.take(&Pattern::read("*.a.test").unwrap()).as_deref(), Some("*.a.test"));
         assert_eq!(["a.test", "x.a.test"].map(|name| found(&all, name)), ["a.test", ""]);
-        all.set(&Pattern::read("a.test.*").unwrap(), None);
+        assert!(all.take(&Pattern::read("a.test.*").unwrap()).is_some());
         assert_eq!(found(&all, "a.test.x"), "");
         assert_eq!(found(&before, "x.a.test"), "*.a.test");
     }

@@ -29,11 +29,10 @@ impl References {
     }
 
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
-        self.children_of_services.follow(
-            uuid,
-            before.and_then(KeptService::parent),
-            after.and_then(KeptService::parent),
-        );
+        let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
+        if parents.0 != parents.1 {
+            self.children_of_services.follow(uuid, parents.0, parents.1);
+        }
         self.services_of_pools.follow(uuid, before.and_then(KeptService::pool), after.and_then(KeptService::pool));
         self.services_of_certificates.follow(
             uuid,
