@@ -196,9 +196,10 @@ impl<'c> Draft<'c> {
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
-        let due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
-        let (children, parents): (Vec<_>, Vec<_>) = due.into_iter().partition(|source| !source.parent_uuid.is_empty());
-        let mut read = self.read_services(parents);
+        let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
+        due.sort_by_key(|source| !source.parent_uuid.is_empty());
+        let children = due.split_off(due.partition_point(|source| source.parent_uuid.is_empty()));
+        let mut read = self.read_services(due);
         let children = self.with_those_of(&read, leaving, children);
         read.append(&mut self.read_services(children));
         read
