@@ -28,8 +28,9 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		object        schema.Object
 	}{
 		{"front", "", schema.Object{"name": "front", "type": "VS_TYPE_VH_PARENT", "vip": vip, "services": ports(80)}},
-		{"requests", "", schema.Object{"name": "requests", "type": "VS_TYPE_VH_PARENT", "vip": vip, "services": ports(81),
-			"vh_type": "VS_TYPE_VH_ENHANCED"}},
+		{"requests", "", schema.Object{"name": "requests", "type": "VS_TYPE_VH_PARENT", "vip": vip,
+			"services": ports(81),
+			"vh_type":  "VS_TYPE_VH_ENHANCED"}},
 		{"normal", "", schema.Object{"name": "normal", "vip": vip, "services": ports(82)}},
 		{"a", "", child("a", nil)},
 		{"b", "vh_domain_name[1]: is wanted by child a of the same parent already",

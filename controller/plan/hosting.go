@@ -127,7 +127,8 @@ func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, repo
 // noteUnheededOfChild warns of settings of a child that have no effect because its parent has them.
 func noteUnheededOfChild(subject subject, vs *model.VirtualService, report *report) {
 	if vs.SEGroupRef != vs.Parent.SEGroupRef {
-		report.warn(subject, "se_group_ref", "a child is on the engines of its parent %s: has no effect", vs.Parent.Name)
+		report.warn(subject, "se_group_ref", "a child is on the engines of its parent %s: has no effect",
+			vs.Parent.Name)
 	}
 	if vs.ByRequest() && len(vs.VHDomainNames) > 0 {
 		report.warn(subject, "vh_domain_name", "a child of VS_TYPE_VH_ENHANCED is chosen by vh_matches: has no effect")

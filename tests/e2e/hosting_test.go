@@ -70,7 +70,8 @@ func (s *stage) ask(secure bool, host, path string, flags ...string) string {
 	if secure {
 		scheme, port = "https", tlsPort
 	}
-	return s.curl(append(flags, "-w", " %{http_code}", "--connect-to", fmt.Sprintf("%s:%d:%s:%d", host, port, vip, port),
+	return s.curl(append(flags, "-w", " %{http_code}", "--connect-to",
+		fmt.Sprintf("%s:%d:%s:%d", host, port, vip, port),
 		fmt.Sprintf("%s://%s:%d%s", scheme, host, port, path))...)
 }
 
@@ -84,7 +85,8 @@ func (s *stage) gets(what, got string, want ...string) {
 func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
 	s := hostingStage(t, false, "shop", "cart", "all")
 	s.createParent(client.Object{"vh_type": "VS_TYPE_VH_ENHANCED", "services": []any{
-		map[string]any{"port": tlsPort, "enable_ssl": true, "enable_http2": true}, map[string]any{"port": plainPort, "enable_http2": true}}})
+		map[string]any{"port": tlsPort, "enable_ssl": true, "enable_http2": true},
+		map[string]any{"port": plainPort, "enable_http2": true}}})
 	match := func(host string, paths ...any) []any {
 		one := map[string]any{"host": host}
 		if len(paths) > 0 {
@@ -146,7 +148,8 @@ func secureChildren(s *stage) {
 	s.Helper()
 	key := func(name string) []any { return []any{client.Ref("sslkeyandcertificate", name)} }
 	profile := client.Ref("sslprofile", "System-Standard")
-	s.createParent(client.Object{"services": []any{map[string]any{"port": tlsPort, "enable_ssl": true, "enable_http2": true}},
+	s.createParent(client.Object{"services": []any{map[string]any{"port": tlsPort, "enable_ssl": true,
+		"enable_http2": true}},
 		"ssl_key_and_certificate_refs": key("System-Default-Cert-EC"), "ssl_profile_ref": profile})
 	s.createChild("shop", client.Object{"vh_domain_name": []any{"shop.test"}, "ssl_profile_ref": profile,
 		"ssl_key_and_certificate_refs": key("System-Default-Cert")})
@@ -161,7 +164,8 @@ func TestChildrenGetTheConnectionsWithTheirServerNames(t *testing.T) {
 		host, answer string
 		key          x509.PublicKeyAlgorithm
 	}{
-		{"shop.test", "shop: GET shop.test:%d/a 200", x509.RSA}, {"blog.test", "all: GET blog.test:%d/a 200", x509.ECDSA},
+		{"shop.test", "shop: GET shop.test:%d/a 200", x509.RSA},
+		{"blog.test", "all: GET blog.test:%d/a 200", x509.ECDSA},
 		{"a.b.test", "all: GET a.b.test:%d/a 200", x509.ECDSA},
 	} {
 		for _, flag := range []string{"--http1.1", "--http2"} {
@@ -258,7 +262,8 @@ func (c *choppy) Write(record []byte) (int, error) {
 
 func TestTLSGoesThroughToTheServerOfItsName(t *testing.T) {
 	s := hostingStage(t, true, "shop", "all", "rest")
-	s.createParent(client.Object{"services": []any{map[string]any{"port": tlsPort}}, "pool_ref": client.Ref("pool", "rest"),
+	s.createParent(client.Object{"services": []any{map[string]any{"port": tlsPort}},
+		"pool_ref":                client.Ref("pool", "rest"),
 		"application_profile_ref": client.Ref("applicationprofile", "System-L4-Application")})
 	layer4 := func(names ...any) client.Object {
 		return client.Object{"vh_domain_name": names,

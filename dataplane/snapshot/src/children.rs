@@ -9,18 +9,9 @@ use weir_policy::{PathCriterion, PathMatch, RequestPath};
 
 use crate::{
     VirtualService,
-    hosts::{HostName, Hosts, Pattern},
+    hosts::{HostName, Hosts},
+    role::Wish,
 };
-
-/// What a child wants of one host.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Wish {
-    pub pattern: Pattern,
-    /// `None`: every path.
-    pub path: Option<PathMatch>,
-    /// The field of the virtual service that says so.
-    pub field: String,
-}
 
 #[derive(Clone, Debug)]
 struct Route {

@@ -5,8 +5,6 @@ use weir_api::dataplane::v1;
 use weir_policy::{PathCriterion, PathMatch};
 
 use crate::{
-    VirtualService,
-    children::Wish,
     finding::{Findings, Subject},
     hosts::Pattern,
 };
@@ -31,6 +29,25 @@ pub enum Hosting {
     ByServerName,
     /// Each request, by its host and path.
     ByRequest,
+}
+
+/// What a child wants of one host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    pub pattern: Pattern,
+    /// `None`: every path.
+    pub path: Option<PathMatch>,
+    /// The field of the virtual service that says so.
+    pub field: String,
+}
+
+/// What a child must know of its parent.
+pub(crate) struct Parent<'p> {
+    pub name: &'p str,
+    /// `None`: it has no children.
+    pub hosting: Option<Hosting>,
+    pub is_http: bool,
+    pub terminates_tls: bool,
 }
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
@@ -60,17 +77,17 @@ pub(crate) fn without_parent(
 pub(crate) fn of_child(
     service: Subject<'_>,
     source: &v1::VirtualService,
-    parent: &VirtualService,
+    parent: &Parent<'_>,
     findings: &mut Findings,
 ) -> Option<Role> {
-    let (field, refusal) = match parent.hosting() {
+    let (field, refusal) = match parent.hosting {
         None => ("vh_parent_vs_ref", format!("{} is no parent", parent.name)),
         Some(_) if source.hosting != 0 => ("type", "a child has no children of its own".to_owned()),
         Some(_) if !source.listeners.is_empty() => ("services", "a child has no addresses and ports".to_owned()),
-        Some(_) if source.http.is_some() != parent.http().is_some() => {
+        Some(_) if source.http.is_some() != parent.is_http => {
             ("application_profile_ref", format!("its parent {} and it must both be of HTTP, or neither", parent.name))
         }
-        Some(Hosting::ByServerName) if parent.tls.is_some() && source.tls.is_none() => {
+        Some(Hosting::ByServerName) if parent.terminates_tls && source.tls.is_none() => {
             ("ssl_profile_ref", format!("its parent {} terminates TLS, which needs an SSL profile", parent.name))
         }
         Some(Hosting::ByServerName) => {

@@ -10,12 +10,11 @@ use weir_wire::http2::WINDOW_MAX;
 use crate::{
     Finding, Hosting, Pool, Role, Worker, address,
     certificate::KeptCertificate,
-    children::Wish,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
     pool::KeptPool,
-    role,
+    role::{self, Wish},
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
 };
@@ -61,6 +60,15 @@ impl VirtualService {
     #[inline]
     pub fn shares_listeners(&self) -> bool {
         self.role != Role::Single
+    }
+
+    fn as_parent(&self) -> role::Parent<'_> {
+        role::Parent {
+            name: &self.name,
+            hosting: self.hosting(),
+            is_http: self.http().is_some(),
+            terminates_tls: self.tls.is_some(),
+        }
     }
 
     /// How it gives clients to children; `None`: it has none.
@@ -175,7 +183,7 @@ impl ServiceReader<'_> {
             findings.error(subject, "vh_parent_vs_ref", format!("there is no virtual service {uuid}"));
             return None;
         };
-        parent.and_then(|parent| role::of_child(subject, source, &parent.object, findings))
+        parent.and_then(|parent| role::of_child(subject, source, &parent.object.as_parent(), findings))
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {

@@ -12,9 +12,7 @@ use crate::{
     connection::{channel::Channel, inbox::Inbox},
     core::Core,
     error::Error,
-    exchange::Outcome,
-    io::{Close, Conn, Io},
-    proxy::Proxy,
+    io::Io,
 };
 
 #[derive(Default)]
@@ -48,25 +46,9 @@ impl Hello {
     }
 }
 
-impl Proxy {
-    /// Reads more of a ClientHello.
-    pub(crate) fn read_hello<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
-        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
-        match client.hear(io) {
-            true if client.connection.line.ended => self.close_client(io, conn, Close::Flush),
-            true => client.connection.line.read(io, true),
-            false => match client.choose_by_name(io, &mut self.core) {
-                Ok(()) => return Outcome::Advanced,
-                Err(error) => self.fail(io, conn, error),
-            },
-        }
-        Outcome::NeedsMore
-    }
-}
-
 impl Client {
     /// Returns whether more of the ClientHello must come.
-    fn hear<I: Io>(&mut self, io: &mut I) -> bool {
+    pub fn hear<I: Io>(&mut self, io: &mut I) -> bool {
         let Self { stage: Stage::Hello(hello), connection, .. } = self else { return false };
         while let Some(piece) = connection.inbox.pop() {
             match hello.needs_more(piece, || io.buffer()) {
@@ -79,7 +61,7 @@ impl Client {
     }
 
     /// Goes on with the child that has the name of the ClientHello, or with the parent.
-    fn choose_by_name<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
+    pub fn choose_by_name<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         let Stage::Hello(hello) = std::mem::replace(&mut self.stage, Stage::Handshake) else { return Ok(()) };
         let name = hello.name();
         let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, &name)).cloned();

@@ -162,6 +162,7 @@ impl Client {
             BodyLength::Unknown => Framing::Chunked,
         };
         let received = Received {
+            service,
             head,
             body: Incoming::of_stream(head.body, request.is_all, http.max_body_bytes),
             last: true,
@@ -171,7 +172,7 @@ impl Client {
             to_client: Target::Block,
             to_server: Hop::to_server(framing),
         };
-        let next = received.take(io, self, service, conn, core.date.line(), exchanges);
+        let next = received.take(io, self, conn, core.date.line(), exchanges);
         Ok((next, child))
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Answer {
 
 /// A request, and what its connection says besides the head.
 pub(super) struct Received<'r> {
+    /// What the request is for.
+    pub service: &'r Arc<VirtualService>,
     pub head: &'r RequestHead<'r>,
     pub body: Incoming,
     /// The client sends no other request after it.
@@ -66,17 +68,16 @@ pub(super) struct Received<'r> {
 }
 
 impl Received<'_> {
-    /// `service` is what the request is for. `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
     pub fn take<I: Io>(
         self,
         io: &mut I,
         client: &Client,
-        service: &Arc<VirtualService>,
         conn: Conn,
         date: &[u8],
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let (head, facts) = (self.head, &client.facts);
+        let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
             return Next::Refused(Error::Request(weir_wire::Error::Field));

@@ -46,6 +46,20 @@ impl Proxy {
         }
     }
 
+    /// Reads more of a ClientHello.
+    fn read_hello<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
+        match client.hear(io) {
+            true if client.connection.line.ended => self.close_client(io, conn, Close::Flush),
+            true => client.connection.line.read(io, true),
+            false => match client.choose_by_name(io, &mut self.core) {
+                Ok(()) => return Outcome::Advanced,
+                Err(error) => self.fail(io, conn, error),
+            },
+        }
+        Outcome::NeedsMore
+    }
+
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
         let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
         if client.connection.line.is_full(io, &self.core.room) {
