@@ -40,6 +40,11 @@ impl Hello {
         whole.map(|whole| !whole)
     }
 
+    /// How many pieces it holds. Each may hold a block.
+    pub fn pieces(&self) -> usize {
+        self.held.pieces()
+    }
+
     /// `None`: it names no host, or is none.
     fn name(&self) -> Option<HostName> {
         HostName::of(self.reader.client_hello().ok()?.server_name()?.as_bytes())

@@ -258,7 +258,8 @@ impl Proxy {
             queued + connection.inbox.pieces()
         };
         let of_server = self.server_of(client).map_or(0, |server| held(&server.connection));
-        held(&client.connection) + self.exchange_of(client).map_or(0, Exchange::pieces) + of_server
+        let of_hello = if let Stage::Hello(hello) = &client.stage { hello.pieces() } else { 0 };
+        of_hello + held(&client.connection) + self.exchange_of(client).map_or(0, Exchange::pieces) + of_server
     }
 }
 
