@@ -10,6 +10,7 @@ use crate::{
     client::{Client, http2::Departed},
     clients::Clients,
     core::Core,
+    datagrams::Sessions,
     error::{Error, defect},
     exchange::{
         Exchange,
@@ -27,6 +28,7 @@ pub struct Proxy {
     pub(crate) servers: Table<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
+    pub(crate) sessions: Sessions,
 }
 
 /// An exchange and its client.
@@ -74,6 +76,7 @@ impl Proxy {
             servers: Table::with_room(slots),
             exchanges: Exchanges::with_room(clients),
             core,
+            sessions: Sessions::default(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Proxy {
         let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
+        self.sessions.changes = self.sessions.changes.wrapping_add(1);
         if displaces_clients {
             self.close_displaced(io);
         }
@@ -110,6 +114,7 @@ impl Proxy {
     /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
+        self.sessions.changes = self.sessions.changes.wrapping_add(1);
         for idle in self.core.pools.set_up(&pool, server_name, up) {
             self.close_server(io, idle, Close::Flush);
         }
@@ -144,9 +149,9 @@ impl Proxy {
         }
     }
 
-    /// No connection is left.
+    /// No connection and no session is left.
     pub fn is_idle(&self) -> bool {
-        let is_idle = self.clients.len() + self.servers.len() == 0;
+        let is_idle = self.clients.len() + self.servers.len() + self.sessions.len() == 0;
         debug_assert!(!is_idle || self.exchanges.len() == 0, "an exchange outlives its connections");
         is_idle
     }

@@ -15,6 +15,7 @@ use crate::{
     pool::KeptPool,
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
+    udp::{self, Udp},
 };
 
 #[derive(Debug)]
@@ -24,7 +25,10 @@ pub struct VirtualService {
     pub uuid: String,
     pub name: String,
     pub application: Application,
+    /// Of no use for a service of datagrams.
     pub tcp: Tcp,
+    /// `Some`: clients send datagrams, on all its listeners.
+    pub udp: Option<Udp>,
     /// `Some` if one of its listeners uses TLS.
     pub tls: Option<weir_tls::ServerConfig>,
     /// `None`: all requests get a 503.
@@ -51,7 +55,7 @@ impl VirtualService {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tcp {
     /// `None`: no limit.
     pub idle_timeout: Option<Duration>,
@@ -81,7 +85,7 @@ pub(crate) fn subject(source: &v1::VirtualService) -> Subject<'_> {
     Subject { kind: "virtualservice", uuid: &source.uuid, name: &source.name }
 }
 
-/// The address of a listener; `None` if it is invalid, with a finding.
+/// The address of a listener; `None` if it is invalid, with a finding. `udp` reports an unknown protocol.
 pub(crate) fn listener_address(
     service: Subject<'_>,
     listener: &v1::Listener,
@@ -95,7 +99,8 @@ pub(crate) fn listener_address(
     if port.is_none() {
         findings.error(service, "services", format!("{} is not a port to listen on; choose 1 to 65535", listener.port));
     }
-    Some(TransportAddress::tcp(SocketAddr::new(address?, port?)))
+    let protocol = udp::protocol(listener)?;
+    Some(TransportAddress { protocol, address: SocketAddr::new(address?, port?) })
 }
 
 impl ServiceReader<'_> {
@@ -119,7 +124,8 @@ impl ServiceReader<'_> {
             return Some(kept.clone());
         }
         let application = application(subject, source, findings);
-        let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        let udp = udp::read(subject, source, findings);
+        let tcp = tcp(subject, source, findings);
         if findings.errors.len() > found {
             return None;
         }
@@ -129,6 +135,7 @@ impl ServiceReader<'_> {
             name: source.name.clone(),
             application: application?,
             tcp: tcp?,
+            udp: udp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             pool,
             drains: source.duty() == v1::Duty::Drain,
@@ -193,7 +200,7 @@ impl KeptService {
     pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
         self.source.listeners.iter().filter_map(|listener| {
             let (address, port) = (address::ip(&listener.address)?, address::port(listener.port)?);
-            Some(TransportAddress::tcp(SocketAddr::new(address, port)))
+            Some(TransportAddress { protocol: udp::protocol(listener)?, address: SocketAddr::new(address, port) })
         })
     }
 
@@ -204,8 +211,11 @@ impl KeptService {
     }
 }
 
-fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Findings) -> Option<Tcp> {
-    let Some(profile) = profile else {
+fn tcp(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Tcp> {
+    if source.udp.is_some() {
+        return Some(Tcp::default());
+    }
+    let Some(profile) = &source.tcp else {
         findings.error(service, "network_profile_ref", "has no network profile");
         return None;
     };

@@ -37,6 +37,8 @@ causes! {
     ClientBodyTooLarge = "client_body_too_large",
     /// A method, version or transfer coding that is not implemented.
     ClientUnsupported = "client_unsupported",
+    /// A client address has too many sessions of datagrams.
+    ClientSessions = "client_sessions",
     ServerRefused = "server_refused",
     ServerUnreachable = "server_unreachable",
     ServerConnectTimeout = "server_connect_timeout",

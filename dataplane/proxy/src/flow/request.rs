@@ -148,7 +148,7 @@ impl Proxy {
     /// The server connection is ready: sends the head, and what has arrived of the body.
     pub(crate) fn send_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         // The exchange may have ended, or its connection was lost and it waits for another one.
-        let Self { exchanges, clients, servers, core } = self;
+        let Self { exchanges, clients, servers, core, .. } = self;
         let Some(exchange) = exchanges.find(id) else { return };
         let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
         let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
