@@ -24,8 +24,8 @@ type assembly struct {
 
 	shares    map[string]*share // by virtual service uuid
 	bringers  map[string]int    // number of shares that bring a resource, by uuid of the resource
-	taken     map[netip.AddrPort]*draft
-	contested map[netip.AddrPort]bool   // all ports of the shares that did not get theirs
+	taken     map[port]*draft
+	contested map[port]bool             // all ports of the shares that did not get theirs
 	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
 
 	spoken *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
@@ -104,8 +104,8 @@ func (a *assembly) contests(share *share) bool {
 // their ports.
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
-		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},
-		contested: map[netip.AddrPort]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
+		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[port]*draft{},
+		contested: map[port]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
 		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
@@ -253,7 +253,13 @@ func elsewhere(vs, owner *model.VirtualService) string {
 	return ", in another vrfcontext: an engine is in one network; give them engine groups of their own (se_group_ref)"
 }
 
-func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
+// port is a port of an address. UDP has ports of its own.
+type port struct {
+	netip.AddrPort
+	protocol dataplanev1.TransportProtocol
+}
+
+func addressOf(listener *dataplanev1.Listener) port {
 	address, _ := netip.ParseAddr(listener.GetAddress()) // addresses in the model are valid
-	return netip.AddrPortFrom(address, uint16(listener.GetPort()))
+	return port{netip.AddrPortFrom(address, uint16(listener.GetPort())), listener.GetProtocol()}
 }
