@@ -124,7 +124,7 @@ impl ServiceReader<'_> {
             return Some(kept.clone());
         }
         let application = application(subject, source, findings);
-        let udp = udp::read(subject, source, findings);
+        let udp = udp::read(subject, source, pool.as_deref(), findings);
         let tcp = tcp(subject, source, findings);
         if findings.errors.len() > found {
             return None;

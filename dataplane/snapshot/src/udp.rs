@@ -5,6 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use weir_api::dataplane::v1;
 
 use crate::{
+    Pool,
     finding::{Findings, Subject},
     transport::Protocol,
 };
@@ -28,10 +29,14 @@ pub struct Udp {
 pub(crate) fn read(
     service: Subject<'_>,
     source: &v1::VirtualService,
+    pool: Option<&Pool>,
     findings: &mut Findings,
 ) -> Option<Option<Udp>> {
     check_listeners(service, source, findings);
     let Some(profile) = &source.udp else { return Some(None) };
+    if pool.is_some_and(|pool| pool.tls.is_some()) {
+        findings.error(service, "pool_ref", "encrypts connections to servers, and there is no TLS over UDP");
+    }
     if source.tcp.is_some() {
         findings.error(service, NETWORK, "cannot be TCP and UDP at once");
     }
