@@ -101,7 +101,7 @@ func (s *stage) dnsmasq(name string) string {
 	long := strings.Repeat("x", 250)
 	server := exec.CommandContext(s.ctx, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
 		"--bind-interfaces", "--listen-address=127.0.0.1", fmt.Sprintf("--port=%d", address.Port()), "--user=root",
-		"--pid-file=", "--address=/www.test/192.0.2.7", "--txt-record=name.test,"+name,
+		"--pid-file=", "--edns-packet-max=4096", "--address=/www.test/192.0.2.7", "--txt-record=name.test,"+name,
 		"--txt-record=long.test,"+strings.Join(slices.Repeat([]string{long}, 10), ","))
 	var output bytes.Buffer
 	server.Stderr = &output

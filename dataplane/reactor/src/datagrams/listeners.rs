@@ -10,8 +10,6 @@ use std::{
 
 use weir_proxy::{datagrams::io::ListenerId, io::TransportAddress};
 
-use super::Pace;
-
 #[derive(Default)]
 pub(super) struct Listeners {
     places: HashMap<ListenerId, Place>,
@@ -19,9 +17,8 @@ pub(super) struct Listeners {
     next: u32,
 }
 
-pub(super) struct Place {
-    pub socket: UdpSocket,
-    pub pace: Pace,
+struct Place {
+    socket: UdpSocket,
     at: TransportAddress,
 }
 
@@ -35,7 +32,7 @@ impl Listeners {
             ListenerId(self.next)
         });
         self.by_address.insert(at, id);
-        let before = self.places.insert(id, Place { socket, pace: Pace::default(), at });
+        let before = self.places.insert(id, Place { socket, at });
         Ok((id, before.map(|place| place.socket)))
     }
 
@@ -46,10 +43,6 @@ impl Listeners {
 
     pub fn find(&self, at: TransportAddress) -> Option<ListenerId> {
         self.by_address.get(&at).copied()
-    }
-
-    pub fn at(&mut self, id: ListenerId) -> Option<&mut Place> {
-        self.places.get_mut(&id)
     }
 
     pub fn socket(&self, id: ListenerId) -> Option<BorrowedFd<'_>> {

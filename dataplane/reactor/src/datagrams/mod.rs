@@ -54,6 +54,7 @@ pub(crate) struct Datagrams {
     outbox: Outbox,
     /// Sockets to close at the end of the batch.
     shut: Vec<ServerSocket>,
+    batch: u32,
 }
 
 impl Datagrams {
@@ -67,6 +68,7 @@ impl Datagrams {
             arrivals: Vec::new(),
             outbox: Outbox::default(),
             shut: Vec::new(),
+            batch: 2,
         }
     }
 
@@ -122,6 +124,7 @@ impl Datagrams {
         self.outbox.send(&self.arena, &self.listeners, &self.servers, &mut self.headers, &mut self.arrivals);
         self.shut.drain(..).for_each(|socket| self.servers.close(socket));
         self.arena.clear();
+        self.batch = self.batch.wrapping_add(1);
     }
 
     /// Whether there are arrivals that no poll has given out yet.
@@ -130,10 +133,8 @@ impl Datagrams {
     }
 
     fn receive_from_clients(&mut self, listener: ListenerId) {
-        let Some(place) = self.listeners.at(listener) else { return };
-        let take = place.pace.take(self.arena.room());
-        let Ok(count) = self.headers.receive(place.socket.as_fd(), &mut self.arena, take) else { return };
-        place.pace.took(count, take);
+        let Some(socket) = self.listeners.socket(listener) else { return };
+        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX) else { return };
         for (peer, datagram) in self.headers.peers(count).zip(self.arena.latest(count)) {
             if let Some(peer) = peer {
                 self.arrivals.push(Arrival::FromClient { listener, peer, datagram });
@@ -143,7 +144,7 @@ impl Datagrams {
 
     fn receive_from_server(&mut self, socket: ServerSocket) {
         let Some(place) = self.servers.at(socket) else { return };
-        let take = place.pace.take(self.arena.room());
+        let take = place.pace.take(self.batch).min(self.arena.room());
         let received = match take {
             0 => return,
             1 => self.arena.receive_one(&place.socket),
@@ -151,34 +152,37 @@ impl Datagrams {
         };
         match received {
             Ok(count) => {
-                place.pace.took(count, take);
+                if count == take {
+                    place.pace.used_up(self.batch);
+                }
                 for datagram in self.arena.latest(count) {
                     self.arrivals.push(Arrival::FromServer { socket, datagram });
                 }
             }
-            Err(err) if err.kind() == io::ErrorKind::WouldBlock => place.pace.took(0, take),
+            Err(err) if err.kind() == io::ErrorKind::WouldBlock => {}
             Err(err) => self.arrivals.push(Arrival::Refused { socket, why: gone(&err) }),
         }
     }
 }
 
-/// How many datagrams to ask a socket for: one at first, twice as many each time that it had as many.
+/// How many datagrams to ask the socket of a session for: usually one, by the cheapest call; twice as many each time that
+/// some were left.
 #[derive(Clone, Copy, Default)]
 struct Pace {
     doublings: u8,
+    /// The batch in which it had as many as were asked for. If it is reported in the next one, some were left.
+    used_up: u32,
 }
 
 impl Pace {
-    fn take(self, room: usize) -> usize {
-        (1 << self.doublings).min(TAKE_MAX).min(room)
+    fn take(&mut self, batch: u32) -> usize {
+        let some_left = self.used_up.wrapping_add(1) == batch;
+        self.doublings = if some_left { (self.doublings + 1).min(TAKE_MAX.trailing_zeros() as u8) } else { 0 };
+        1 << self.doublings
     }
 
-    fn took(&mut self, count: usize, asked: usize) {
-        self.doublings = match count {
-            _ if count == asked => (self.doublings + 1).min(TAKE_MAX.trailing_zeros() as u8),
-            _ if count * 2 < asked => self.doublings.saturating_sub(1),
-            _ => self.doublings,
-        };
+    fn used_up(&mut self, batch: u32) {
+        self.used_up = batch;
     }
 }
 
@@ -225,15 +229,15 @@ mod tests {
 
     #[test]
     fn busy_socket_is_asked_for_more_at_a_time_and_a_quiet_one_for_less() {
-        let mut pace = Pace::default();
-        let mut asked = Vec::new();
-        for had in [100, 100, 100, 100, 100, 100, 0, 0, 100] {
-            let take = pace.take(64);
-            asked.push(take);
-            pace.took(had.min(take), take);
+        let (mut pace, mut asked) = (Pace::default(), Vec::new());
+        for batch in 5..=12 {
+            asked.push(pace.take(batch));
+            if batch != 11 {
+                pace.used_up(batch);
+            }
         }
-        assert_eq!(asked, [1, 2, 4, 8, 16, 32, 32, 16, 8]);
-        assert_eq!(pace.take(3), 3);
+        assert_eq!(asked, [1, 2, 4, 8, 16, 32, 32, 1]);
+        assert_eq!(pace.take(20), 1, "it was not reported at once");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
     ("sessions without an idle time", |p| datagrams(p).udp = Some(UdpProfile::default())),
     ("a number of answers from the future", |p| datagrams(p).udp.as_mut().unwrap().answers = 9),
     ("datagrams to servers with TLS", |p| datagrams(p).pool_uuid = "pool-2".to_owned()),
-    ("a port of TCP and of UDP", |p| datagrams(p).listeners[0].port = 80),
+    ("one address and port for TCP and UDP", |p| datagrams(p).listeners[0].address = "192.0.2.10".to_owned()),
     ("a header name that is none", |p| {
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
     }),
