@@ -100,11 +100,7 @@ impl Held {
 
     /// Called after a Plan has been accepted or refused. Drops the sockets that came for it, and those at the addresses
     /// that it removed, except where the workers listen.
-    pub fn settle(
-        &mut self,
-        listening: &BTreeSet<TransportAddress>,
-        left: impl IntoIterator<Item = TransportAddress>,
-    ) {
+    pub fn settle(&mut self, listening: &BTreeSet<TransportAddress>, left: impl IntoIterator<Item = TransportAddress>) {
         let unused = std::mem::take(&mut self.fresh).into_iter().chain(left);
         for address in unused.filter(|address| !listening.contains(address)) {
             (0..self.workers).for_each(|worker| drop(self.sockets.remove(&(address, worker))));
@@ -137,12 +133,7 @@ fn named(at: TransportAddress, worker: u32) -> Socket {
         Protocol::Udp => TransportProtocol::Udp,
     };
     let TransportAddress { address, .. } = at;
-    Socket {
-        address: address.ip().to_string(),
-        port: u32::from(address.port()),
-        worker,
-        protocol: protocol.into(),
-    }
+    Socket { address: address.ip().to_string(), port: u32::from(address.port()), worker, protocol: protocol.into() }
 }
 
 fn address_of(named: &Socket) -> Result<TransportAddress, Error> {

@@ -41,11 +41,7 @@ impl Containment {
             io.close(conn, Close::Abort);
             events.push(Event::Gone { conn, why: Gone::Local });
         }
-        if handled(handler, io, events) {
-            Ok(())
-        } else {
-            Err(again())
-        }
+        if handled(handler, io, events) { Ok(()) } else { Err(again()) }
     }
 }
 

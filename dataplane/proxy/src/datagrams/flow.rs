@@ -54,7 +54,9 @@ impl Proxy {
 
     fn from_client<I: DatagramIo>(&mut self, io: &mut I, listener: ListenerId, peer: SocketAddr, datagram: Datagram) {
         let key = Key { listener, peer, server: Key::ANY };
-        let Some(id) = self.session_in_order(io, &key).or_else(|| self.other_session(io, key, datagram)) else { return };
+        let Some(id) = self.session_in_order(io, &key).or_else(|| self.other_session(io, key, datagram)) else {
+            return;
+        };
         let now = io.now();
         let Some(session) = self.sessions.at_mut(id) else { return };
         session.asked(now);

@@ -281,7 +281,8 @@ fn session_leaves_a_server_that_refuses_and_the_server_becomes_suspect() {
         stage.asks(&format!("10.2.1.{client}:1"), 0);
         stage.asks(&format!("10.2.2.{client}:1"), 0);
     }
-    let refused: Vec<_> = (0..6).filter(|slot| stage.tape.sockets.opened[*slot].ip().to_string() == "10.1.0.1").collect();
+    let refused: Vec<_> =
+        (0..6).filter(|slot| stage.tape.sockets.opened[*slot].ip().to_string() == "10.1.0.1").collect();
     for slot in &refused {
         stage.refuses(*slot as u32);
     }

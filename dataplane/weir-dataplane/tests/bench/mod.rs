@@ -16,7 +16,8 @@ use std::{
 
 use weir_api::dataplane::v1::{
     FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, PlanChange, Pool, Removed, Sample, Server,
-    Socket, Sockets, TcpProfile, ToDataplane, TransportProtocol, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    Socket, Sockets, TcpProfile, ToDataplane, TransportProtocol, VirtualService, from_dataplane::Frame as Reply,
+    to_dataplane::Frame,
 };
 use weir_control::frame;
 use weir_reactor::process::Thread;
