@@ -39,6 +39,8 @@ causes! {
     ClientUnsupported = "client_unsupported",
     /// A client address has too many sessions of datagrams.
     ClientSessions = "client_sessions",
+    /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.
+    ClientFlood = "client_flood",
     ServerRefused = "server_refused",
     ServerUnreachable = "server_unreachable",
     ServerConnectTimeout = "server_connect_timeout",

@@ -8,6 +8,8 @@ use crate::{
     buf::Buf,
     client::http2::millis,
     error::Error,
+    exchange::table::ExchangeId,
+    head,
     io::{Close, Conn, Io},
     proxy::Proxy,
 };
@@ -58,6 +60,7 @@ impl Proxy {
                     carrier.has_room(stream);
                     carrier.list(conn, &mut self.core.carriers);
                 }
+                Event::Priority { stream, priority } => carrier.prefer(stream, priority),
                 Event::GoAway { .. } => {}
             }
         }
@@ -65,10 +68,14 @@ impl Proxy {
 
     /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
+        let is_full = self.clients.streams() >= self.core.limits.clients;
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let next = client.next_stream(io, core, exchanges, conn, piece)?;
+        if is_full {
+            core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
+        }
+        let next = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
         let stream = client.carry(conn, id, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.client = Some(conn);
@@ -79,14 +86,29 @@ impl Proxy {
         Ok(())
     }
 
+    /// Chooses a server for the request of a stream, unless it is gone or waits for its body.
+    pub(crate) fn begin_stream<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        if self.exchanges.find(id).is_some_and(|exchange| exchange.awaits_place()) {
+            self.choose_server(io, id, Error::NoServer);
+        }
+    }
+
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let Self { clients, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let limits = client.service.http().map(|http| http.request_limits).ok_or(Code::InternalError)?;
+        let service = client.service.clone();
+        let http = service.http().ok_or(Code::InternalError)?;
         let Some(found) = client.carrier() else { return Ok(()) };
-        let read = found.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
-        match read {
-            Ok(()) => self.stream_data(io, carrier, id, Buf::from_vec(Vec::new()), true),
+        let read = found.connection.trailers(piece, &http.stream_limits(), &mut core.fields);
+        match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
+            Ok(lines) => {
+                let conn = self.stream_client(carrier, id);
+                let exchange = conn.and_then(|conn| self.clients.find(conn)).and_then(|client| client.exchange());
+                if let Some(exchange) = exchange.and_then(|id| self.exchanges.find(id)) {
+                    exchange.body.trailers_came(lines);
+                }
+                self.stream_data(io, carrier, id, Buf::from_vec(Vec::new()), true);
+            }
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => {
                 if let Some(conn) = self.stream_client(carrier, id) {
@@ -120,6 +142,19 @@ impl Proxy {
         match exchange.map(|exchange| exchange.body.came(bytes, is_all)) {
             Some(Err(error)) => self.fail(io, conn, error),
             Some(Ok(())) | None => self.proceed(io, conn),
+        }
+    }
+
+    /// Resets a stream whose message is malformed. That costs the peer as much as a reset of its own.
+    pub(crate) fn refuse_stream<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(stream) = client.connection.stream() else { return };
+        stream.code = Code::ProtocolError;
+        let carrier = stream.carrier;
+        self.close_client(io, conn, Close::Abort);
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        if let Some(Err(code)) = found.map(|found| found.connection.charge(millis(io.now()))) {
+            self.end_carrier(io, carrier, code);
         }
     }
 
@@ -159,7 +194,7 @@ impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
     #[inline]
     pub(crate) fn flush_streams<I: Io>(&mut self, io: &mut I) {
-        let has_some = self.clients.has_streams() || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
+        let has_some = self.clients.streams() > 0 || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
         if has_some {
             self.flush_all_streams(io);
         }
@@ -312,7 +347,8 @@ impl Proxy {
     /// Ends a connection whose peer has broken the standard.
     fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
         let Ok(client) = self.clients.live(conn) else { return };
-        self.core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::ClientBadRequest });
+        let cause = if code == Code::EnhanceYourCalm { Cause::ClientFlood } else { Cause::ClientBadRequest };
+        self.core.counters.note(Happening::Failed { service: client.service.id, cause });
         self.say_goodbye(io, conn, code);
         self.close_client(io, conn, Close::Linger);
     }

@@ -5,7 +5,7 @@ use super::{
     splitter::{Part, Place},
     streams::State,
 };
-use crate::http2::{Code, Flags, FrameHeader, FrameType, ReceiveWindow, STREAM_MAX, SendWindow, block};
+use crate::http2::{Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow, block};
 
 /// Frames of a block after its first.
 const CONTINUATIONS_MAX: u8 = 8;
@@ -68,7 +68,7 @@ impl<S: Default> Connection<S> {
             FrameType::Data => self.begin_data(header, now_ms),
             FrameType::PushPromise => Err(Code::ProtocolError),
             FrameType::Settings if header.bytes > SETTINGS_BYTES_MAX => Err(Code::EnhanceYourCalm),
-            FrameType::Unknown(_) | FrameType::PriorityUpdate => {
+            FrameType::Unknown(_) => {
                 self.splitter.skip(header);
                 self.control_budget.spend(1, now_ms)
             }
@@ -139,6 +139,7 @@ impl<S: Default> Connection<S> {
                 let code = number(payload.get(4..).unwrap_or_default())?;
                 Ok(Some(Event::GoAway { last: number(payload)? & STREAM_MAX, code: Code::of(code) }))
             }
+            FrameType::PriorityUpdate => self.prefer(payload),
             FrameType::WindowUpdate => self.grow(header.stream, number(payload)? & STREAM_MAX, now_ms),
             _ => Ok(None),
         }
@@ -295,6 +296,16 @@ impl<S: Default> Connection<S> {
         Ok((change > 0).then_some(Event::Room { stream: 0 }))
     }
 
+    /// A client may speak of a stream before it opens it (RFC 9218 §7.1). That is ignored: the request can say the same.
+    fn prefer(&mut self, payload: &[u8]) -> Result<Option<Event>, Code> {
+        let stream = number(payload)? & STREAM_MAX;
+        if self.streams.role() == Role::Client || stream == 0 {
+            return Err(Code::ProtocolError);
+        }
+        let priority = Priority::read(&payload[4..]);
+        Ok(self.streams.peek(stream).is_some().then_some(Event::Priority { stream, priority }))
+    }
+
     /// Each WINDOW_UPDATE of many bytes brings more than it costs, and their sum is limited. Others pay.
     fn grow(&mut self, id: u32, bytes: u32, now_ms: u64) -> Result<Option<Event>, Code> {
         let state = if id == 0 { State::Open } else { self.streams.state(id) };
@@ -310,8 +321,26 @@ impl<S: Default> Connection<S> {
             },
         };
         let was_full = window.bytes() == 0;
-        window.grow(bytes)?;
+        match window.grow(bytes) {
+            Err(code) if id > 0 => return self.reset(id, code, now_ms).map(Some),
+            grown => grown?,
+        }
         Ok((was_full && window.bytes() > 0).then_some(Event::Room { stream: id }))
+    }
+
+    /// Counts work that the peer has caused in vain. Error: it was too much, and the connection ends.
+    pub fn charge(&mut self, now_ms: u64) -> Result<(), Code> {
+        self.control_budget.spend(1, now_ms)
+    }
+
+    /// Ends a stream whose peer has broken the standard. That costs the peer as much as a reset of its own.
+    fn reset(&mut self, id: u32, code: Code, now_ms: u64) -> Result<Event, Code> {
+        self.control_budget.spend(1, now_ms)?;
+        self.refuse(id, code);
+        if let Some(stream) = self.streams.find(id) {
+            (stream.heard, stream.is_said) = (Heard::All, true);
+        }
+        Ok(Event::Reset { stream: id, code })
     }
 
     /// What the peer had under way when it was told to open no more streams has come.
