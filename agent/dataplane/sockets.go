@@ -26,8 +26,9 @@ type slot struct {
 	worker   uint32
 }
 
-// sockets are the sockets for clients that the agent owns: listening TCP sockets and bound UDP sockets. They are bare descriptors because an os.File would put them
-// into the Go runtime's poller, which would then wake for every connection that a client makes.
+// sockets are the sockets for clients that the agent owns: listening TCP sockets and bound UDP sockets. They are bare
+// descriptors because an os.File would put them into the Go runtime's poller, which would then wake for every
+// connection that a client makes.
 type sockets map[slot]int
 
 // places are where a Plan listens, each with who wants it.

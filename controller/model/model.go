@@ -32,7 +32,7 @@ type VirtualService struct {
 	L4                 *kinds.TCPAppProfile // nil: the application profile is not for layer 4, with or without TLS
 	NetworkProfile     *kinds.NetworkProfile
 	TCP                *kinds.TCPProxy    // nil: the network profile is not for a TCP proxy
-	UDP                *kinds.UDPFastPath // nil: the network profile is not for UDP; a UDP proxy has a part of its fields
+	UDP                *kinds.UDPFastPath // nil: the network profile is not for UDP, as fast path or as proxy
 	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool

@@ -169,7 +169,8 @@ func TestDigGetsAnswersOverUDPAndTCPFromOneAddress(t *testing.T) {
 		}
 		return nil
 	})
-	if counters := s.counters("dns-tcp"); counters["connections"].(float64) < 1 || counters["received_datagrams"] != 0.0 {
+	if counters := s.counters("dns-tcp"); counters["connections"].(float64) < 1 ||
+		counters["received_datagrams"] != 0.0 {
 		t.Errorf("over TCP: %v", counters)
 	}
 }

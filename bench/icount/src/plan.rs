@@ -82,7 +82,13 @@ fn service(listener: Listener) -> api::VirtualService {
     let tls = listener != Listener::Plain;
     api::VirtualService {
         uuid: format!("{listener:?}"),
-        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false, ..Default::default() }],
+        listeners: vec![api::Listener {
+            address: at.ip().to_string(),
+            port: at.port().into(),
+            tls,
+            http2: false,
+            ..Default::default()
+        }],
         pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
         http: Some(http_profile()),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),

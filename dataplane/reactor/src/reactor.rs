@@ -14,7 +14,7 @@ use std::{
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    datagrams::io::Arrival,
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
     io::{After, Close, Conn, Event, Gone, Io, Protocol, Time, TransportAddress},
 };
 
@@ -27,7 +27,7 @@ use crate::{
     poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     registration::Unregistered,
     slot::{Interest, List, Output, Phase, Then},
-    socket,
+    socket::{self, gone},
     table::Table,
     timers::Timers,
     unix,
@@ -240,7 +240,7 @@ impl Reactor {
 
     fn report(&mut self, report: Report, events: &mut Vec<Event>) {
         if report.token & LISTENER_TOKEN != 0 {
-            if report.token & DATAGRAM_TOKEN != 0 {
+            if report.token & DATAGRAM_TOKEN == DATAGRAM_TOKEN {
                 return self.datagrams.ready(report);
             }
             return self.accept((report.token & !LISTENER_TOKEN) as usize, events);
@@ -432,21 +432,32 @@ impl Io for Reactor {
     }
 }
 
+impl DatagramIo for Reactor {
+    fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
+        self.datagrams.bound_to(listener)
+    }
+
+    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
+        self.datagrams.open(to, &self.poller)
+    }
+
+    fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
+        self.datagrams.forward(datagram, to);
+    }
+
+    fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
+        self.datagrams.reply(datagram, from, to);
+    }
+
+    fn shut(&mut self, socket: ServerSocket) {
+        self.datagrams.shut(socket);
+    }
+}
+
 pub(crate) fn token_of(conn: Conn) -> u64 {
     (u64::from(conn.slot) << 32) | u64::from(conn.generation)
 }
 
 fn conn_of(token: u64) -> Conn {
     Conn { slot: (token >> 32) as u32, generation: token as u32 }
-}
-
-pub(crate) fn gone(err: &io::Error) -> Gone {
-    match err.raw_os_error() {
-        Some(libc::ECONNREFUSED) => Gone::Refused,
-        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
-        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
-            Gone::Unreachable
-        }
-        _ => Gone::Local,
-    }
 }

@@ -8,6 +8,8 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
+use weir_proxy::io::Gone;
+
 /// Takes one connection off the backlog, non-blocking from the start.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
@@ -173,6 +175,18 @@ fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is `len` bytes long, and the kernel only reads it.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), len) })
+}
+
+/// What an error says about a peer.
+pub fn gone(err: &io::Error) -> Gone {
+    match err.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Gone::Refused,
+        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
+        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
+            Gone::Unreachable
+        }
+        _ => Gone::Local,
+    }
 }
 
 fn check(outcome: i32) -> io::Result<()> {

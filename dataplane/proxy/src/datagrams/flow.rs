@@ -25,8 +25,10 @@ impl Proxy {
     pub fn handle_datagrams<I: DatagramIo>(&mut self, io: &mut I, arrivals: &mut Vec<Arrival>) {
         for arrival in arrivals.drain(..) {
             match arrival {
-                Arrival::FromClient { listener, peer, datagram } => self.from_client(io, listener, peer, datagram),
-                Arrival::FromServer { socket, datagram } => self.from_server(io, socket, datagram),
+                Arrival::FromClient { listener, peer, datagram } => {
+                    self.datagram_of_client(io, listener, peer, datagram)
+                }
+                Arrival::FromServer { socket, datagram } => self.datagram_of_server(io, socket, datagram),
                 Arrival::Refused { socket, why } => self.refused(io, socket, why),
                 Arrival::Dropped { listener } => self.dropped(io, listener),
             }
@@ -52,7 +54,13 @@ impl Proxy {
         self.sessions.ids().into_iter().for_each(|id| self.end_session(io, id));
     }
 
-    fn from_client<I: DatagramIo>(&mut self, io: &mut I, listener: ListenerId, peer: SocketAddr, datagram: Datagram) {
+    fn datagram_of_client<I: DatagramIo>(
+        &mut self,
+        io: &mut I,
+        listener: ListenerId,
+        peer: SocketAddr,
+        datagram: Datagram,
+    ) {
         let key = Key { listener, peer, server: Key::ANY };
         let Some(id) = self.session_in_order(io, &key).or_else(|| self.other_session(io, key, datagram)) else {
             return;
@@ -66,7 +74,7 @@ impl Proxy {
         self.sessions.used(id, now);
     }
 
-    fn from_server<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, datagram: Datagram) {
+    fn datagram_of_server<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, datagram: Datagram) {
         let Some(id) = self.sessions.of_socket(socket) else { return };
         let now = io.now();
         let Some(session) = self.sessions.at_mut(id) else { return };

@@ -21,13 +21,13 @@ use std::{
 };
 
 use weir_proxy::{
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket},
     io::{Gone, TransportAddress},
 };
 
 use crate::{
     poller::{Poller, READABLE, Report},
-    reactor::{Reactor, gone},
+    socket::gone,
 };
 use arena::Arena;
 use headers::Headers;
@@ -38,8 +38,8 @@ use servers::Servers;
 /// The maximum of datagrams that one call takes off a socket.
 const TAKE_MAX: usize = 32;
 
-/// A token with this bit and that of listeners is one of datagrams.
-pub(crate) const DATAGRAM_TOKEN: u64 = 1 << 62;
+/// Tokens of datagrams have both bits. Those of listeners of connections have only the first.
+pub(crate) const DATAGRAM_TOKEN: u64 = 3 << 62;
 /// The socket of a session.
 const SERVER_TOKEN: u64 = 1 << 61;
 /// Slots of sockets are below this, so that they fit a token.
@@ -132,6 +132,33 @@ impl Datagrams {
         !self.arrivals.is_empty()
     }
 
+    pub fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
+        self.listeners.address(listener)
+    }
+
+    pub fn open(&mut self, to: SocketAddr, poller: &Poller) -> Result<ServerSocket, Gone> {
+        let socket = self.servers.open(&to).map_err(|err| gone(&err))?;
+        let Some(place) = self.servers.at(socket) else { return Err(Gone::Local) };
+        if let Err(err) = poller.add(place.socket.as_fd(), READABLE, server_token(socket)) {
+            self.servers.close(socket);
+            return Err(gone(&err));
+        }
+        Ok(socket)
+    }
+
+    pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
+        self.outbox.forward(datagram, to);
+    }
+
+    pub fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
+        self.outbox.reply(datagram, from, to);
+    }
+
+    /// Closes a socket at the end of the batch.
+    pub fn shut(&mut self, socket: ServerSocket) {
+        self.shut.push(socket);
+    }
+
     fn receive_from_clients(&mut self, listener: ListenerId) {
         let Some(socket) = self.listeners.socket(listener) else { return };
         let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX) else { return };
@@ -187,40 +214,12 @@ impl Pace {
 }
 
 fn listener_token(id: ListenerId) -> u64 {
-    crate::reactor::LISTENER_TOKEN | DATAGRAM_TOKEN | u64::from(id.0)
+    DATAGRAM_TOKEN | u64::from(id.0)
 }
 
 fn server_token(socket: ServerSocket) -> u64 {
     let slot = u64::from(socket.slot) << 32;
-    crate::reactor::LISTENER_TOKEN | DATAGRAM_TOKEN | SERVER_TOKEN | slot | u64::from(socket.generation)
-}
-
-impl DatagramIo for Reactor {
-    fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
-        self.datagrams.listeners.address(listener)
-    }
-
-    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
-        let socket = self.datagrams.servers.open(&to).map_err(|err| gone(&err))?;
-        let Some(place) = self.datagrams.servers.at(socket) else { return Err(Gone::Local) };
-        if let Err(err) = self.poller.add(place.socket.as_fd(), READABLE, server_token(socket)) {
-            self.datagrams.servers.close(socket);
-            return Err(gone(&err));
-        }
-        Ok(socket)
-    }
-
-    fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
-        self.datagrams.outbox.forward(datagram, to);
-    }
-
-    fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
-        self.datagrams.outbox.reply(datagram, from, to);
-    }
-
-    fn shut(&mut self, socket: ServerSocket) {
-        self.datagrams.shut.push(socket);
-    }
+    DATAGRAM_TOKEN | SERVER_TOKEN | slot | u64::from(socket.generation)
 }
 
 #[cfg(test)]
@@ -244,7 +243,7 @@ mod tests {
     fn tokens_of_the_last_slots_are_no_wake_and_no_listener_of_connections() {
         let socket = ServerSocket { slot: SLOTS_MAX as u32 - 1, generation: u32::MAX };
         let token = server_token(socket);
-        assert!(token != u64::MAX && token & DATAGRAM_TOKEN != 0);
+        assert!(token != u64::MAX && token & DATAGRAM_TOKEN == DATAGRAM_TOKEN);
         assert_eq!(((token & !SERVER_TOKEN) >> 32) as u32 & (SLOTS_MAX as u32 - 1), socket.slot);
         assert_eq!(listener_token(ListenerId(u32::MAX)) & SERVER_TOKEN, 0);
     }

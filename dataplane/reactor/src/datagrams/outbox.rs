@@ -9,7 +9,7 @@ use std::{
 use weir_proxy::datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket};
 
 use super::{arena::Arena, headers::Headers, listeners::Listeners, servers::Servers};
-use crate::reactor::gone;
+use crate::socket::gone;
 
 #[derive(Default)]
 pub(super) struct Outbox {

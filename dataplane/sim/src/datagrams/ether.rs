@@ -109,7 +109,7 @@ impl Ether {
         Some(acts)
     }
 
-    pub fn to_engine(&mut self, note: Note) {
+    pub fn ask(&mut self, note: Note) {
         let peer = note.peer;
         let datagram = self.datagram(note);
         self.travel(|| Act::Arrive(Arrival::FromClient { listener: LISTENER, peer, datagram }));

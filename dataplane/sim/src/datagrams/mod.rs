@@ -154,7 +154,7 @@ impl World {
         match act {
             Act::Ask(note) => {
                 self.asked.insert(note.clone());
-                self.ether.to_engine(note);
+                self.ether.ask(note);
             }
             Act::AtServer(address, socket, _) if self.dead.contains(&address) => self.ether.refuse(socket),
             Act::AtServer(address, socket, note) => {
