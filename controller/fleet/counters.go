@@ -78,6 +78,8 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "client_aborts", now: now.GetClientAbortsTotal(), then: then.GetClientAbortsTotal()},
 		{name: "received_bytes", now: now.GetReceivedBytesTotal(), then: then.GetReceivedBytesTotal()},
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
+		{name: "received_datagrams", now: now.GetReceivedDatagramsTotal(), then: then.GetReceivedDatagramsTotal()},
+		{name: "sent_datagrams", now: now.GetSentDatagramsTotal(), then: then.GetSentDatagramsTotal()},
 	}
 	for i, total := range now.GetResponsesTotal() {
 		if i >= len(responseNames) {

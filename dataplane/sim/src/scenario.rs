@@ -183,8 +183,12 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
 }
 
 fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Plan {
-    let listener =
-        |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false };
+    let listener = |at: SocketAddr, tls| api::Listener {
+        address: at.ip().to_string(),
+        port: at.port().into(),
+        tls,
+        ..Default::default()
+    };
     let mut main = api::VirtualService {
         uuid: "main".into(),
         name: "main".into(),

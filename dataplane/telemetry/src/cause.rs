@@ -41,6 +41,8 @@ causes! {
     ClientUnknownHost = "client_unknown_host",
     /// A method, version or transfer coding that is not implemented.
     ClientUnsupported = "client_unsupported",
+    /// A client address has too many sessions of datagrams.
+    ClientSessions = "client_sessions",
     /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.
     ClientFlood = "client_flood",
     ServerRefused = "server_refused",

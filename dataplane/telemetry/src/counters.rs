@@ -40,6 +40,16 @@ pub enum Happening {
         received: u64,
         sent: u64,
     },
+    /// A datagram has come from a client.
+    DatagramReceived {
+        service: u32,
+        bytes: u32,
+    },
+    /// A datagram goes to a client.
+    DatagramSent {
+        service: u32,
+        bytes: u32,
+    },
     ServerConnected {
         server: u32,
     },
@@ -73,6 +83,8 @@ pub struct ServiceCounters {
     pub client_aborts: u64,
     pub received_bytes: u64,
     pub sent_bytes: u64,
+    pub received_datagrams: u64,
+    pub sent_datagrams: u64,
     failures: [u64; Cause::ALL.len()],
 }
 
@@ -116,6 +128,16 @@ impl Counters {
                 let row = self.services.row(service);
                 row.received_bytes += received;
                 row.sent_bytes += sent;
+            }
+            DatagramReceived { service, bytes } => {
+                let row = self.services.row(service);
+                row.received_datagrams += 1;
+                row.received_bytes += u64::from(bytes);
+            }
+            DatagramSent { service, bytes } => {
+                let row = self.services.row(service);
+                row.sent_datagrams += 1;
+                row.sent_bytes += u64::from(bytes);
             }
             ServerConnected { server } => {
                 let row = self.servers.row(server);
@@ -251,6 +273,8 @@ impl ServiceCounters {
         self.client_aborts += other.client_aborts;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.received_datagrams += other.received_datagrams;
+        self.sent_datagrams += other.sent_datagrams;
         add_each(&mut self.responses, &other.responses);
         add_each(&mut self.failures, &other.failures);
     }

@@ -90,7 +90,7 @@ impl Proxy {
         piece: &Buf,
     ) -> Result<(), Code> {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return Err(Code::InternalError) };
-        let Self { exchanges, clients, servers, core, replies } = self;
+        let Self { exchanges, clients, servers, core, replies, .. } = self;
         let Ok(exchange) = exchanges.live(id) else { return Err(Code::InternalError) };
         let (Some(http), Some(pool)) = (exchange.service.http(), exchange.service.pool.as_ref()) else {
             return Err(Code::InternalError);
