@@ -3,6 +3,7 @@
 mod authenticated;
 mod departures;
 mod heads;
+mod hosted;
 mod http2;
 mod http2_servers;
 mod persistence;
