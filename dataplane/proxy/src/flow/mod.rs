@@ -1,6 +1,7 @@
 //! Handlers of events, one file per subject. None imports another: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod batch;
+mod carrier_ends;
 pub(crate) mod carriers;
 mod carry;
 mod choice;

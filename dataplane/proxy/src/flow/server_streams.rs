@@ -16,7 +16,7 @@ use crate::{
     proxy::{Parties, Proxy},
     server::{
         Life, Work,
-        http2::{Back, Stage},
+        back::{Back, Stage},
     },
 };
 

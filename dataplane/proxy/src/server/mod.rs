@@ -1,7 +1,8 @@
 //! A connection to a server: which work it carries, and whether other requests may use it.
 
+pub(crate) mod back;
 mod http1;
-pub(crate) mod http2;
+mod http2;
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::{
     io::{Conn, Io, Time},
     limits::Limits,
     pool::Place,
-    server::http2::Back,
+    server::back::Back,
 };
 
 pub(crate) struct Server {
