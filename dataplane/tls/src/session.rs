@@ -173,6 +173,11 @@ impl TlsSession {
         })
     }
 
+    /// What both ends agreed to speak (ALPN); `None`: nothing, or the handshake has not come that far.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.state().alpn_protocol()
+    }
+
     fn state(&self) -> &CommonState {
         match &self.end {
             End::Server(connection) => connection,
