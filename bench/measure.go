@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,9 @@ func (s *stage) servedBehind() origin.Setup {
 	if w.Growth.Of == workloads.GrowServers {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
+	if w.Echoes() || w.Service.ServerHTTP2 || w.Idle.Streams > 0 {
+		setup.Own = filepath.Join(s.run.programs, "weir-origin")
+	}
 	if w.Service.ServerTLS {
 		setup.Certificate = s.cert.File
 	}
@@ -97,8 +101,10 @@ func (s *stage) build(ctx context.Context) error {
 	if err := s.startServers(ctx); err != nil {
 		return err
 	}
-	if err := s.startWeir(ctx); err != nil {
-		return fmt.Errorf("weir: %w", err)
+	if !s.run.options.WithoutWeir {
+		if err := s.startWeir(ctx); err != nil {
+			return fmt.Errorf("weir: %w", err)
+		}
 	}
 	for _, peer := range s.run.peers {
 		if err := s.startPeer(ctx, peer); err != nil {
@@ -124,7 +130,8 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
 		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File,
-		Bulk: s.workload.Bulk(),
+		Bulk: s.workload.Bulk(), Protocol: service.Protocol, ServerHTTP2: service.ServerHTTP2,
+		FreshSessions: s.workload.Load.RequestsPerConnection == 1,
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -153,6 +160,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 	if err != nil {
 		return err
 	}
+	if peer.Lacks != nil && peer.Lacks(setup) != "" {
+		return errors.New(peer.Lacks(setup))
+	}
 	process, err := peer.Start(ctx, s.lab, peer.program, setup)
 	if err != nil {
 		return err
@@ -174,7 +184,12 @@ func (s *stage) measureRounds(ctx context.Context) error {
 		}
 	}
 	if s.run.options.SystemCalls {
-		return s.countSystemCalls(ctx)
+		if err := s.countSystemCalls(ctx); err != nil {
+			return err
+		}
+	}
+	if s.run.options.Confirm {
+		return s.confirm(ctx)
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ func setups(t *testing.T) map[string]Setup {
 		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711,
 			Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
-			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}
+			CertificateKey: "/d/cert.pem", Bulk: w.Bulk(), Protocol: w.Service.Protocol,
+			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1}
 	}
 	return setups
 }
@@ -29,6 +30,9 @@ func setups(t *testing.T) map[string]Setup {
 func TestEveryPeerIsConfiguredForEveryWorkload(t *testing.T) {
 	for id, s := range setups(t) {
 		for _, p := range All() {
+			if p.Lacks != nil && p.Lacks(s) != "" {
+				continue
+			}
 			text, err := p.render(s)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", id, p.Name, err)
