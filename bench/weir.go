@@ -62,9 +62,9 @@ func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certifi
 	return w.Create(ctx, objects...)
 }
 
-// datagramProfile keeps sessions, or ends each with its answer.
+// datagramProfile ends sessions without a datagram.
 func datagramProfile(s peers.Setup) client.Object {
-	proxy := map[string]any{"session_idle_timeout": 3600}
+	proxy := map[string]any{"session_idle_timeout": 10}
 	if s.FreshSessions {
 		proxy["session_idle_timeout"] = 2 // the shortest there is
 	}
