@@ -173,7 +173,7 @@ impl TlsSession {
         })
     }
 
-    /// What both ends agreed to speak (ALPN); `None`: nothing, or the handshake has not come that far.
+    /// The protocol that both ends have agreed on by ALPN.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.state().alpn_protocol()
     }

@@ -59,6 +59,8 @@ pub(crate) struct Departed {
     pub id: u32,
     pieces: Vec<Piece>,
     how: Close,
+    /// Why the stream is reset, if it is.
+    code: Code,
 }
 
 /// What was sent.
@@ -80,14 +82,20 @@ enum Turn {
 
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
-        Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), how }
+        Self {
+            carrier: stream.carrier,
+            id: stream.id,
+            pieces: std::mem::take(&mut stream.fresh),
+            how,
+            code: stream.code,
+        }
     }
 }
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
-    pub fn begins_http2(&self) -> bool {
-        self.requests == 0 && self.connection.inbox.first().starts_with(&PREFACE[..4])
+    pub fn begins_http2(&mut self) -> bool {
+        self.requests == 0 && self.connection.inbox.begins_with(&PREFACE[..4])
     }
 
     /// Begins to carry streams. False: its listener does not let clients speak HTTP/2.
@@ -123,7 +131,7 @@ impl Client {
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
         // Every block is decoded, or the tables of both ends would differ.
-        let request = match carrier.connection.request(piece, &http.request_limits, &mut core.fields) {
+        let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
@@ -156,7 +164,6 @@ impl Client {
 impl Carrier {
     fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
         let settings = Settings {
-            enable_push: false,
             max_concurrent_streams: Some(http2.max_streams),
             initial_window: http2.window_bytes,
             max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
@@ -216,11 +223,11 @@ impl Carrier {
 
     /// The client of a stream is gone.
     pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, .. } = departed;
+        let Departed { id, pieces, how, code, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         let code = match how {
-            Close::Abort => Code::Cancel,
+            Close::Abort => code,
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
@@ -323,6 +330,13 @@ impl Carrier {
                 let header = self.connection.data(id, part.len() as u32, is_last);
                 sent.frames.data(io, &header, part);
                 if is_last { self.over(id, Code::NoError) } else { Turn::Again }
+            }
+            Some(Piece::Trailers(block)) => {
+                sent.left.extend(client.map(|client| (client, block.len(), 1)));
+                match sent.frames.head(io, &mut self.connection, id, true, &block) {
+                    Ok(()) => self.over(id, Code::NoError),
+                    Err(_) => self.over(id, Code::InternalError),
+                }
             }
             None if ends_well => {
                 let header = self.connection.data(id, 0, true);

@@ -3,6 +3,8 @@
 //!
 //! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
 
+use weir_wire::http2::Code;
+
 use crate::{buf::Buf, connection::line::Line, io::Conn};
 
 /// The handles of streams have slots from here on. No driver has so many connections.
@@ -17,6 +19,8 @@ pub(crate) struct Stream {
     pub fresh: Vec<Piece>,
     /// Bytes that have come, and that the peer may not send again yet.
     pub credit: u32,
+    /// Why it is reset, if it is.
+    pub code: Code,
 }
 
 pub(crate) enum Piece {
@@ -26,17 +30,19 @@ pub(crate) enum Piece {
         is_final: bool,
     },
     Content(Buf),
+    /// A block of fields, which ends the stream.
+    Trailers(Buf),
 }
 
 impl Stream {
     pub fn new(carrier: Conn, id: u32) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0 }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.
     #[inline(never)]
     pub fn push(&mut self, piece: Piece, line: &mut Line, unflushed: &mut Vec<Conn>) {
-        let (Piece::Head { block: bytes, .. } | Piece::Content(bytes)) = &piece;
+        let (Piece::Head { block: bytes, .. } | Piece::Content(bytes) | Piece::Trailers(bytes)) = &piece;
         line.hold(bytes.len());
         if self.fresh.is_empty() {
             unflushed.push(line.conn);

@@ -73,6 +73,11 @@ fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
 }
 
+/// Whether the message on a stream is malformed, so that the stream ends without a response (RFC 9113 §8.1.1).
+fn is_malformed(error: Error) -> bool {
+    matches!(error, Error::Request(_)) && remedy(error).page == Some(400)
+}
+
 /// What the client has still to get when its exchange fails.
 enum Owed {
     Response {
@@ -119,6 +124,7 @@ impl Proxy {
             return self.cut_tunnel(io, conn);
         }
         match remedy.page {
+            Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             Some(status) => self.answer_with_page(io, conn, Page { status, head_only: false, keep_alive: false }),
             None => self.close_client(io, conn, remedy.close),
         }
@@ -150,6 +156,7 @@ impl Proxy {
         }
         match (remedy.page, owed) {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let page = Page { status, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);
