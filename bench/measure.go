@@ -85,7 +85,7 @@ func (s *stage) servedBehind() origin.Setup {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
 	if w.Echoes() || w.Service.ServerHTTP2 || w.Idle.Streams > 0 {
-		setup.Own = filepath.Join(s.run.programs, "weir-origin")
+		setup.Own, setup.Datagrams = filepath.Join(s.run.programs, "weir-origin"), w.Service.Protocol == workloads.UDP
 	}
 	if w.Service.ServerTLS {
 		setup.Certificate = s.cert.File
@@ -121,16 +121,21 @@ func (s *stage) build(ctx context.Context) error {
 
 // setup is what a proxy of this row has to serve.
 func (s *stage) setup(name, host string) (peers.Setup, error) {
+	service := s.workload.Service
 	port, err := lab.FreePort(host, 0)
+	if service.Protocol == workloads.UDP {
+		port, err = lab.FreeDatagramPort(host)
+	}
 	if err != nil {
 		return peers.Setup{}, err
 	}
 	dir := filepath.Join(s.dir, name)
-	service := s.workload.Service
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
 		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File,
-		Bulk: s.workload.Bulk(), Protocol: service.Protocol, ServerHTTP2: service.ServerHTTP2,
+		Bulk: s.workload.Bulk(), HTTP2: s.workload.SpeaksHTTP2(), GRPC: service.Protocol == workloads.GRPC,
+		WebSocket: service.Protocol == workloads.WebSocket, UDP: service.Protocol == workloads.UDP,
+		ServerHTTP2:   service.ServerHTTP2,
 		FreshSessions: s.workload.Load.RequestsPerConnection == 1,
 	}, os.MkdirAll(dir, 0o755)
 }

@@ -44,15 +44,15 @@ func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certifi
 	http := map[string]any{
 		"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
 	}
-	if s.HTTP2() {
+	if s.HTTP2 {
 		http["http2_profile"] = map[string]any{"max_http2_requests_per_connection": 0} // without limit
 	}
-	if s.WebSocket() {
+	if s.WebSocket {
 		http["websockets_enabled"] = true
 	}
 	objects := []ours.Entry{{Kind: "applicationprofile", Object: client.Object{
 		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": http}}}
-	if s.UDP() {
+	if s.UDP {
 		objects = append(objects, ours.Entry{Kind: "networkprofile", Object: datagramProfile(s)})
 	}
 	if s.TLS != "" || s.ServerTLS {
@@ -103,11 +103,11 @@ func (w weir) createPool(ctx context.Context, name string, servers []string, s p
 
 // createService makes a VIP and a virtual service on it.
 func (w weir) createService(ctx context.Context, name, pool string, s peers.Setup) error {
-	service := ours.Service{Name: name, Host: s.Host, Port: s.Port, Pool: pool, Profile: "bench", HTTP2: s.HTTP2()}
+	service := ours.Service{Name: name, Host: s.Host, Port: s.Port, Pool: pool, Profile: "bench", HTTP2: s.HTTP2}
 	if s.Layer == 4 {
 		service.Profile = "System-L4-Application"
 	}
-	if s.UDP() {
+	if s.UDP {
 		service.NetworkProfile = "bench"
 	}
 	if s.TLS != "" {

@@ -26,7 +26,7 @@ type LoadReport struct {
 	IdleHeld   int              `json:"idle_held"`
 	// WaitingHeld are the streams of HTTP/2 that still waited for their answer at the end.
 	WaitingHeld int `json:"waiting_held"`
-	TLS        struct {
+	TLS         struct {
 		Version        string `json:"version"`
 		Cipher         string `json:"cipher"`
 		Group          string `json:"group"`

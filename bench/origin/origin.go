@@ -31,6 +31,7 @@ type Setup struct {
 	SendBuffer  string // of each connection, in nginx's words; empty: as large as the kernel likes
 	Certificate string // PEM file, certificate and key; empty: plain HTTP
 	Own         string // weir-origin, which serves in place of nginx; empty: nginx
+	Datagrams   bool   // weir-origin sends datagrams back
 }
 
 // nginx is what the configuration is made of.
@@ -48,7 +49,7 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
 	n := nginx{Setup: s, Root: os.Getuid() == 0}
 	var servers []string
 	for range s.Servers {
-		port, err := lab.FreePort("127.0.0.1", 0)
+		port, err := s.freePort()
 		if err != nil {
 			return nil, err
 		}
@@ -77,13 +78,32 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
 func (s Setup) startOwn(ctx context.Context, l *lab.Lab, servers []string) error {
 	flags := []string{"--object-bytes", strconv.Itoa(s.ObjectBytes)}
 	for _, server := range servers {
-		flags = append(flags, "--listen", server)
+		flags = append(flags, s.listenFlag(), server)
 	}
 	process, err := l.Start(filepath.Base(s.Dir), s.Own, flags...)
 	if err != nil {
 		return err
 	}
-	return process.UntilReady(ctx, func(ctx context.Context) error { return peers.Accepts(ctx, servers[len(servers)-1]) })
+	return process.UntilReady(ctx, func(ctx context.Context) error {
+		if s.Datagrams {
+			return peers.Echoes(ctx, servers[len(servers)-1])
+		}
+		return peers.Accepts(ctx, servers[len(servers)-1])
+	})
+}
+
+func (s Setup) listenFlag() string {
+	if s.Datagrams {
+		return "--datagrams"
+	}
+	return "--listen"
+}
+
+func (s Setup) freePort() (int, error) {
+	if s.Datagrams {
+		return lab.FreeDatagramPort("127.0.0.1")
+	}
+	return lab.FreePort("127.0.0.1", 0)
 }
 
 // furnish writes the configuration and the object.

@@ -19,7 +19,7 @@ func haproxy() Peer {
 			return Program{path, version, tls}, err
 		},
 		Lacks: func(s Setup) string {
-			if s.UDP() {
+			if s.UDP {
 				return "HAProxy passes no datagrams on"
 			}
 			return ""

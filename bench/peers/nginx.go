@@ -18,7 +18,7 @@ func nginx() Peer {
 		Name: "nginx",
 		Find: func(context.Context, func(string)) (Program, error) { return FindNginx() },
 		Lacks: func(s Setup) string {
-			if s.ServerHTTP2 && !s.GRPC() {
+			if s.ServerHTTP2 && !s.GRPC {
 				return "nginx speaks HTTP/2 to servers for gRPC only"
 			}
 			return ""

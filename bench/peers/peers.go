@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
-	"github.com/weir-lb/weir/bench/workloads"
 	"github.com/weir-lb/weir/lab"
 )
 
@@ -36,22 +35,15 @@ type Setup struct {
 	ServerTLS      bool
 	CertificateKey string // PEM file, certificate and key
 	Bulk           bool   // large objects: buffers decide
-	Protocol       string // of clients, as in a workload; empty: HTTP/1.1
-	ServerHTTP2    bool   // HTTP/2 to the servers
-	FreshSessions  bool   // of UDP: one datagram each
+	// What clients speak; none of them: HTTP/1.1, or what layer 4 passes on.
+	HTTP2     bool // for themselves, or for gRPC
+	GRPC      bool
+	WebSocket bool
+	UDP       bool
+
+	ServerHTTP2   bool // HTTP/2 to the servers
+	FreshSessions bool // of UDP: one datagram each
 }
-
-// HTTP2 tells whether clients speak it, for themselves or for gRPC.
-func (s Setup) HTTP2() bool { return s.Protocol == workloads.HTTP2 || s.GRPC() }
-
-// GRPC tells whether clients call services of it.
-func (s Setup) GRPC() bool { return s.Protocol == workloads.GRPC }
-
-// WebSocket tells whether clients upgrade their connections.
-func (s Setup) WebSocket() bool { return s.Protocol == workloads.WebSocket }
-
-// UDP tells whether clients send datagrams.
-func (s Setup) UDP() bool { return s.Protocol == workloads.UDP }
 
 // Address is where it listens.
 func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
@@ -141,7 +133,7 @@ func (p Peer) render(s Setup) ([]byte, error) {
 
 // serves tells whether the proxy is ready: it accepts a connection, or a datagram comes back through it.
 func (s Setup) serves(ctx context.Context) error {
-	if !s.UDP() {
+	if !s.UDP {
 		return Accepts(ctx, s.Address())
 	}
 	return Echoes(ctx, s.Address())

@@ -21,7 +21,9 @@ func setups(t *testing.T) map[string]Setup {
 		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711,
 			Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
-			CertificateKey: "/d/cert.pem", Bulk: w.Bulk(), Protocol: w.Service.Protocol,
+			CertificateKey: "/d/cert.pem", Bulk: w.Bulk(), HTTP2: w.SpeaksHTTP2(),
+			GRPC: w.Service.Protocol == workloads.GRPC, WebSocket: w.Service.Protocol == workloads.WebSocket,
+			UDP:         w.Service.Protocol == workloads.UDP,
 			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1}
 	}
 	return setups

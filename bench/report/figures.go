@@ -144,7 +144,8 @@ func (r *Row) AgainstBar() string {
 	calls, counted := r.SystemCalls[Weir]
 	ours := r.Figures(Weir, r.level())
 	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light) &&
-		within(calls, bar.SystemCallsMax) && within(ours.CPUus, bar.CPUusMax) && within(ours.IdleBytes, bar.IdleBytesMax)
+		within(calls, bar.SystemCallsMax) && within(ours.CPUus, bar.CPUusMax) &&
+		within(ours.IdleBytes, bar.IdleBytesMax)
 	judged := against(bar.Must > 0 || bar.Light > 0, enough && ours.Fault == "")
 	if judged == "ok" && bar.SystemCallsMax > 0 && !counted {
 		return "system calls not counted"
@@ -208,7 +209,8 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
 		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
 		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, AgainstBar: r.AgainstBar(),
-		SystemCalls: r.SystemCalls, Confirmed: r.Confirmed, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
+		SystemCalls: r.SystemCalls, Confirmed: r.Confirmed, NotMeasured: r.Failed,
+		RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
 	}
 	for _, proxy := range r.Proxies {
 		o.Light[proxy] = r.Figures(proxy, Light)

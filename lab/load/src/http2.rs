@@ -10,19 +10,14 @@ use weir_wire::{
 
 use crate::{
     answer::{Answered, Came, HEAD_BYTES_MAX, Outcome, Reading},
-    block::{Blocks, TABLE_BYTES},
+    block::TABLE_BYTES,
+    script::{PREFIX_BYTES, Request},
     tally::Cause,
 };
 
 /// Windows so large that no answer waits for one.
 const STREAM_WINDOW: u32 = 1 << 20;
 const WINDOW: u32 = 1 << 26;
-
-/// A request in the parts that streams send.
-pub struct Request {
-    pub head: Blocks,
-    pub body: Vec<u8>,
-}
 
 pub struct Http2 {
     connection: Connection<Answer>,
@@ -52,9 +47,6 @@ struct Answer {
     prefix: [u8; PREFIX_BYTES],
     grpc_status: Option<bool>,
 }
-
-/// What stands before each message of gRPC.
-pub const PREFIX_BYTES: usize = 5;
 
 /// The lane of streams that wait for an answer that shall not come.
 const WAITING: u32 = u32::MAX;

@@ -7,6 +7,7 @@
 
 mod answer;
 mod block;
+mod echo;
 mod flags;
 mod http2;
 mod link;

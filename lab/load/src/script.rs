@@ -2,16 +2,18 @@
 
 use crate::{
     block::Blocks,
+    echo::{Echo, KEY},
     flags::Flags,
-    http2::{self, PREFIX_BYTES},
     url::{Scheme, Url},
-    websocket::{self, Echo},
 };
 
 /// The shortest datagram has room for its number; the longest is UDP's.
 pub const DATAGRAM_BYTES: std::ops::RangeInclusive<usize> = 8..=65_507;
 /// Fields that belong to a connection of HTTP/1.1 (RFC 9113 §8.2.2).
 const HOP_FIELDS: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/// What stands before each message of gRPC: whether it is compressed, and its length.
+pub const PREFIX_BYTES: usize = 5;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
@@ -29,12 +31,18 @@ pub enum Script {
         last: Vec<u8>,
     },
     Http2 {
-        request: http2::Request,
+        request: Request,
         /// The request of streams whose answer shall not come.
-        waiting: http2::Request,
+        waiting: Request,
     },
     WebSocket(Echo),
     Datagram(Vec<u8>),
+}
+
+/// A request of HTTP/2.
+pub struct Request {
+    pub head: Blocks,
+    pub body: Vec<u8>,
 }
 
 impl Protocol {
@@ -109,7 +117,7 @@ impl Script {
                 waiting: waiting(flags, url),
             },
             Protocol::WebSocket => {
-                let key = format!("Sec-WebSocket-Key: {}", websocket::KEY);
+                let key = format!("Sec-WebSocket-Key: {}", KEY);
                 let fields = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", &key];
                 let without_body = Flags {
                     body_bytes: 0,
@@ -152,7 +160,7 @@ fn http1(flags: &Flags, url: &Url<'_>, method: &str, fields: &[&str], close: boo
     [head.into_bytes(), body(flags)].concat()
 }
 
-fn http2(protocol: Protocol, flags: &Flags, url: &Url<'_>, path: &str, mut message: Vec<u8>) -> http2::Request {
+fn http2(protocol: Protocol, flags: &Flags, url: &Url<'_>, path: &str, mut message: Vec<u8>) -> Request {
     let field = |name: &str, value: &str| (name.to_ascii_lowercase(), value.trim().to_owned());
     let mut fields = vec![
         field(":method", protocol.method(flags)),
@@ -170,11 +178,11 @@ fn http2(protocol: Protocol, flags: &Flags, url: &Url<'_>, path: &str, mut messa
     } else if !message.is_empty() {
         fields.push(field("content-length", &message.len().to_string()));
     }
-    http2::Request { head: Blocks::new(&fields), body: message }
+    Request { head: Blocks::new(&fields), body: message }
 }
 
 /// Its fields are not stored: those of the other requests are.
-fn waiting(flags: &Flags, url: &Url<'_>) -> http2::Request {
+fn waiting(flags: &Flags, url: &Url<'_>) -> Request {
     let mut request = http2(Protocol::Http2, flags, url, &flags.waiting_path, Vec::new());
     request.head.stored = None;
     request

@@ -10,13 +10,13 @@ use weir_load::{Failure, origin};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const HELP: &str = "\
-Answers requests at the least cost, to stand behind a proxy that is measured. On each address it speaks HTTP/1.1, HTTP/2 by prior
-knowledge, gRPC and WebSocket over TCP, and echoes datagrams over UDP. It ends when it is killed.
+Answers requests at the least cost, to stand behind a proxy that is measured. It ends when it is killed.
 
 Usage: weir-origin --listen ADDRESS:PORT [options]
 
-  --listen ADDRESS:PORT   where to listen; may be repeated
-  --object-bytes N        the length of every body; default: 128
+  --listen ADDRESS:PORT      speak HTTP/1.1, HTTP/2 by prior knowledge, gRPC and WebSocket there; may be repeated
+  --datagrams ADDRESS:PORT   send datagrams back there; may be repeated
+  --object-bytes N           the length of every body; default: 128
 
 A request for /wait gets no answer. A call of gRPC gets its message back, and so does a message of WebSocket or a datagram. The field
 X-Origin of an answer says which address the request came to.
@@ -33,7 +33,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    let (mut listen, mut object_bytes) = (Vec::<SocketAddr>::new(), 128);
+    let (mut listen, mut datagrams) = (Vec::<SocketAddr>::new(), Vec::<SocketAddr>::new());
+    let mut object_bytes = 128;
     let mut parser = Parser::from_env();
     while let Some(arg) = parser.next()? {
         match arg {
@@ -42,13 +43,14 @@ fn run() -> Result<(), Failure> {
                 return Ok(());
             }
             Arg::Long("listen") => listen.push(parser.value()?.parse()?),
+            Arg::Long("datagrams") => datagrams.push(parser.value()?.parse()?),
             Arg::Long("object-bytes") => object_bytes = parser.value()?.parse()?,
             other => return Err(other.unexpected().into()),
         }
     }
-    if listen.is_empty() {
-        return Err("--listen is missing".into());
+    if listen.is_empty() && datagrams.is_empty() {
+        return Err("--listen or --datagrams is missing".into());
     }
     weir_reactor::process::raise_descriptor_limit()?;
-    origin::serve(&listen, object_bytes)
+    origin::serve(&listen, &datagrams, object_bytes)
 }

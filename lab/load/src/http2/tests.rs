@@ -4,7 +4,7 @@ use weir_wire::{
 };
 
 use super::*;
-use crate::script::Script;
+use crate::{block::Blocks, script::Script};
 
 /// A server that says what a test wants.
 struct Server(Connection<()>);
@@ -39,7 +39,7 @@ impl Server {
     }
 
     fn head(&mut self, stream: u32, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
-        let block = crate::origin::block(fields);
+        let block = crate::origin::site::block(fields);
         let mut out = std::mem::take(self.0.control());
         let start = out.len();
         out.resize(start + 2 * FRAME_HEADER_BYTES + block.len(), 0);

@@ -5,7 +5,11 @@ use weir_wire::{
     http1::{self, Body, Parsed},
 };
 
-use super::{Goes, HEAD_BYTES_MAX, Site, WAIT, websocket};
+use super::{
+    site::{Goes, Site, WAIT},
+    websocket,
+};
+use crate::answer::HEAD_BYTES_MAX;
 
 #[derive(Default)]
 pub struct Http1 {

@@ -5,8 +5,8 @@ use weir_wire::{
     http2::{Code, Config, Connection, Event, Refused, Role, Settings},
 };
 
-use super::{Goes, HEAD_BYTES_MAX, Site, WAIT};
-use crate::block::Blocks;
+use super::site::{Goes, Site, WAIT, block};
+use crate::answer::HEAD_BYTES_MAX;
 
 /// Windows so large that no request waits for one.
 const STREAM_WINDOW: u32 = 1 << 20;
@@ -31,12 +31,6 @@ enum What {
     /// The message of gRPC that is sent back.
     Message(Vec<u8>),
     Nothing,
-}
-
-/// A block that depends on no table.
-pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let owned: Vec<_> = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Blocks::new(&owned).plain
 }
 
 impl Http2 {

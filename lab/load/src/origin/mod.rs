@@ -5,8 +5,7 @@
 
 mod http1;
 mod http2;
-#[cfg(test)]
-pub use http2::block;
+pub mod site;
 mod websocket;
 
 use std::{
@@ -20,20 +19,24 @@ use weir_proxy::io::{Close, Conn, Event, Io, TransportAddress};
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 use weir_wire::{head::FieldTable, http2::PREFACE};
 
-use self::{http1::Http1, http2::Http2, websocket::WebSocket};
-use crate::{Failure, answer::HEAD_BYTES_MAX};
+use self::{
+    http1::Http1,
+    http2::Http2,
+    site::{Goes, Site},
+    websocket::WebSocket,
+};
+use crate::Failure;
 
-/// The path of requests that get no answer.
-const WAIT: &[u8] = b"/wait";
-
-/// Serves these addresses, over TCP and UDP, until the process ends.
-pub fn serve(addresses: &[SocketAddr], object_bytes: usize) -> Result<(), Failure> {
+/// Serves these addresses over TCP, and those over UDP, until the process ends.
+pub fn serve(listen: &[SocketAddr], datagrams: &[SocketAddr], object_bytes: usize) -> Result<(), Failure> {
+    let bound = |address: &SocketAddr, why: io::Error| format!("{address} cannot be bound: {why}");
+    for address in datagrams {
+        let socket = UdpSocket::bind(address).map_err(|why| bound(address, why))?;
+        thread::spawn(move || echo(&socket));
+    }
     let mut listeners = Vec::new();
-    for address in addresses {
-        let bound = |what: &str, why: io::Error| format!("{address} cannot be bound for {what}: {why}");
-        listeners.push(TcpListener::bind(address).map_err(|why| bound("TCP", why))?);
-        let datagrams = UdpSocket::bind(address).map_err(|why| bound("UDP", why))?;
-        thread::spawn(move || echo(&datagrams));
+    for address in listen {
+        listeners.push(TcpListener::bind(address).map_err(|why| bound(address, why))?);
     }
     Ok(Origin::new(listeners, object_bytes)?.run()?)
 }
@@ -60,15 +63,6 @@ pub struct Origin {
     table: FieldTable,
 }
 
-/// What is answered at an address.
-pub struct Site {
-    name: String,
-    object: Vec<u8>,
-    http1: Vec<u8>,
-    block: Vec<u8>,
-    grpc_block: Vec<u8>,
-}
-
 struct Client {
     conn: Conn,
     answers: Answers,
@@ -87,15 +81,6 @@ enum Speaker {
     Http1(Http1),
     Http2(Box<Http2>),
     WebSocket(WebSocket),
-}
-
-/// How a connection goes on.
-#[derive(PartialEq, Eq, Debug)]
-pub enum Goes {
-    On,
-    /// As a WebSocket, with what came behind the request.
-    Upgraded(Vec<u8>),
-    Over,
 }
 
 impl Origin {
@@ -209,26 +194,6 @@ impl Answers {
             },
             Speaker::Http2(http2) => http2.feed(bytes, site, table, out),
             Speaker::WebSocket(socket) => socket.feed(bytes, out),
-        }
-    }
-}
-
-impl Site {
-    pub fn new(name: String, object_bytes: usize) -> Self {
-        let object = vec![b'x'; object_bytes];
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nX-Origin: {name}\r\nContent-Length: {object_bytes}\r\n\r\n"
-        );
-        let length = object_bytes.to_string();
-        let plain = [(":status", "200"), ("content-type", "application/octet-stream"), ("content-length", &length)];
-        let grpc = [(":status", "200"), ("content-type", "application/grpc")];
-        let block = |fields: &[(&str, &str)]| http2::block(&[fields, &[("x-origin", &name)]].concat());
-        Self {
-            http1: [head.as_bytes(), &object].concat(),
-            block: block(&plain),
-            grpc_block: block(&grpc),
-            object,
-            name,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest;
 
-use super::Goes;
+use super::site::Goes;
 
 /// RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

@@ -197,7 +197,7 @@ fn secure(protocols: &[&str]) -> SocketAddr {
 }
 
 fn serve_secure(mut stream: TcpStream, mut session: TlsSession) {
-    let site = std::rc::Rc::new(origin::Site::new("secure".into(), 128));
+    let site = std::rc::Rc::new(origin::site::Site::new("secure".into(), 128));
     let (mut answers, mut table) = (origin::Answers::new(site), FieldTable::new());
     let mut bytes = [0; 16_384];
     while let Ok(count @ 1..) = stream.read(&mut bytes) {
