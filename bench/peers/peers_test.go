@@ -71,6 +71,31 @@ func TestNoPeerResumesSessions(t *testing.T) {
 	}
 }
 
+func TestPeersSpeakWhatTheWorkloadSays(t *testing.T) {
+	said := map[string]map[string]string{
+		"H2-K":     {"nginx": " http2 ", "haproxy": "proto h2\n", "envoy": "codec_type: HTTP2"},
+		"H2-K-TLS": {"nginx": "ssl http2 ", "haproxy": "alpn h2", "envoy": "alpn_protocols: [h2]"},
+		"H2-H2":    {"nginx": "", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
+		"G1":       {"nginx": "grpc_pass", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
+		"WS":       {"nginx": "$http_upgrade", "haproxy": "timeout tunnel", "envoy": "upgrade_type: websocket"},
+		"U1":       {"nginx": " udp ", "haproxy": "", "envoy": "protocol: UDP"},
+		"U1-NEW":   {"nginx": "proxy_responses 1;", "haproxy": "", "envoy": "idle_timeout: 1s"},
+	}
+	for id, s := range setups(t) {
+		for _, p := range All() {
+			want, asked := said[id][p.Name]
+			if !asked {
+				continue
+			}
+			lacks := p.Lacks != nil && p.Lacks(s) != ""
+			text, err := p.render(s)
+			if err != nil || lacks != (want == "") || !lacks && !strings.Contains(string(text), want) {
+				t.Errorf("%s, %s: %q is missing, or it lacks this: %v %v", id, p.Name, want, lacks, err)
+			}
+		}
+	}
+}
+
 func TestReadsVersionAndTLSLibraryOutOfWhatProxiesSay(t *testing.T) {
 	readers := map[string]func(string) (string, string){"nginx": ofNginx, "haproxy": ofHAProxy, "envoy": ofEnvoy}
 	for _, c := range []struct{ proxy, said, version, tls string }{

@@ -153,6 +153,8 @@ impl Http2 {
                 Event::Room { stream } => self.send_bodies(stream, reading, out),
                 Event::GoAway { last, .. } => self.leave(last, outcomes),
                 Event::More => break,
+                // A server has no priorities to tell.
+                Event::Priority { .. } => {}
             }
         }
         self.control(out);

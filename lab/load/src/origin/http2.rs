@@ -102,7 +102,8 @@ impl Http2 {
                 self.connection.ids().into_iter().for_each(|stream| self.send(stream, site, out));
             }
             Event::Room { stream } => self.send(stream, site, out),
-            Event::GoAway { .. } | Event::More => {}
+            // All is answered at once, so that no stream comes before another.
+            Event::Priority { .. } | Event::GoAway { .. } | Event::More => {}
         }
         Ok(())
     }
