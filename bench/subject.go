@@ -69,6 +69,7 @@ const warmUp = 300 * time.Millisecond
 const sourceAddresses = 16
 
 // datagramAddresses give every datagram of a run a port that no other has had for longer than a proxy keeps sessions.
+// And no address has so many sessions that it looks like an attack: Weir allows one 1,024.
 const datagramAddresses = 250
 
 // sample sends the load of a workload to a subject, with idle connections beside it, and reads what the subject used.
@@ -178,7 +179,7 @@ func loadFlags(w workloads.Workload, address string, span time.Duration) []strin
 		flags = append(flags, "--timeout", "1s")
 	}
 	switch {
-	case w.Service.Protocol == workloads.UDP && w.Load.RequestsPerConnection > 0:
+	case w.Service.Protocol == workloads.UDP:
 		flags = append(flags, "--source-addresses", strconv.Itoa(datagramAddresses))
 	case w.Load.RequestsPerConnection > 0:
 		flags = append(flags, "--source-addresses", strconv.Itoa(sourceAddresses))
