@@ -96,7 +96,7 @@ func TestLoadSpeaksWhatTheWorkloadSays(t *testing.T) {
 		"H2-K": "--url http://a:1/object --connections 8 --requests-per-connection 0 --duration 1000ms --drain --http2 --streams 32 --answer-bytes 128",
 		"G1":   "--url http://a:1/object --connections 8 --requests-per-connection 0 --duration 1000ms --drain --grpc --streams 16 --body-bytes 128 --answer-bytes 128",
 		"WS":   "--url ws://a:1/object --connections 64 --requests-per-connection 0 --duration 1000ms --drain --body-bytes 128",
-		"U1":   "--url udp://a:1/object --connections 1000 --requests-per-connection 0 --duration 1000ms --drain --body-bytes 64 --timeout 1s " +
+		"U1": "--url udp://a:1/object --connections 1000 --requests-per-connection 0 --duration 1000ms --drain --body-bytes 64 --timeout 1s " +
 			"--source-addresses 250",
 		"U1-NEW": "--url udp://a:1/object --connections 1000 --requests-per-connection 1 --duration 1000ms --drain --body-bytes 64 --timeout 1s " +
 			"--source-addresses 250",
