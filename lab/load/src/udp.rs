@@ -148,6 +148,10 @@ impl Datagrams {
     fn receive(&mut self) {
         let Some(UnderWay { session, number, begun }) = self.under_way.pop_front() else { return };
         let Some(open) = &self.sessions[session] else { return };
+        if self.now().since(begun) >= self.task.timeout {
+            // Others were waited for meanwhile: what has not come by now is late. The session ends with a failure.
+            let _ = open.socket.set_nonblocking(true);
+        }
         let heard = loop {
             match open.socket.recv(&mut self.heard) {
                 Err(error) if is_wait(&error) && self.now().since(begun) < self.task.timeout => {}
@@ -161,7 +165,7 @@ impl Datagrams {
                 let now = self.now();
                 self.tally.bytes += bytes as u64;
                 self.tally.answered(now, begun, begun, None);
-                if is_last {
+                if is_last || now.since(begun) >= self.task.timeout {
                     self.sessions[session] = None;
                 }
             }
