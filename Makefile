@@ -61,7 +61,7 @@ build: packages-build ## release binaries into bin/
 	@[ -e target/release/weir-dataplane ] || echo 'The first build takes about four minutes on two cores.'
 	cargo build --release --quiet -p weir-dataplane -p weir-load
 	go build -o $(BIN)/weir ./cmd/weir
-	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
+	@install -m 755 target/release/weir-dataplane target/release/weir-load target/release/weir-origin $(BIN)/
 
 .PHONY: lab
 lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)
