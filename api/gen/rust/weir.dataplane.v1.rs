@@ -399,7 +399,7 @@ pub struct L4Profile {
     pub alpn_protocols: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The network profile.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TcpProfile {
     #[prost(uint32, tag = "1")]
     pub idle_timeout_s: u32,
@@ -408,6 +408,12 @@ pub struct TcpProfile {
     pub keepalive_probes: bool,
     #[prost(bool, tag = "3")]
     pub nagle: bool,
+    /// Not empty: each client connection begins with a PROXY header, and comes from one of these subnets: "10.0.0.0/8".
+    #[prost(string, repeated, tag = "150")]
+    pub proxy_protocol_sources: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Close a tunnel one end of which has ended after idle_timeout_s, also with keepalive_probes.
+    #[prost(bool, tag = "151")]
+    pub close_half_closed: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TlsProfile {
@@ -515,6 +521,33 @@ pub struct Pool {
     /// unset: HTTP/1.1
     #[prost(message, optional, tag = "140")]
     pub http2: ::core::option::Option<Http2ToServers>,
+    /// unset: clients get the first response
+    #[prost(message, optional, tag = "152")]
+    pub reselect: ::core::option::Option<Reselect>,
+}
+/// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Reselect {
+    /// the client does not get these responses, except the last
+    #[prost(message, repeated, tag = "1")]
+    pub statuses: ::prost::alloc::vec::Vec<StatusRange>,
+    /// other servers of one request
+    #[prost(uint32, tag = "2")]
+    pub max_retries: u32,
+    /// false: requests with idempotent methods only
+    #[prost(bool, tag = "3")]
+    pub any_method: bool,
+    /// a server's time to begin its response to such a repeat; 0: as for the first
+    #[prost(uint32, tag = "4")]
+    pub retry_timeout_ms: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StatusRange {
+    /// 400–599
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(uint32, tag = "2")]
+    pub last: u32,
 }
 /// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
 /// carries requests of many clients at once.
@@ -640,6 +673,9 @@ pub struct VirtualServiceCounters {
     pub sent_bytes_total: u64,
     #[prost(message, repeated, tag = "13")]
     pub errors: ::prost::alloc::vec::Vec<ErrorCounter>,
+    /// requests that went to another server after a response, see Reselect
+    #[prost(uint64, tag = "153")]
+    pub reselects_total: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {
