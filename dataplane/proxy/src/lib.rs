@@ -33,6 +33,7 @@ mod error;
 mod exchange;
 mod flow;
 mod head;
+mod introduction;
 pub mod io;
 mod limits;
 mod page;

@@ -80,6 +80,10 @@ pub const CASES: &[Case] = &[
             Some(L4Profile { alpn_protocols: vec!["h2".to_owned(), String::new()], ..L4Profile::default() });
     }),
     ("no network profile", |p| p.virtual_services[0].tcp = None),
+    ("PROXY headers from sources that are no subnets", |p| {
+        let sources = suites(&["10.0.0.0/8", "10.0.0.0/33", "balancer"]);
+        p.virtual_services[0].tcp.as_mut().unwrap().proxy_protocol_sources = sources;
+    }),
     ("a header name that is none", |p| {
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
     }),
@@ -139,6 +143,10 @@ pub const CASES: &[Case] = &[
     ("too many servers", |p| p.pools[0].servers = (0..16385).map(|n| server("10.0.0.1", n + 1)).collect()),
     ("enumerators from the future", |p| {
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
+    }),
+    ("another server after responses with statuses that are none", |p| {
+        let statuses = vec![StatusRange { first: 500, last: 599 }, StatusRange { first: 200, last: 204 }];
+        p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
     ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),
