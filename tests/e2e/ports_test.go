@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// named is a server that answers with its name, and with the port that its client asked.
-func named(t *testing.T, name string) string {
+// portTeller is a server that answers with its name, and with the port that its client asked.
+func portTeller(t *testing.T, name string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s\n", name, r.Host)
@@ -33,7 +33,7 @@ func TestSeveralVirtualServicesShareAVsVipByTheirPortsAndRangesOfPorts(t *testin
 	one := map[string]any{"port": 8090}
 	many := map[string]any{"port": 8091, "port_range_end": 8094}
 	for name, services := range map[string][]any{"first": {one, map[string]any{"port": 8099}}, "second": {many}} {
-		s.create("pool", client.Object{"name": name, "servers": serverList([]string{named(t, name)})})
+		s.create("pool", client.Object{"name": name, "servers": serverList([]string{portTeller(t, name)})})
 		s.create("virtualservice", service(name, services...))
 		s.waitUp(name)
 	}
@@ -48,7 +48,7 @@ func TestSeveralVirtualServicesShareAVsVipByTheirPortsAndRangesOfPorts(t *testin
 		t.Error("the port behind a range is answered")
 	}
 
-	s.create("pool", client.Object{"name": "third", "servers": serverList([]string{named(t, "third")})})
+	s.create("pool", client.Object{"name": "third", "servers": serverList([]string{portTeller(t, "third")})})
 	_, err := s.controller.Session.Create(s.ctx, "virtualservice",
 		service("third", map[string]any{"port": 8080}, map[string]any{"port": 8094, "port_range_end": 8098}))
 	if err == nil {
