@@ -87,7 +87,7 @@ impl Outgoing {
             (Framing::UntilClose, Version::Http11) if keep_alive => (OutgoingBody::Chunked, true),
             (Framing::UntilClose, _) => (OutgoingBody::AsReceived, false),
         };
-        let ends_by_closing = response.head.body == BodyLength::Unknown && !chunked;
+        let ends_by_closing = response.framing.length() == BodyLength::Unknown && !chunked;
         let keep_alive = keep_alive && !ends_by_closing;
         let told = if response.head.status < 200 { Hop::default() } else { Hop::to_client(version, keep_alive) };
         Self { body, keep_alive, hop: Hop { chunked, ..told } }
