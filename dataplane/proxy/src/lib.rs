@@ -35,6 +35,7 @@ mod error;
 mod exchange;
 mod flow;
 mod head;
+mod introduction;
 pub mod io;
 mod limits;
 mod page;

@@ -184,7 +184,7 @@ impl Proxy {
             self.core.departed.push(departed);
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-            self.core.shortage.addresses.remove(client.peer);
+            self.core.shortage.addresses.remove(client.sender());
         }
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);

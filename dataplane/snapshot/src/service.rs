@@ -1,6 +1,11 @@
 //! A virtual service as a worker uses it, built from a virtual service of the Plan.
 
-use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
+    sync::Arc,
+    time::Duration,
+};
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
@@ -8,7 +13,7 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Finding, Hosting, Pool, Role, Worker, address,
+    Finding, Hosting, Pool, Role, Subnet, Worker, address,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
@@ -90,7 +95,23 @@ pub struct Tcp {
     pub idle_timeout: Option<Duration>,
     /// Whether keepalive probes begin after `idle_timeout`, or the connection is closed.
     pub keepalive_probes: bool,
+    /// The same for a tunnel one end of which has ended.
+    pub half_closed_probes: bool,
     pub nagle: bool,
+    /// Not empty: clients come from these subnets, and each connection begins with a PROXY header.
+    pub proxy_protocol_sources: Vec<Subnet>,
+}
+
+impl Tcp {
+    /// Whether a connection may come from here.
+    pub fn trusts(&self, source: IpAddr) -> bool {
+        !self.begins_with_proxy_header() || self.proxy_protocol_sources.iter().any(|subnet| subnet.contains(source))
+    }
+
+    /// Whether clients' connections begin with a PROXY header.
+    pub fn begins_with_proxy_header(&self) -> bool {
+        !self.proxy_protocol_sources.is_empty()
+    }
 }
 
 /// A service and its sources.
@@ -317,10 +338,24 @@ fn tcp(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Finding
         findings.error(service, "network_profile_ref", "has no network profile");
         return None;
     };
+    let sources: Option<Vec<_>> = profile
+        .proxy_protocol_sources
+        .iter()
+        .map(|source| {
+            let subnet = Subnet::parse(source);
+            if subnet.is_none() {
+                let field = "network_profile_ref.profile.tcp_proxy_profile.weir_proxy_protocol_sources";
+                findings.error(service, field, format!("{source:?} is not a subnet like 10.0.0.0/8"));
+            }
+            subnet
+        })
+        .collect();
     Some(Tcp {
         idle_timeout: (profile.idle_timeout_s > 0).then(|| Duration::from_secs(profile.idle_timeout_s.into())),
         keepalive_probes: profile.keepalive_probes,
+        half_closed_probes: profile.keepalive_probes && !profile.close_half_closed,
         nagle: profile.nagle,
+        proxy_protocol_sources: sources?,
     })
 }
 

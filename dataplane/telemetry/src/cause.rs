@@ -25,6 +25,10 @@ causes! {
     ClientTls = "client_tls",
     /// Nothing, or no whole TLS handshake, came in time after the accept.
     ClientAcceptTimeout = "client_accept_timeout",
+    /// It does not come from where the PROXY protocol is accepted from.
+    ClientSourceUntrusted = "client_source_untrusted",
+    /// Its connection does not begin with a PROXY header.
+    ClientProxyHeader = "client_proxy_header",
     ClientHeadTimeout = "client_head_timeout",
     ClientBodyTimeout = "client_body_timeout",
     /// The client takes no more of its response.

@@ -11,6 +11,7 @@ use crate::{
     carrier::millis,
     error::Error,
     exchange::{Phase, incoming::Incoming, table::ExchangeId},
+    flow::response::Passed,
     head,
     io::{Close, Conn, Io},
     proxy::{Parties, Proxy},
@@ -125,7 +126,8 @@ impl Proxy {
         let mut parties = Parties { exchange, client, server, core };
         let passed = parties.pass_stream_head(io, &response, body);
         match passed {
-            Ok(()) => self.respond(io, conn, id),
+            Ok(Passed::Withheld) => self.reselect(io, id),
+            Ok(_) => self.respond(io, conn, id),
             Err(error) => self.server_lost(io, conn, error),
         }
         Ok(())

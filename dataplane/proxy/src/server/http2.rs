@@ -23,6 +23,7 @@ impl Server {
             connection: Connection::new(conn, channel, now),
             begun_at: now,
             place,
+            response_timeout: pool.timeouts.response,
             pool,
             state: State::Connecting(work),
             requests: 0,

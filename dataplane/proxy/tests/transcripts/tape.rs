@@ -311,7 +311,7 @@ impl Stage {
     }
 
     pub fn has_deadline(&self, conn: Conn) -> bool {
-        self.tape.sides[&conn].deadline.is_some()
+        self.tape.sides.get(&conn).is_some_and(|side| side.deadline.is_some())
     }
 
     pub fn deadline_has_passed(&self, conn: Conn) -> bool {

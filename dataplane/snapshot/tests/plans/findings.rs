@@ -108,6 +108,10 @@ pub const CASES: &[Case] = &[
     ("a number of answers from the future", |p| datagrams(p).udp.as_mut().unwrap().answers = 9),
     ("datagrams to servers with TLS", |p| datagrams(p).pool_uuid = "pool-2".to_owned()),
     ("one address and port for TCP and UDP", |p| datagrams(p).listeners[0].address = "192.0.2.10".to_owned()),
+    ("PROXY headers from sources that are no subnets", |p| {
+        let sources = suites(&["10.0.0.0/8", "10.0.0.0/33", "balancer"]);
+        p.virtual_services[0].tcp.as_mut().unwrap().proxy_protocol_sources = sources;
+    }),
     ("a header name that is none", |p| {
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
     }),
@@ -167,6 +171,10 @@ pub const CASES: &[Case] = &[
     ("too many servers", |p| p.pools[0].servers = (0..16385).map(|n| server("10.0.0.1", n + 1)).collect()),
     ("enumerators from the future", |p| {
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
+    }),
+    ("another server after responses with statuses that are none", |p| {
+        let statuses = vec![StatusRange { first: 500, last: 599 }, StatusRange { first: 200, last: 204 }];
+        p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
     ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),

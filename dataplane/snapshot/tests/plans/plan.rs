@@ -26,7 +26,7 @@ pub fn plan() -> Plan {
                 pool_uuid: "pool-1".to_owned(),
                 http: Some(http()),
                 l4: None,
-                tcp: Some(TcpProfile { idle_timeout_s: 600, keepalive_probes: true, nagle: false }),
+                tcp: Some(TcpProfile { idle_timeout_s: 600, keepalive_probes: true, ..Default::default() }),
                 udp: None,
                 tls: Some(tls()),
                 certificate_uuids: vec!["certificate-1".to_owned(), "certificate-2".to_owned()],
