@@ -17,6 +17,7 @@ mod response;
 mod start;
 mod target;
 mod trailers;
+pub(crate) mod websocket;
 mod writer;
 
 pub use body::{Body, Piece};
@@ -24,8 +25,9 @@ pub use framing::Framing;
 pub use heads::{Parsed, may_complete};
 pub use hop::{Hop, Outgoing, OutgoingBody};
 pub use request::{Request, request};
-pub use response::{Response, response};
+pub use response::{Response, response, response_or_switch};
 pub use trailers::{TRAILER_BYTES_MAX, Trailers};
+pub use websocket::WebSocketKey;
 pub use writer::HeadWriter;
 
 /// Answers `Expect: 100-continue` on behalf of the server.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, ResponseHead, Span, check_status, has_no_content},
+    head::{FieldTable, Limits, Method, ResponseHead, SWITCHING_PROTOCOLS, Span, check_status, has_no_content},
 };
 
 /// A response head, and what it says of the connection that it came on.
@@ -25,6 +25,22 @@ pub struct Response<'b> {
 
 /// Parses the head at the start of `input`, which answers a request with `method`.
 pub fn response<'b>(
+    input: &'b [u8],
+    method: Method,
+    limits: &Limits,
+    table: &'b mut FieldTable,
+) -> Result<Parsed<Response<'b>>, Error> {
+    let response = response_or_switch(input, method, limits, table)?;
+    if let Parsed::Whole(Response { head: ResponseHead { status: SWITCHING_PROTOCOLS, .. }, .. }) = response {
+        // Nobody asked for it. To accept it would give the client a connection that we do not understand any more.
+        return Err(Error::SwitchedProtocols);
+    }
+    Ok(response)
+}
+
+/// The same where the request asked the server to switch protocols: the status may be 101.
+#[inline(always)]
+pub fn response_or_switch<'b>(
     input: &'b [u8],
     method: Method,
     limits: &Limits,
