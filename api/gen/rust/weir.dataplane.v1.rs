@@ -317,6 +317,9 @@ pub struct HttpProfile {
     /// of listeners with http2
     #[prost(message, optional, tag = "95")]
     pub http2: ::core::option::Option<Http2Profile>,
+    /// clients may switch their connections, or streams of HTTP/2, to WebSocket
+    #[prost(bool, tag = "130")]
+    pub websockets: bool,
 }
 /// What a client of HTTP/2 may do on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -574,6 +577,12 @@ pub struct VirtualServiceCounters {
     pub sent_bytes_total: u64,
     #[prost(message, repeated, tag = "13")]
     pub errors: ::prost::alloc::vec::Vec<ErrorCounter>,
+    /// requests that became tunnels of WebSocket
+    #[prost(uint64, tag = "130")]
+    pub websockets_total: u64,
+    /// a gauge
+    #[prost(uint64, tag = "131")]
+    pub open_websockets: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {

@@ -332,5 +332,6 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
             empty_frames: http2.max_empty_frames,
         }),
         underscores: Underscores::default(),
+        websockets: profile.websockets,
     }
 }

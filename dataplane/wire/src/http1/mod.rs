@@ -8,7 +8,7 @@
 
 mod body;
 mod chunked;
-mod framing;
+pub(crate) mod framing;
 mod heads;
 mod hop;
 mod lines;
@@ -17,7 +17,6 @@ mod response;
 mod start;
 mod target;
 mod trailers;
-pub(crate) mod websocket;
 mod writer;
 
 pub use body::{Body, Piece};
@@ -27,7 +26,6 @@ pub use hop::{Hop, Outgoing, OutgoingBody};
 pub use request::{Request, request};
 pub use response::{Response, response, response_or_switch};
 pub use trailers::{TRAILER_BYTES_MAX, Trailers};
-pub use websocket::WebSocketKey;
 pub use writer::HeadWriter;
 
 /// Answers `Expect: 100-continue` on behalf of the server.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Error,
     head::{BodyLength, FieldTable, Fields, HOP_BY_HOP, Limits, Name, NameSet, Span, decimal},
-    http1::WebSocketKey,
+    websocket,
 };
 
 /// A block may decode to so many times the limit of a head before its connection ends. Up to there, its stream is
@@ -95,7 +95,7 @@ pub(super) fn read<'b>(
 /// A client that asks for WebSocket on a stream sends no key, because it could not be sure what the key proves (RFC 8441 §5).
 /// If it does, the server gets only the key that Weir makes. Returns whether there was one.
 fn drop_key(text: &[u8], spans: &mut [Span]) -> bool {
-    let keys = spans.iter_mut().filter(|span| span.field(text).name_text.eq_ignore_ascii_case(WebSocketKey::NAME));
+    let keys = spans.iter_mut().filter(|span| span.field(text).name_text.eq_ignore_ascii_case(websocket::KEY));
     keys.map(|span| span.ends_here = true).count() > 0
 }
 

@@ -8,8 +8,8 @@ use super::{
 use crate::{
     Error,
     head::{BodyLength, FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, may_be_target},
-    http1::websocket,
     scan::token_end,
+    websocket,
 };
 
 /// A request head, and what it says beside.

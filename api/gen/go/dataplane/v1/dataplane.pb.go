@@ -1814,6 +1814,7 @@ type HttpProfile struct {
 	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
 	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
 	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
+	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
@@ -2056,6 +2057,13 @@ func (x *HttpProfile) GetHttp2() *Http2Profile {
 		return x.Http2
 	}
 	return nil
+}
+
+func (x *HttpProfile) GetWebsockets() bool {
+	if x != nil {
+		return x.Websockets
+	}
+	return false
 }
 
 // What a client of HTTP/2 may do on one connection.
@@ -3099,6 +3107,8 @@ type VirtualServiceCounters struct {
 	ReceivedBytesTotal  uint64                 `protobuf:"varint,11,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
 	SentBytesTotal      uint64                 `protobuf:"varint,12,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
 	Errors              []*ErrorCounter        `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
+	WebsocketsTotal     uint64                 `protobuf:"varint,130,opt,name=websockets_total,json=websocketsTotal,proto3" json:"websockets_total,omitempty"` // requests that became tunnels of WebSocket
+	OpenWebsockets      uint64                 `protobuf:"varint,131,opt,name=open_websockets,json=openWebsockets,proto3" json:"open_websockets,omitempty"`    // a gauge
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -3222,6 +3232,20 @@ func (x *VirtualServiceCounters) GetErrors() []*ErrorCounter {
 		return x.Errors
 	}
 	return nil
+}
+
+func (x *VirtualServiceCounters) GetWebsocketsTotal() uint64 {
+	if x != nil {
+		return x.WebsocketsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetOpenWebsockets() uint64 {
+	if x != nil {
+		return x.OpenWebsockets
+	}
+	return 0
 }
 
 type ErrorCounter struct {
@@ -3478,8 +3502,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
-	"\x05http2\x18\x04 \x01(\bR\x05http2\"\xff\n" +
-	"\n" +
+	"\x05http2\x18\x04 \x01(\bR\x05http2\"\xa0\v\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -3514,7 +3537,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
 	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\x12@\n" +
 	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\x125\n" +
-	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\"\xf1\x01\n" +
+	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x1f\n" +
+	"\n" +
+	"websockets\x18\x82\x01 \x01(\bR\n" +
+	"websockets\"\xf1\x01\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
 	"\x14initial_window_bytes\x18\x02 \x01(\rR\x12initialWindowBytes\x12!\n" +
@@ -3615,7 +3641,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
-	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xe1\x04\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xb7\x05\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -3630,7 +3656,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	" \x01(\x04R\x11clientAbortsTotal\x120\n" +
 	"\x14received_bytes_total\x18\v \x01(\x04R\x12receivedBytesTotal\x12(\n" +
 	"\x10sent_bytes_total\x18\f \x01(\x04R\x0esentBytesTotal\x127\n" +
-	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\":\n" +
+	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\x12*\n" +
+	"\x10websockets_total\x18\x82\x01 \x01(\x04R\x0fwebsocketsTotal\x12(\n" +
+	"\x0fopen_websockets\x18\x83\x01 \x01(\x04R\x0eopenWebsockets\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +

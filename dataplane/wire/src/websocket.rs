@@ -4,8 +4,14 @@
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use super::framing::list;
-use crate::head::{Fields, Method, Name, NameSet, RequestHead, ResponseHead, Version};
+use crate::{
+    head::{Fields, Method, Name, NameSet, RequestHead, ResponseHead, Version},
+    http1::framing::list,
+};
+
+/// The fields of a key, and of the answer to it.
+pub const KEY: &[u8] = b"Sec-WebSocket-Key";
+pub const ACCEPT: &[u8] = b"Sec-WebSocket-Accept";
 
 /// The only protocol that a client can have Weir switch to.
 const PROTOCOL: &[u8] = b"websocket";
@@ -18,12 +24,11 @@ const ACCEPT_BYTES: usize = 28;
 
 /// What proves that a server has understood the handshake: its answer is made of this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WebSocketKey([u8; KEY_BYTES]);
+pub struct Key([u8; KEY_BYTES]);
 
-impl WebSocketKey {
-    pub const NAME: &[u8] = b"Sec-WebSocket-Key";
-    /// Bytes of the field at most.
-    pub const FIELD_BYTES: usize = Self::NAME.len() + 2 + KEY_BYTES + 2;
+impl Key {
+    /// Bytes of its field.
+    pub const FIELD_BYTES: usize = KEY.len() + 2 + KEY_BYTES + 2;
 
     pub fn of_nonce(nonce: [u8; NONCE_BYTES]) -> Self {
         let mut key = [0; KEY_BYTES];
@@ -39,7 +44,7 @@ impl WebSocketKey {
             && head.body.is_zero()
             && switches(&head.fields)
             && has_version(&head.fields);
-        let key = only(&head.fields, Self::NAME).filter(|_| asks)?;
+        let key = only(&head.fields, KEY).filter(|_| asks)?;
         let nonce = STANDARD.decode(key).ok()?;
         (nonce.len() == NONCE_BYTES).then_some(Self(key.try_into().ok()?))
     }
@@ -50,7 +55,7 @@ impl WebSocketKey {
 
     /// Whether a 101 is the answer to this key, and switches to WebSocket.
     pub fn is_accepted_by(&self, head: &ResponseHead<'_>) -> bool {
-        switches(&head.fields) && only(&head.fields, b"Sec-WebSocket-Accept") == Some(&self.accept())
+        switches(&head.fields) && only(&head.fields, ACCEPT) == Some(&self.accept())
     }
 
     fn accept(&self) -> [u8; ACCEPT_BYTES] {
@@ -96,20 +101,20 @@ mod tests {
     };
 
     /// The example of RFC 6455 §1.3.
-    const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
-    const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+    const SAMPLE: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+    const ANSWER: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
     fn asked(lines: &str) -> bool {
         let input = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
         match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut FieldTable::new()) {
-            Ok(Parsed::Whole(request)) => WebSocketKey::asked_by(&request.head).is_some(),
+            Ok(Parsed::Whole(request)) => Key::asked_by(&request.head).is_some(),
             other => panic!("{other:?}"),
         }
     }
 
     fn accepted(lines: &str) -> bool {
-        let key = WebSocketKey::of_nonce(*b"the sample nonce");
-        assert_eq!(key.text(), KEY.as_bytes());
+        let key = Key::of_nonce(*b"the sample nonce");
+        assert_eq!(key.text(), SAMPLE.as_bytes());
         let input = format!("HTTP/1.1 101 Switching Protocols\r\n{}\r\n\r\n", lines.replace('|', "\r\n"));
         match response_or_switch(input.as_bytes(), Method::Get, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
             Ok(Parsed::Whole(response)) => key.is_accepted_by(&response.head),
@@ -121,7 +126,7 @@ mod tests {
     fn only_a_whole_handshake_asks_for_websocket() {
         let whole = format!(
             "GET /chat HTTP/1.1|Host: a|Connection: keep-alive, Upgrade|Upgrade: websocket|\
-             Sec-WebSocket-Version: 13|Sec-WebSocket-Key: {KEY}"
+             Sec-WebSocket-Version: 13|Sec-WebSocket-Key: {SAMPLE}"
         );
         for (from, to, asks) in [
             ("GET", "GET", true),
@@ -138,9 +143,9 @@ mod tests {
             ("Upgrade: websocket", "Upgrade:", false),
             ("Version: 13", "Version: 8", false),
             ("Version: 13", "Version: 13|Sec-WebSocket-Version: 13", false),
-            (KEY, "dGhlIHNhbXBsZSBub25jZQ", false),
-            (KEY, "dGhlIHNhbXBsZQ==", false),
-            (KEY, "dGhlIHNhbXBsZSBub25jZQ==|Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", false),
+            (SAMPLE, "dGhlIHNhbXBsZSBub25jZQ", false),
+            (SAMPLE, "dGhlIHNhbXBsZQ==", false),
+            (SAMPLE, "dGhlIHNhbXBsZSBub25jZQ==|Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", false),
         ] {
             assert_eq!(asked(&whole.replacen(from, to, 1)), asks, "{from} → {to}");
         }
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn answer_must_match_the_key() {
-        let whole = format!("Upgrade: websocket|Connection: Upgrade|Sec-WebSocket-Accept: {ACCEPT}");
+        let whole = format!("Upgrade: websocket|Connection: Upgrade|Sec-WebSocket-Accept: {ANSWER}");
         for (from, to, is_accepted) in [
             ("websocket", "WebSocket", true),
             ("websocket", "h2c", false),
