@@ -166,6 +166,8 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.client_aborts_total = counted.client_aborts;
     row.received_bytes_total = counted.received_bytes;
     row.sent_bytes_total = counted.sent_bytes;
+    row.websockets_total = counted.websockets;
+    row.open_websockets = counted.open_websockets;
     row.errors.clear();
     row.errors.extend(counted.failures().map(error));
 }

@@ -1,4 +1,4 @@
-//! A client whose bytes are not parsed: which server they go to, and when bytes last crossed.
+//! A client whose bytes are not parsed, or not any more: which server they go to, and when bytes last crossed.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,12 +21,35 @@ pub(crate) struct Tunnel {
     /// Which directions bring so many bytes per read that a relay pays.
     pub up_in_bulk: bool,
     pub down_in_bulk: bool,
+    /// It began as a request.
+    pub is_websocket: bool,
 }
 
 impl Tunnel {
     pub fn new(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
         let key = service.pool.as_ref().map(|pool| balance_key(pool, None, peer)).unwrap_or_default();
-        Self { key, tried: Vec::new(), server: None, active_at: now, up_in_bulk: false, down_in_bulk: false }
+        Self {
+            key,
+            tried: Vec::new(),
+            server: None,
+            active_at: now,
+            up_in_bulk: false,
+            down_in_bulk: false,
+            is_websocket: false,
+        }
+    }
+
+    /// The tunnel of a request that has made its server switch to WebSocket.
+    pub fn of_websocket(server: Conn, now: Time) -> Self {
+        Self {
+            key: HashKey::default(),
+            tried: Vec::new(),
+            server: Some(server),
+            active_at: now,
+            up_in_bulk: false,
+            down_in_bulk: false,
+            is_websocket: true,
+        }
     }
 
     /// How much longer the tunnel may stay silent; `None`: without limit, because keepalive probes find dead peers or

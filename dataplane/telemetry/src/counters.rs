@@ -29,6 +29,13 @@ pub enum Happening {
         status: u16,
         local: bool,
     },
+    /// A request has become a tunnel of WebSocket.
+    WebSocketOpened {
+        service: u32,
+    },
+    WebSocketGone {
+        service: u32,
+    },
     /// An exchange or a connection has failed; a [`Cause::ClientAborted`] is counted as abort too.
     Failed {
         service: u32,
@@ -58,7 +65,7 @@ pub enum Happening {
     },
 }
 
-/// Cumulative, but for `open_connections`.
+/// Cumulative, but for what is open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServiceCounters {
     pub connections: u64,
@@ -73,6 +80,8 @@ pub struct ServiceCounters {
     pub client_aborts: u64,
     pub received_bytes: u64,
     pub sent_bytes: u64,
+    pub websockets: u64,
+    pub open_websockets: u64,
     failures: [u64; Cause::ALL.len()],
 }
 
@@ -111,6 +120,12 @@ impl Counters {
             HandshakeFailed { service } => self.services.row(service).handshake_failures += 1,
             Request { service } => self.services.row(service).requests += 1,
             Response { service, status, local } => self.services.row(service).answered(status, local),
+            WebSocketOpened { service } => {
+                let row = self.services.row(service);
+                row.websockets += 1;
+                row.open_websockets += 1;
+            }
+            WebSocketGone { service } => leave(&mut self.services.row(service).open_websockets),
             Failed { service, cause } => self.services.row(service).failed(cause),
             ClientBytes { service, received, sent } => {
                 let row = self.services.row(service);
@@ -251,6 +266,8 @@ impl ServiceCounters {
         self.client_aborts += other.client_aborts;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.websockets += other.websockets;
+        self.open_websockets += other.open_websockets;
         add_each(&mut self.responses, &other.responses);
         add_each(&mut self.failures, &other.failures);
     }
@@ -267,8 +284,8 @@ impl ServerCounters {
 }
 
 /// A gauge goes down.
-fn leave(open_connections: &mut u64) {
-    *open_connections = open_connections.saturating_sub(1);
+fn leave(open: &mut u64) {
+    *open = open.saturating_sub(1);
 }
 
 fn add_each(mine: &mut [u64], theirs: &[u64]) {

@@ -17,7 +17,7 @@ pub enum Error {
     Connect,
     /// A client asks for WebSocket, and not for version 13 of it.
     WebSocketVersion,
-    /// A server switches to WebSocket without proof that it has understood the handshake.
+    /// A server agrees to a handshake of WebSocket without proof that it has understood it.
     WebSocketAccept,
     /// A status outside 100–599.
     Status,

@@ -2,7 +2,11 @@
 
 use weir_policy::HttpProfile;
 use weir_telemetry::Happening;
-use weir_wire::http1::{self, Hop, Parsed, Request};
+use weir_wire::{
+    head::Name,
+    http1::{self, Hop, Parsed, Request},
+    websocket,
+};
 
 use crate::{
     client::{
@@ -62,6 +66,10 @@ impl Client {
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = request.keep_alive && may_go_on && more_allowed;
         let stays = keep_alive && head.body.is_zero();
+        let (websocket, to_server) = match head.fields.has(Name::Upgrade) {
+            true => upgrade(http, request),
+            false => (None, Hop::to_server(request.framing)),
+        };
         Received {
             head,
             body: Incoming::of_client(request.framing, http.max_body_bytes),
@@ -70,7 +78,17 @@ impl Client {
             stays,
             more_has_come,
             to_client: Target::Text(Hop::to_client(head.version, stays)),
-            to_server: Hop::to_server(request.framing),
+            to_server,
+            websocket,
         }
+    }
+}
+
+/// What a request that wants another protocol gets of that: WebSocket, or nothing.
+#[cold]
+fn upgrade(http: &HttpProfile, request: &Request<'_>) -> (Option<websocket::Key>, Hop) {
+    match websocket::Key::asked_by(&request.head).filter(|_| http.websockets) {
+        Some(key) => (Some(key), Hop::websocket()),
+        None => (None, Hop::to_server(request.framing)),
     }
 }

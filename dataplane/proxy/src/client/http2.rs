@@ -8,6 +8,7 @@ use weir_wire::{
     head::BodyLength,
     http1::{Framing, Hop},
     http2::{Code, Config, Connection, FRAME_BYTES_MIN, PREFACE, Refused, Role, Settings},
+    websocket,
 };
 
 use crate::{
@@ -46,8 +47,10 @@ pub(crate) struct Outbox {
     pieces: VecDeque<Piece>,
     /// The final head was queued.
     has_head: bool,
-    /// Nothing comes behind the pieces, and the stream ends like this.
-    ends: Option<Close>,
+    /// Nothing comes behind the pieces, and the stream ends with this code.
+    ends: Option<Code>,
+    /// The peer has been told that nothing more comes.
+    is_said: bool,
     has_turn: bool,
     /// When its client went, or a later piece left.
     moved_at: Time,
@@ -58,7 +61,8 @@ pub(crate) struct Departed {
     pub carrier: Conn,
     pub id: u32,
     pieces: Vec<Piece>,
-    how: Close,
+    /// How the stream ends behind the pieces; `None`: at once, and without them.
+    ends: Option<Code>,
 }
 
 /// What was sent.
@@ -80,7 +84,14 @@ enum Turn {
 
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
-        Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), how }
+        let ends = match how {
+            Close::Flush | Close::Linger => Some(Code::NoError),
+            // RFC 8441 §5.
+            Close::Cut if stream.is_tunnel => Some(Code::Cancel),
+            Close::Cut => Some(Code::InternalError),
+            Close::Abort => None,
+        };
+        Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), ends }
     }
 }
 
@@ -134,6 +145,10 @@ impl Client {
         core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
+        if request.is_websocket && !http.websockets {
+            return Ok(Next::Refused(Error::Request(weir_wire::Error::Connect)));
+        }
+        let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let framing = match head.body {
             BodyLength::None => Framing::None,
             BodyLength::Bytes(bytes) => Framing::Length(bytes),
@@ -141,13 +156,14 @@ impl Client {
         };
         let received = Received {
             head,
-            body: Incoming::of_stream(head.body, request.is_all, http.max_body_bytes),
+            body: Incoming::of_stream(head.body, request.is_all || request.is_websocket, http.max_body_bytes),
             last: true,
             keep_alive: false,
             stays: false,
             more_has_come: false,
             to_client: Target::Block,
-            to_server: Hop::to_server(framing),
+            to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(framing) },
+            websocket,
         };
         Ok(received.take(io, self, conn, core.date.line(), exchanges))
     }
@@ -161,6 +177,7 @@ impl Carrier {
             initial_window: http2.window_bytes,
             max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
             max_frame_bytes: FRAME_BYTES_MIN as u32,
+            enable_connect_protocol: http.websockets,
             no_rfc7540_priorities: true,
             ..Settings::default()
         };
@@ -216,15 +233,15 @@ impl Carrier {
 
     /// The client of a stream is gone.
     pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, .. } = departed;
+        let Departed { id, pieces, ends, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
-        let code = match how {
-            Close::Abort => Code::Cancel,
+        let code = match ends {
+            None => Code::Cancel,
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
-            Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.moved_at) = (Some(how), now);
+            Some(_) => {
+                (outbox.ends, outbox.moved_at) = (ends, now);
                 return self.give_turn(id);
             }
         };
@@ -295,7 +312,7 @@ impl Carrier {
         let (room, window_is_open) = (self.connection.room(id) as usize, self.connection.has_room());
         let Some(outbox) = self.connection.kept(id) else { return Turn::Over };
         let (client, ends) = (outbox.client, outbox.ends);
-        let ends_well = matches!(ends, Some(Close::Flush | Close::Linger));
+        let ends_well = ends == Some(Code::NoError);
         match outbox.pieces.pop_front() {
             Some(Piece::Head { block, .. }) => {
                 let is_last = outbox.pieces.is_empty() && ends_well;
@@ -324,14 +341,25 @@ impl Carrier {
                 sent.frames.data(io, &header, part);
                 if is_last { self.over(id, Code::NoError) } else { Turn::Again }
             }
-            None if ends_well => {
-                let header = self.connection.data(id, 0, true);
-                sent.frames.append(io, &header);
-                self.over(id, Code::NoError)
+            Some(Piece::End) => {
+                outbox.is_said = true;
+                sent.left.extend(client.map(|client| (client, 0, 1)));
+                self.say_all(io, id, sent);
+                Turn::Again
             }
-            None if ends.is_some() => self.over(id, Code::InternalError),
-            None => Turn::Over,
+            None => {
+                let Some(code) = ends else { return Turn::Over };
+                if ends_well && !outbox.is_said {
+                    self.say_all(io, id, sent);
+                }
+                self.over(id, code)
+            }
         }
+    }
+
+    fn say_all<I: Io>(&mut self, io: &mut I, id: u32, sent: &mut Sent) {
+        let header = self.connection.data(id, 0, true);
+        sent.frames.append(io, &header);
     }
 
     fn over(&mut self, id: u32, code: Code) -> Turn {

@@ -2,8 +2,9 @@
 
 use weir_policy::LastHop;
 use weir_wire::{
-    head::{BodyLength, RequestHead},
+    head::{BodyLength, HeadSink, RequestHead},
     http1::Hop,
+    websocket,
 };
 
 use crate::{
@@ -60,6 +61,8 @@ pub(super) struct Received<'r> {
     /// What Weir's own response says about the client's connection, and what the request says about the server's.
     pub to_client: Target,
     pub to_server: Hop,
+    /// It asks the server to switch to WebSocket.
+    pub websocket: Option<websocket::Key>,
 }
 
 impl Received<'_> {
@@ -87,7 +90,15 @@ impl Received<'_> {
             return Next::Refused(Error::BodyTooLarge);
         }
         let bytes_max = http.request_bytes_max(head);
-        let written = head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
+        // The request of a stream has no key that its server could answer.
+        let made_key = self.websocket.as_ref().filter(|_| conn.is_stream());
+        let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
+        let written = head::write_text(io, bytes_max + key_bytes, self.to_server, |out| {
+            http.write_request(head, facts, out);
+            if let Some(key) = made_key {
+                out.field(websocket::KEY, [key.text()]);
+            }
+        });
         let written = match written {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
@@ -101,6 +112,9 @@ impl Received<'_> {
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+        }
+        if let Some(key) = self.websocket {
+            exchange.ask_for_websocket(key);
         }
         if client.connection.line.ended {
             exchange.leave(io.now());

@@ -17,6 +17,8 @@ pub(crate) struct Stream {
     pub fresh: Vec<Piece>,
     /// Bytes that have come, and that the peer may not send again yet.
     pub credit: u32,
+    /// What it carries is not parsed any more.
+    pub is_tunnel: bool,
 }
 
 pub(crate) enum Piece {
@@ -26,18 +28,22 @@ pub(crate) enum Piece {
         is_final: bool,
     },
     Content(Buf),
+    /// Nothing more comes, while the peer may go on sending.
+    End,
 }
 
 impl Stream {
     pub fn new(carrier: Conn, id: u32) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0 }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, is_tunnel: false }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.
     #[inline(never)]
     pub fn push(&mut self, piece: Piece, line: &mut Line, unflushed: &mut Vec<Conn>) {
-        let (Piece::Head { block: bytes, .. } | Piece::Content(bytes)) = &piece;
-        line.hold(bytes.len());
+        line.hold(match &piece {
+            Piece::Head { block: bytes, .. } | Piece::Content(bytes) => bytes.len(),
+            Piece::End => 0,
+        });
         if self.fresh.is_empty() {
             unflushed.push(line.conn);
         }

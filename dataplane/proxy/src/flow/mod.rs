@@ -10,3 +10,4 @@ mod rescue;
 mod response;
 mod server_events;
 mod streams;
+mod websocket;

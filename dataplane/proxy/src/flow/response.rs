@@ -6,7 +6,7 @@
 
 use weir_policy::Reply;
 use weir_telemetry::Happening;
-use weir_wire::http1::Outgoing;
+use weir_wire::{head::SWITCHING_PROTOCOLS, http1::Outgoing};
 
 use crate::{
     client::intake::Answer,
@@ -59,8 +59,13 @@ impl Proxy {
                 }
                 Phase::Sending { .. } => {
                     let uploaded = !exchange.awaits_body();
-                    if !parties.pass_head(io)? {
-                        return wait_for_server(io, parties.server, uploaded);
+                    match parties.pass_head(io)? {
+                        Passed::Nothing => return wait_for_server(io, parties.server, uploaded),
+                        Passed::Head => {}
+                        Passed::Switch => {
+                            self.begin_websocket(io, id);
+                            return Ok(Outcome::Advanced);
+                        }
                     }
                 }
                 Phase::Streaming { delivery, .. } => {
@@ -188,8 +193,8 @@ impl Parties<'_> {
         Ok(core.pools.put_idle(place, idle, &core.limits).map(|spared| (spared, Close::Flush)))
     }
 
-    /// Passes a response head on; false while none is complete.
-    fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
+    /// Passes a response head on.
+    fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
@@ -199,11 +204,14 @@ impl Parties<'_> {
         let reply = Reply { cookie, date: core.date.line() };
         let (http, is_stream) = (exchange.http()?, exchange.client.is_stream());
         let limits = &http.response_limits;
-        let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
+        let may_switch = exchange.websocket().is_some();
+        let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
             let outgoing = Outgoing::of(received, exchange.version, keep_alive);
             let bytes_max = http.response_bytes_max(head, reply);
+            let switch = if may_switch { exchange.write_switch(io, head, facts, reply)? } else { None };
             let out = match is_stream {
+                _ if let Some(switch) = switch => switch,
                 true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
                 false => {
                     head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?
@@ -217,25 +225,35 @@ impl Parties<'_> {
             };
             Ok((head.status, out, delivery, http.binds_connection_by(head)))
         });
-        let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
+        let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         let (status, out, delivery, binds) = written?;
         server.binds |= binds;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),
             false => core.pools.answered(server.place),
         }
+        let switches = status == SWITCHING_PROTOCOLS;
         if status >= 200 {
             exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();
             if exchange.keeps_interim_from_client(status) {
-                return Ok(true);
+                return Ok(Passed::Head);
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
-        client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200);
-        Ok(true)
+        client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
+        Ok(if switches { Passed::Switch } else { Passed::Head })
     }
+}
+
+/// What was passed on of a response.
+enum Passed {
+    /// No head is complete.
+    Nothing,
+    Head,
+    /// A head behind which the connection speaks WebSocket.
+    Switch,
 }
 
 /// Whether all of a response has been passed on.

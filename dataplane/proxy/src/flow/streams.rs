@@ -117,10 +117,13 @@ impl Proxy {
             false => client.connection.inbox.append(&content, || io.buffer()),
         }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
-        match exchange.map(|exchange| exchange.body.came(bytes, is_all)) {
-            Some(Err(error)) => self.fail(io, conn, error),
-            Some(Ok(())) | None => self.proceed(io, conn),
+        let with_body = exchange.filter(|exchange| exchange.websocket().is_none());
+        match with_body.map(|exchange| exchange.body.came(bytes, is_all)) {
+            Some(Err(error)) => return self.fail(io, conn, error),
+            None if is_all => self.client_ended(io, conn),
+            Some(Ok(())) | None => {}
         }
+        self.proceed(io, conn);
     }
 
     fn stream_reset<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32) {

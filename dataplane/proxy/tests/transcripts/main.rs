@@ -12,6 +12,7 @@ mod suspects;
 mod tape;
 mod tunnels;
 mod uploads;
+mod websocket;
 
 use std::time::Duration;
 
