@@ -10,12 +10,12 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
+TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl nghttp2-client python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
 DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell id -u)),frr))
 GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
-BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy python3-venv strace
+BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy nghttp2-client python3-venv strace
 
 .PHONY: help
 help: ## this list

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -62,6 +64,27 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		RequestBufferBytes: http.RequestBufferBytes(),
 		MinBodyBytesPerS:   http.MinBodyBytesPerS,
 		Underscores:        underscores[http.Underscores],
+		Http2:              http2Profile(vs),
+	}
+}
+
+// http2Profile converts the settings for clients that speak HTTP/2, if a port lets them. A profile without these
+// settings has the defaults.
+func http2Profile(vs *model.VirtualService) *dataplanev1.Http2Profile {
+	if !slices.ContainsFunc(vs.Services, func(service kinds.Service) bool { return service.EnableHTTP2 }) {
+		return nil
+	}
+	profile := vs.HTTP.HTTP2
+	if profile == nil {
+		profile = usualHTTP2
+	}
+	return &dataplanev1.Http2Profile{
+		MaxConcurrentStreams: profile.MaxStreams,
+		InitialWindowBytes:   profile.InitialWindowKiB * bytesPerKiB,
+		MaxRequests:          profile.MaxRequests,
+		MaxControlFrames:     profile.MaxControlFrames,
+		MaxEmptyFrames:       profile.MaxEmptyDataFrames,
+		MaxFieldBytes:        profile.MaxHeaderFieldBytes,
 	}
 }
 
@@ -75,4 +98,7 @@ func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile,
 	}
 	warnUnheeded(subject, "", unheededOfApplicationProfile, profile, report)
 	warnUnheeded(subject, "http_profile.", unheededOfHTTP, http, report)
+	if http.HTTP2 != nil {
+		warnUnheeded(subject, "http_profile.http2_profile.", unheededOfHTTP2, http.HTTP2, report)
+	}
 }

@@ -112,8 +112,8 @@ func refuseOverrides(subject subject, vs *model.VirtualService, field string, se
 	if ref := service.NetworkProfileRef; ref != "" && ref != vs.NetworkProfileRef {
 		report.block(subject, field+"override_network_profile_ref", refusal)
 	}
-	if service.EnableHTTP2 {
-		report.warn(subject, field+"enable_http2", "engines do not speak HTTP/2 yet: HTTP/1.1 is offered")
+	if service.EnableHTTP2 && vs.HTTP == nil {
+		report.warn(subject, field+"enable_http2", "layer 4 passes on what clients speak: has no effect")
 	}
 }
 
@@ -155,7 +155,7 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 			}
 			for port := service.Port; port <= service.PortRangeEnd; port++ {
 				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port,
-					Tls: service.EnableSSL})
+					Tls: service.EnableSSL, Http2: service.EnableHTTP2 && vs.HTTP != nil})
 			}
 		}
 	}

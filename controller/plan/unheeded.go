@@ -25,6 +25,7 @@ const (
 var (
 	usualVirtualService = schema.Defaults[kinds.VirtualService]()
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
+	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
@@ -103,6 +104,14 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 		"engines do not ask for client certificates yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
+}
+
+var unheededOfHTTP2 = []unheeded[kinds.HTTP2Profile]{
+	{"max_http2_queued_frames_to_client_per_connection", func(h *kinds.HTTP2Profile) bool {
+		return h.MaxQueuedFrames != usualHTTP2.MaxQueuedFrames
+	}, "engines stop reading a client that does not take its frames: has no effect"},
+	{"enable_http2_server_push", func(h *kinds.HTTP2Profile) bool { return h.ServerPush },
+		"browsers take no pushes any more, and engines send none: has no effect"},
 }
 
 var unheededOfTCP = []unheeded[kinds.TCPProxy]{

@@ -338,6 +338,9 @@ pub struct Http2Profile {
     /// DATA without content, in a burst; 0: no limit
     #[prost(uint32, tag = "5")]
     pub max_empty_frames: u32,
+    /// the name of a field and its value together; 0: as in HTTP/1
+    #[prost(uint32, tag = "6")]
+    pub max_field_bytes: u32,
 }
 /// The application profile of layer 4.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -55,6 +55,8 @@ pub struct Http2 {
     pub control_frames: u32,
     /// Empty DATA frames at once; 0: no limit.
     pub empty_frames: u32,
+    /// Bytes of one field of a request; 0: as in HTTP/1.
+    pub field_bytes: u32,
 }
 
 /// `None`: no limit.
@@ -98,6 +100,16 @@ impl HttpProfile {
             https_port_suffix: https_port_suffix(settings.https_port)?,
             hsts_line: hsts_line(settings),
         })
+    }
+}
+
+impl HttpProfile {
+    /// The limits of a request's head that comes on a stream.
+    pub fn stream_limits(&self) -> Limits {
+        match self.http2.map_or(0, |http2| http2.field_bytes as usize) {
+            0 => self.request_limits,
+            field_bytes => Limits { field_bytes, ..self.request_limits },
+        }
     }
 }
 

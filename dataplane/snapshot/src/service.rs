@@ -5,6 +5,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
 use weir_tls::Certificate;
+use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
     Finding, Pool, Worker, address,
@@ -27,6 +28,8 @@ pub struct VirtualService {
     pub tcp: Tcp,
     /// `Some` if one of its listeners uses TLS.
     pub tls: Option<weir_tls::ServerConfig>,
+    /// The same, for listeners whose clients may speak HTTP/2.
+    pub tls_http2: Option<weir_tls::ServerConfig>,
     /// `None`: all requests get a 503.
     pub pool: Option<Arc<Pool>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
@@ -120,6 +123,7 @@ impl ServiceReader<'_> {
         }
         let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        check_http2(subject, source, findings);
         if findings.errors.len() > found {
             return None;
         }
@@ -130,6 +134,7 @@ impl ServiceReader<'_> {
             application: application?,
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
+            tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             drains: source.duty() == v1::Duty::Drain,
         });
@@ -201,6 +206,36 @@ impl KeptService {
         let config = tls.map(|kept| &kept.config);
         both_or_neither(self.object.pool.as_ref(), pool, Arc::ptr_eq)
             && both_or_neither(self.object.tls.as_ref(), config, weir_tls::ServerConfig::is)
+    }
+}
+
+/// What listeners offer by ALPN whose clients may speak HTTP/2, in order of preference.
+const HTTP2_OVER_TLS: [&str; 2] = ["h2", "http/1.1"];
+
+fn offers_http2(source: &v1::VirtualService) -> bool {
+    source.listeners.iter().any(|listener| listener.tls && listener.http2)
+}
+
+fn check_http2(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) {
+    let profile = source.http.as_ref().and_then(|http| http.http2.as_ref());
+    let Some(profile) = profile else {
+        if let Some(listener) = source.listeners.iter().find(|listener| listener.http2) {
+            let message = format!("port {} speaks HTTP/2, which needs a profile of HTTP/2", listener.port);
+            findings.error(service, APPLICATION, message);
+        }
+        return;
+    };
+    let mut refuse = |field: &str, message: &str| {
+        findings.error(service, format!("{APPLICATION}.http_profile.http2_profile.{field}"), message);
+    };
+    if profile.max_concurrent_streams == 0 {
+        refuse(
+            "max_http2_concurrent_streams_per_connection",
+            "without streams there are no requests; choose 1 or more",
+        );
+    }
+    if !(1..=WINDOW_MAX).contains(&profile.initial_window_bytes) {
+        refuse("http2_initial_window_size", "a window has 1 to 2147483647 bytes");
     }
 }
 
@@ -330,6 +365,7 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
             max_requests: http2.max_requests,
             control_frames: http2.max_control_frames,
             empty_frames: http2.max_empty_frames,
+            field_bytes: http2.max_field_bytes,
         }),
         underscores: Underscores::default(),
         websockets: profile.websockets,

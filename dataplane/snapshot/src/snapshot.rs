@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use weir_tls::ServerConfig;
+
 use crate::{
     Difference, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids,
     pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
@@ -34,6 +36,15 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// How its clients' TLS begins; `None`: they use none.
+    pub fn tls(&self) -> Option<&ServerConfig> {
+        match (self.tls, self.http2) {
+            (false, _) => None,
+            (true, false) => self.service.tls.as_ref(),
+            (true, true) => self.service.tls_http2.as_ref(),
+        }
+    }
+
     /// Whether a client of one listener could also be a client of the other.
     pub(crate) fn speaks_like(&self, other: &Self) -> bool {
         (self.tls, self.http2) == (other.tls, other.http2)

@@ -53,6 +53,13 @@ impl ServerConfig {
         Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify }, warnings))
     }
 
+    /// The same configuration with other ALPN protocols.
+    pub fn speaking(&self, protocols: &[&str]) -> Self {
+        let mut rustls = rustls::ServerConfig::clone(&self.rustls);
+        rustls.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Self { rustls: Arc::new(rustls), ..self.clone() }
+    }
+
     /// Whether it is the very configuration that `other` is a clone of.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.rustls, &other.rustls)

@@ -173,6 +173,11 @@ impl TlsSession {
         })
     }
 
+    /// The protocol that both ends have agreed on by ALPN.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.state().alpn_protocol()
+    }
+
     fn state(&self) -> &CommonState {
         match &self.end {
             End::Server(connection) => connection,

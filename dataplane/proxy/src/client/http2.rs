@@ -97,8 +97,8 @@ impl Departed {
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
-    pub fn begins_http2(&self) -> bool {
-        self.requests == 0 && self.connection.inbox.first().starts_with(&PREFACE[..4])
+    pub fn begins_http2(&mut self) -> bool {
+        self.requests == 0 && self.connection.inbox.begins_with(&PREFACE[..4])
     }
 
     /// Begins to carry streams. False: its listener does not let clients speak HTTP/2.
@@ -134,7 +134,7 @@ impl Client {
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
         // Every block is decoded, or the tables of both ends would differ.
-        let request = match carrier.connection.request(piece, &http.request_limits, &mut core.fields) {
+        let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
@@ -172,7 +172,6 @@ impl Client {
 impl Carrier {
     fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
         let settings = Settings {
-            enable_push: false,
             max_concurrent_streams: Some(http2.max_streams),
             initial_window: http2.window_bytes,
             max_header_list_bytes: Some(http.request_limits.head_bytes as u32),

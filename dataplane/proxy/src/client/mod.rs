@@ -68,9 +68,9 @@ impl Client {
     ) -> Option<Self> {
         let found = core.snapshot.listener(listener)?;
         let service = found.service.clone();
-        let channel = match &service.tls {
-            Some(config) if found.tls => Channel::accept(config).ok()?,
-            _ => Channel::Plain,
+        let channel = match found.tls() {
+            Some(config) => Channel::accept(config).ok()?,
+            None => Channel::Plain,
         };
         let is_plain = channel.is_plain();
         let mut connection = Connection::new(conn, channel, io.now());
@@ -169,6 +169,9 @@ impl Client {
             let resumed = self.connection.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
             core.counters.note(Happening::Handshake { service: self.service.id, resumed });
             self.stage = Stage::first(&self.service, self.peer, io.now());
+            if self.connection.channel.protocol() == Some(b"h2") {
+                self.begin_http2(io, core);
+            }
         }
         Ok(progress.closed)
     }

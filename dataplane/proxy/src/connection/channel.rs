@@ -53,6 +53,14 @@ impl Channel {
         }
     }
 
+    /// The protocol that both ends have agreed on in the handshake.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        match self {
+            Channel::Plain | Channel::Stream(_) => None,
+            Channel::Tls(secure) => secure.protocol(),
+        }
+    }
+
     /// Takes input, and puts its plaintext into the inbox.
     #[inline]
     pub fn receive<I: Io>(

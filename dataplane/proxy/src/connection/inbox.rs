@@ -88,6 +88,16 @@ impl Inbox {
         self.first.as_deref().unwrap_or_default()
     }
 
+    /// Whether the input begins with these bytes, however it was cut.
+    pub fn begins_with(&mut self, bytes: &[u8]) -> bool {
+        while self.first().len() < bytes.len()
+            && let Some(next) = self.rest.pop_front()
+        {
+            self.join(&next);
+        }
+        self.first().starts_with(bytes)
+    }
+
     /// Records that [`head`](Self::head) gave an incomplete head. True if more input is there to join at once.
     pub fn keep_for_more(&mut self) -> bool {
         self.incomplete = self.first.as_deref().map_or(0, <[u8]>::len);

@@ -26,6 +26,10 @@ impl Secure {
         self.session.handshaken()
     }
 
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.session.protocol()
+    }
+
     pub fn is_closed_by_peer(&self) -> bool {
         self.session.is_closed_by_peer()
     }

@@ -82,7 +82,7 @@ impl Proxy {
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let Self { clients, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let limits = client.service.http().map(|http| http.request_limits).ok_or(Code::InternalError)?;
+        let limits = client.service.http().map(|http| http.stream_limits()).ok_or(Code::InternalError)?;
         let Some(found) = client.carrier() else { return Ok(()) };
         let read = found.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
         match read {

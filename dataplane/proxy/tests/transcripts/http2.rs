@@ -27,6 +27,7 @@ pub fn http2(mut plan: Plan) -> Plan {
         max_requests: 0,
         max_control_frames: 100,
         max_empty_frames: 10,
+        max_field_bytes: 4096,
     });
     plan
 }
@@ -433,14 +434,23 @@ fn listener_that_goes_takes_its_connections_along() {
 
 #[test]
 fn connection_without_leave_speaks_http1() {
-    let mut without_profile = http2(plan(1));
-    without_profile.virtual_services[0].http.as_mut().expect("speaks HTTP").http2 = None;
-    for plan in [plan(1), without_profile] {
-        let mut stage = Stage::new(&plan);
-        let client = stage.client();
-        stage.says(client, &weir_wire::http2::PREFACE[..]);
-        assert_eq!(crate::status(&stage.sent(client)), "505");
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    stage.says(client, &weir_wire::http2::PREFACE[..]);
+    assert_eq!(crate::status(&stage.sent(client)), "505");
+}
+
+#[test]
+fn preface_may_come_in_any_pieces() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let (_, request) = browser.request("GET", true);
+    let all = [&std::mem::take(browser.connection.control())[..], &request].concat();
+    for byte in all {
+        stage.says(browser.conn, &[byte]);
     }
+    let server = stage.connected();
+    assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"));
 }
 
 #[test]

@@ -74,6 +74,10 @@ pub const CASES: &[Case] = &[
         let other = &mut p.virtual_services[1];
         (other.tls, other.certificate_uuids, other.listeners[0].tls) = (profile, certificates, true);
     }),
+    ("HTTP/2 without a profile of it", |p| p.virtual_services[0].listeners[0].http2 = true),
+    ("HTTP/2 with numbers that make no sense", |p| {
+        p.virtual_services[0].http.as_mut().unwrap().http2 = Some(Http2Profile::default());
+    }),
     ("servers with an address, a port, a ratio or a name that is none", |p| {
         let servers = &mut p.pools[0].servers;
         servers[0].address = "0.0.0.0".to_owned();

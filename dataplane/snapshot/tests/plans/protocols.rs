@@ -1,6 +1,6 @@
 //! The answers to clients that offer ALPN protocols (RFC 7301): HTTP offers its own, layer 4 those of its servers.
 
-use weir_api::dataplane::v1::L4Profile;
+use weir_api::dataplane::v1::{Http2Profile, L4Profile, VirtualService};
 use weir_snapshot::{Snapshot, TransportAddress};
 use weir_tls::{Error, TlsSession};
 
@@ -33,16 +33,22 @@ fn prefixed<const BYTES: usize>(content: &[u8]) -> Vec<u8> {
 
 /// What the first virtual service answers in TLS. `l4`: the service is of layer 4, with these protocols.
 fn answer_to(protocol: &str, l4: Option<&[&str]>) -> Result<Vec<u8>, Error> {
+    answer_after(protocol, |service| {
+        if let Some(spoken) = l4 {
+            let alpn_protocols = spoken.iter().map(|name| name.to_string()).collect();
+            (service.http, service.l4) = (None, Some(L4Profile { alpn_protocols, ..L4Profile::default() }));
+        }
+    })
+}
+
+/// What the first virtual service answers after a change.
+fn answer_after(protocol: &str, change: impl FnOnce(&mut VirtualService)) -> Result<Vec<u8>, Error> {
     let mut plan = plan();
-    if let Some(spoken) = l4 {
-        let alpn_protocols = spoken.iter().map(|name| name.to_string()).collect();
-        let service = &mut plan.virtual_services[0];
-        (service.http, service.l4) = (None, Some(L4Profile { alpn_protocols, ..L4Profile::default() }));
-    }
+    change(&mut plan.virtual_services[0]);
     let (snapshot, _) = Snapshot::build(&plan, None, &worker()).unwrap();
     let listener = snapshot.listener(TransportAddress::tcp("192.0.2.10:443".parse().unwrap())).unwrap();
     let mut answer = Vec::new();
-    let mut session = TlsSession::server(listener.service.tls.as_ref().unwrap())?;
+    let mut session = TlsSession::server(listener.tls().unwrap())?;
     session.receive(&mut hello(protocol), &mut |_| {}, &mut answer)?;
     Ok(answer)
 }
@@ -70,4 +76,17 @@ fn layer_4_chooses_what_its_servers_speak() {
 fn http_speaks_http_1_1_alone() {
     assert!(chooses(&answer_to("http/1.1", None).unwrap(), "http/1.1"));
     assert!(answer_to("h2", None).is_err());
+}
+
+#[test]
+fn listener_with_http_2_speaks_both_versions() {
+    for protocol in ["h2", "http/1.1"] {
+        let answer = answer_after(protocol, |service| {
+            service.listeners.iter_mut().for_each(|listener| listener.http2 = true);
+            let profile =
+                Http2Profile { max_concurrent_streams: 1, initial_window_bytes: 1, ..Http2Profile::default() };
+            service.http.as_mut().unwrap().http2 = Some(profile);
+        });
+        assert!(chooses(&answer.unwrap(), protocol), "{protocol}");
+    }
 }

@@ -2074,6 +2074,7 @@ type Http2Profile struct {
 	MaxRequests          uint32                 `protobuf:"varint,3,opt,name=max_requests,json=maxRequests,proto3" json:"max_requests,omitempty"`                        // then the connection ends gracefully; 0: no limit
 	MaxControlFrames     uint32                 `protobuf:"varint,4,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"`       // in a burst; 0: no limit
 	MaxEmptyFrames       uint32                 `protobuf:"varint,5,opt,name=max_empty_frames,json=maxEmptyFrames,proto3" json:"max_empty_frames,omitempty"`             // DATA without content, in a burst; 0: no limit
+	MaxFieldBytes        uint32                 `protobuf:"varint,6,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`                // the name of a field and its value together; 0: as in HTTP/1
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2139,6 +2140,13 @@ func (x *Http2Profile) GetMaxControlFrames() uint32 {
 func (x *Http2Profile) GetMaxEmptyFrames() uint32 {
 	if x != nil {
 		return x.MaxEmptyFrames
+	}
+	return 0
+}
+
+func (x *Http2Profile) GetMaxFieldBytes() uint32 {
+	if x != nil {
+		return x.MaxFieldBytes
 	}
 	return 0
 }
@@ -3540,13 +3548,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x1f\n" +
 	"\n" +
 	"websockets\x18\x82\x01 \x01(\bR\n" +
-	"websockets\"\xf1\x01\n" +
+	"websockets\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
 	"\x14initial_window_bytes\x18\x02 \x01(\rR\x12initialWindowBytes\x12!\n" +
 	"\fmax_requests\x18\x03 \x01(\rR\vmaxRequests\x12,\n" +
 	"\x12max_control_frames\x18\x04 \x01(\rR\x10maxControlFrames\x12(\n" +
-	"\x10max_empty_frames\x18\x05 \x01(\rR\x0emaxEmptyFrames\"{\n" +
+	"\x10max_empty_frames\x18\x05 \x01(\rR\x0emaxEmptyFrames\x12&\n" +
+	"\x0fmax_field_bytes\x18\x06 \x01(\rR\rmaxFieldBytes\"{\n" +
 	"\tL4Profile\x12G\n" +
 	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\x12%\n" +
 	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"s\n" +
