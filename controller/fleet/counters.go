@@ -78,6 +78,8 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "client_aborts", now: now.GetClientAbortsTotal(), then: then.GetClientAbortsTotal()},
 		{name: "received_bytes", now: now.GetReceivedBytesTotal(), then: then.GetReceivedBytesTotal()},
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
+		{name: "websockets", now: now.GetWebsocketsTotal(), then: then.GetWebsocketsTotal()},
+		{name: "open_websockets", now: now.GetOpenWebsockets(), gauge: true},
 	}
 	for i, total := range now.GetResponsesTotal() {
 		if i >= len(responseNames) {

@@ -65,6 +65,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		MinBodyBytesPerS:   http.MinBodyBytesPerS,
 		Underscores:        underscores[http.Underscores],
 		Http2:              http2Profile(vs),
+		Websockets:         http.WebsocketsEnabled,
 	}
 }
 

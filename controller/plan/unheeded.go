@@ -127,7 +127,7 @@ var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 // tunnels.
 var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
 	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
-		"idle connections are not probed, and closed by the timeouts of the application profile only"},
+		"only WebSockets are closed by it; other idle connections by the timeouts of the application profile"},
 }
 
 // warnUnheeded warns of the settings in one table. path leads from the object to these settings: "http_profile.".
