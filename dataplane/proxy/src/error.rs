@@ -28,6 +28,8 @@ pub enum Error {
     Response(weir_wire::Error),
     NoPool,
     NoServer,
+    /// The deadline of a gRPC call has passed.
+    DeadlineExceeded,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not
     /// exist.
     Defect,

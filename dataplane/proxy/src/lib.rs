@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod call;
 mod client;
 mod clients;
 mod connection;

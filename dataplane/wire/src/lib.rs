@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod grpc;
 pub mod head;
 pub mod http1;
 pub mod http2;

@@ -12,6 +12,7 @@ use weir_wire::{
 };
 
 use crate::{
+    call::Call,
     client::{
         Client, Stage,
         frames::Frames,
@@ -121,7 +122,7 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`. Error: the connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`, and may be a call. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -129,7 +130,7 @@ impl Client {
         exchanges: &mut Exchanges<Exchange>,
         conn: Conn,
         piece: &[u8],
-    ) -> Result<Next, Code> {
+    ) -> Result<(Next, Option<Call>), Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
@@ -137,17 +138,18 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
+            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
         };
         if !is_served {
-            return Ok(Next::Unserved);
+            return Ok((Next::Unserved, None));
         }
         core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
         if request.is_websocket && !http.websockets {
-            return Ok(Next::Refused(Error::Request(weir_wire::Error::Connect)));
+            return Ok((Next::Refused(Error::Request(weir_wire::Error::Connect)), None));
         }
+        let call = Call::of(head, io.now());
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let framing = match head.body {
             BodyLength::None => Framing::None,
@@ -161,11 +163,11 @@ impl Client {
             keep_alive: false,
             stays: false,
             more_has_come: false,
-            to_client: Target::Block,
+            to_client: if call.is_some() { Target::Call } else { Target::Block },
             to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(framing) },
             websocket,
         };
-        Ok(received.take(io, self, conn, core.date.line(), exchanges))
+        Ok((received.take(io, self, conn, core.date.line(), exchanges), call))
     }
 }
 

@@ -9,6 +9,7 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
+    call,
     client::Client,
     error::Error,
     exchange::{
@@ -81,10 +82,11 @@ impl Received<'_> {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
         if let Some(redirect) = http.redirect_to_https(head, facts) {
-            return self.answer(io, redirect.status(), redirect.bytes_max(), |out| redirect.write(date, out));
+            return self
+                .answer(io, client, redirect.status(), redirect.bytes_max(), date, |out| redirect.write(date, out));
         }
         if let Some(last) = http.answer_as_last(head, facts) {
-            return self.answer(io, last.status(), LastHop::BYTES_MAX, |out| last.write(date, out));
+            return self.answer(io, client, last.status(), LastHop::BYTES_MAX, date, |out| last.write(date, out));
         }
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
@@ -121,6 +123,8 @@ impl Received<'_> {
         }
         // A client that waits for the server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (exchange.continued || !head.expect_continue);
+        // Nor does the client of a call, which may wait for an answer to each message.
+        let gathers = gathers && !matches!(self.to_client, Target::Call);
         if gathers && exchange.awaits_body() {
             exchange.wait_for(Wait::Body);
         }
@@ -129,8 +133,23 @@ impl Received<'_> {
     }
 
     #[cold]
-    fn answer<I: Io>(&self, io: &mut I, status: u16, bytes_max: usize, write: impl FnOnce(&mut Sink<'_, '_>)) -> Next {
-        match head::write_own(io, bytes_max, self.to_client, write) {
+    fn answer<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        status: u16,
+        bytes_max: usize,
+        date: &[u8],
+        write: impl FnOnce(&mut Sink<'_, '_>),
+    ) -> Next {
+        let (status, head) = match (self.to_client, client.service.http()) {
+            (Target::Call, Some(http)) => {
+                let why = format!("HTTP status {status}");
+                (call::STATUS, call::answer(io, call::code(status), &why, http, &client.facts, date))
+            }
+            (target, _) => (status, head::write_own(io, bytes_max, target, write)),
+        };
+        match head {
             Ok(head) => Next::Local(Answer { status, head, content: None, keep_alive: self.stays }),
             Err(error) => Next::Refused(error),
         }

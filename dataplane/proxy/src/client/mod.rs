@@ -15,6 +15,7 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
+    call::Call,
     client::http2::Carrier,
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
@@ -98,8 +99,8 @@ impl Client {
     }
 
     /// A stream that this client's connection carries, before its request is read.
-    pub fn carry(&self, conn: Conn, id: u32, now: Time) -> Self {
-        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id)));
+    pub fn carry(&self, conn: Conn, id: u32, call: Option<Call>, now: Time) -> Self {
+        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id, call)));
         Self {
             connection: Connection::new(conn, stream, now),
             accepted_by: self.accepted_by,
@@ -135,6 +136,14 @@ impl Client {
         match &mut self.stage {
             Stage::Http2(carrier) => Some(carrier),
             _ => None,
+        }
+    }
+
+    /// The call of gRPC that its stream carries.
+    pub fn call(&self) -> Option<&Call> {
+        match &self.connection.channel {
+            Channel::Stream(stream) => stream.call.as_ref(),
+            Channel::Plain | Channel::Tls(_) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
 
-use crate::{buf::Buf, connection::line::Line, io::Conn};
+use crate::{buf::Buf, call::Call, connection::line::Line, io::Conn};
 
 /// The handles of streams have slots from here on. No driver has so many connections.
 const STREAM_SLOTS: u32 = 1 << 31;
@@ -19,6 +19,8 @@ pub(crate) struct Stream {
     pub credit: u32,
     /// What it carries is not parsed any more.
     pub is_tunnel: bool,
+    /// The call of gRPC that it carries.
+    pub call: Option<Call>,
 }
 
 pub(crate) enum Piece {
@@ -33,8 +35,8 @@ pub(crate) enum Piece {
 }
 
 impl Stream {
-    pub fn new(carrier: Conn, id: u32) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0, is_tunnel: false }
+    pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
+        Self { carrier, id, fresh: Vec::new(), credit: 0, is_tunnel: false, call }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.

@@ -52,6 +52,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::Response(_) => (502, Cause::ServerBadResponse),
         Error::NoPool => (503, Cause::NoPool),
         Error::NoServer => (503, Cause::NoServer),
+        Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Defect => (502, Cause::Internal),
     };
     // For a response that ends with its connection, only a reset shows the cut.
@@ -119,7 +120,11 @@ impl Proxy {
             return self.cut_tunnel(io, conn);
         }
         match remedy.page {
-            Some(status) => self.answer_with_page(io, conn, Page { status, head_only: false, keep_alive: false }),
+            Some(status) => self.answer_with_page(
+                io,
+                conn,
+                Page { status, cause: remedy.cause, head_only: false, keep_alive: false },
+            ),
             None => self.close_client(io, conn, remedy.close),
         }
     }
@@ -151,7 +156,7 @@ impl Proxy {
         match (remedy.page, owed) {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
-                let page = Page { status, head_only, keep_alive: keep_alive && may_stay };
+                let page = Page { status, cause: remedy.cause, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);
             }
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
@@ -187,7 +192,11 @@ impl Proxy {
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let target = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(page.keep_alive)) };
+        let target = match client.call() {
+            Some(_) => Target::Call,
+            None if conn.is_stream() => Target::Block,
+            None => Target::Text(Hop::said(page.keep_alive)),
+        };
         let written =
             client.service.http().map(|http| page.write(io, target, http, &client.facts, self.core.date.line()));
         match written {

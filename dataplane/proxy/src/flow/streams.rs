@@ -8,7 +8,7 @@ use crate::{
     buf::Buf,
     client::http2::millis,
     error::Error,
-    io::{Close, Conn, Io},
+    io::{Close, Conn, Io, Time},
     proxy::Proxy,
 };
 
@@ -68,8 +68,8 @@ impl Proxy {
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let next = client.next_stream(io, core, exchanges, conn, piece)?;
-        let stream = client.carry(conn, id, io.now());
+        let (next, call) = client.next_stream(io, core, exchanges, conn, piece)?;
+        let stream = client.carry(conn, id, call, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.client = Some(conn);
         }
@@ -299,8 +299,11 @@ impl Proxy {
         let streams: Vec<_> = carrier.clients().collect();
         client.connection.line.look_again(io);
         for stream in streams {
-            let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
-            if deadline.is_some_and(|at| at <= io.now()) {
+            let Some(client) = self.clients.peek(stream) else { continue };
+            let has_passed = |at: Option<Time>| at.is_some_and(|at| at <= io.now());
+            if has_passed(client.call().and_then(|call| call.ends_at)) {
+                self.fail(io, stream, Error::DeadlineExceeded);
+            } else if has_passed(client.connection.line.deadline()) {
                 self.client_deadline(io, stream);
             }
         }

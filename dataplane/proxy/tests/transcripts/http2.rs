@@ -4,7 +4,7 @@ use weir_api::dataplane::v1::{Http2Profile, Plan};
 use weir_proxy::io::{Close, Conn, Event};
 use weir_telemetry::Cause;
 use weir_wire::{
-    head::{FieldTable, HeadSink, Limits, Method},
+    head::{Field, FieldTable, Fields, HeadSink, Limits, Method},
     http2::{
         Code, Config, Connection, Event as Came, Role, Settings,
         hpack::{Encoder, Target},
@@ -36,13 +36,20 @@ pub fn http2(mut plan: Plan) -> Plan {
 pub struct Browser {
     pub connection: Connection<()>,
     pub conn: Conn,
-    heard: Vec<String>,
+    pub heard: Vec<String>,
+    /// The fields of the head that came last.
+    pub fields: String,
 }
 
 impl Browser {
     pub fn connect(stage: &mut Stage, settings: Settings) -> Self {
         let config = Config { settings, window: 1 << 20, head_bytes: 8192, control_frames: 0, empty_frames: 0 };
-        Self { connection: Connection::new(Role::Client, config, 0), conn: stage.client(), heard: Vec::new() }
+        Self {
+            connection: Connection::new(Role::Client, config, 0),
+            conn: stage.client(),
+            heard: Vec::new(),
+            fields: String::new(),
+        }
     }
 
     pub fn new(stage: &mut Stage) -> Self {
@@ -111,6 +118,7 @@ impl Browser {
                 Came::Head { stream, is_all } => {
                     let mut table = FieldTable::new();
                     let head = self.connection.response(&piece, Method::Get, &LIMITS, &mut table).expect("a head");
+                    self.fields = lines(&head.fields);
                     let length = head.fields.text_bytes();
                     assert!(length > 0 || head.status < 200);
                     format!("{stream}: {}{}", head.status, if is_all { ", all" } else { "" })
@@ -135,6 +143,15 @@ impl Browser {
     pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
+}
+
+/// Fields as lines of text.
+fn lines(fields: &Fields<'_>) -> String {
+    let line = |field: Field<'_>| {
+        let [name, value] = [field.name_text, field.value].map(String::from_utf8_lossy);
+        format!("{name}: {value}\r\n")
+    };
+    fields.iter().map(line).collect()
 }
 
 #[test]

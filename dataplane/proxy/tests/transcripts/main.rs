@@ -1,6 +1,7 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
 mod authenticated;
+mod calls;
 mod departures;
 mod heads;
 mod http2;
