@@ -8,6 +8,8 @@ use weir_wire::{
 
 use crate::{buf::Buf, error::Error, io::Io};
 
+const LINE_END: &[u8] = b"\r\n";
+
 /// Writes a head of HTTP/1, of at most `bytes_max` bytes of text. `hop`: what the head says of its connection.
 #[inline]
 pub(crate) fn write_text<I: Io>(
@@ -34,6 +36,27 @@ pub(crate) fn write_block<I: Io>(
     let mut out = io.buffer_for(bytes_max + bytes_max / 32);
     let mut sink = Encoder::response(out.room());
     write(&mut sink);
+    let bytes = sink.end().map_err(|_| Error::Defect)?;
+    out.filled(bytes);
+    Ok(out)
+}
+
+/// The fields that `keep` keeps, as lines of text.
+pub(crate) fn lines<'b, I: Io>(io: &mut I, fields: &Fields<'b>, keep: impl FnMut(Field<'b>) -> bool) -> Buf {
+    let mut out = io.buffer_for(fields.text_bytes() + LINE_END.len());
+    let mut writer = HeadWriter::new(out.room(), Hop::default());
+    writer.kept_if(fields, keep);
+    // There is room for all of the fields.
+    let bytes = writer.end().unwrap_or(LINE_END.len()) - LINE_END.len();
+    out.filled(bytes);
+    out
+}
+
+/// Writes trailers as a block of HTTP/2, from lines of text.
+pub(crate) fn write_trailers<I: Io>(io: &mut I, lines: &[u8]) -> Result<Buf, Error> {
+    let mut out = io.buffer_for(2 * lines.len());
+    let mut sink = Encoder::trailers(out.room());
+    sink.lines(lines);
     let bytes = sink.end().map_err(|_| Error::Defect)?;
     out.filled(bytes);
     Ok(out)

@@ -62,8 +62,16 @@ pub(crate) struct Departed {
     pub carrier: Conn,
     pub id: u32,
     pieces: Vec<Piece>,
-    /// How the stream ends behind the pieces; `None`: at once, and without them.
-    ends: Option<Code>,
+    /// How the stream ends.
+    ends: Ends,
+}
+
+/// How a stream ends.
+enum Ends {
+    /// With this code behind its pieces.
+    Behind(Code),
+    /// With this code, and without them.
+    AtOnce(Code),
 }
 
 /// What was sent.
@@ -86,11 +94,11 @@ enum Turn {
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
         let ends = match how {
-            Close::Flush | Close::Linger => Some(Code::NoError),
+            Close::Flush | Close::Linger => Ends::Behind(Code::NoError),
             // RFC 8441 §5.
-            Close::Cut if stream.is_tunnel => Some(Code::Cancel),
-            Close::Cut => Some(Code::InternalError),
-            Close::Abort => None,
+            Close::Cut if stream.is_tunnel => Ends::Behind(Code::Cancel),
+            Close::Cut => Ends::Behind(Code::InternalError),
+            Close::Abort => Ends::AtOnce(stream.code),
         };
         Self { carrier: stream.carrier, id: stream.id, pieces: std::mem::take(&mut stream.fresh), ends }
     }
@@ -238,11 +246,11 @@ impl Carrier {
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         let code = match ends {
-            None => Code::Cancel,
+            Ends::AtOnce(code) => code,
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
-            Some(_) => {
-                (outbox.ends, outbox.moved_at) = (ends, now);
+            Ends::Behind(code) => {
+                (outbox.ends, outbox.moved_at) = (Some(code), now);
                 return self.give_turn(id);
             }
         };
@@ -341,6 +349,13 @@ impl Carrier {
                 let header = self.connection.data(id, part.len() as u32, is_last);
                 sent.frames.data(io, &header, part);
                 if is_last { self.over(id, Code::NoError) } else { Turn::Again }
+            }
+            Some(Piece::Trailers(block)) => {
+                sent.left.extend(client.map(|client| (client, block.len(), 1)));
+                match sent.frames.head(io, &mut self.connection, id, true, &block) {
+                    Ok(()) => self.over(id, Code::NoError),
+                    Err(_) => self.over(id, Code::InternalError),
+                }
             }
             Some(Piece::End) => {
                 outbox.is_said = true;

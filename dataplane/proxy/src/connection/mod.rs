@@ -10,7 +10,13 @@ use weir_tls::{Error, Progress};
 
 use crate::{
     buf::Buf,
-    connection::{channel::Channel, inbox::Inbox, line::Line, stream::Stream},
+    connection::{
+        channel::Channel,
+        inbox::Inbox,
+        line::Line,
+        stream::{Piece, Stream},
+    },
+    head,
     io::{Close, Conn, Io, Time},
 };
 
@@ -45,6 +51,17 @@ impl Connection {
     #[inline]
     pub fn deliver_head<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, head: Buf, is_final: bool) {
         self.channel.deliver_head(io, &mut self.line, unflushed, head, is_final);
+    }
+
+    /// Queues trailers, which are lines of text, behind a body whose framing does not contain them. A connection of
+    /// HTTP/1 drops them.
+    #[cold]
+    pub fn deliver_trailers<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>, lines: &[u8]) {
+        if let Channel::Stream(stream) = &mut self.channel
+            && let Ok(block) = head::write_trailers(io, lines)
+        {
+            stream.push(Piece::Trailers(block), &mut self.line, unflushed);
+        }
     }
 
     /// The stream that it is, if it is one.

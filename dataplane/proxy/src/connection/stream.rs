@@ -3,6 +3,8 @@
 //!
 //! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
 
+use weir_wire::http2::Code;
+
 use crate::{buf::Buf, call::Call, connection::line::Line, io::Conn};
 
 /// The handles of streams have slots from here on. No driver has so many connections.
@@ -17,6 +19,8 @@ pub(crate) struct Stream {
     pub fresh: Vec<Piece>,
     /// Bytes that have come, and that the peer may not send again yet.
     pub credit: u32,
+    /// Why it is reset, if it is.
+    pub code: Code,
     /// What it carries is not parsed any more.
     pub is_tunnel: bool,
     /// The call of gRPC that it carries.
@@ -30,20 +34,22 @@ pub(crate) enum Piece {
         is_final: bool,
     },
     Content(Buf),
+    /// A block of fields, which ends the stream.
+    Trailers(Buf),
     /// Nothing more comes, while the peer may go on sending.
     End,
 }
 
 impl Stream {
     pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0, is_tunnel: false, call }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, is_tunnel: false, call }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.
     #[inline(never)]
     pub fn push(&mut self, piece: Piece, line: &mut Line, unflushed: &mut Vec<Conn>) {
         line.hold(match &piece {
-            Piece::Head { block: bytes, .. } | Piece::Content(bytes) => bytes.len(),
+            Piece::Head { block: bytes, .. } | Piece::Content(bytes) | Piece::Trailers(bytes) => bytes.len(),
             Piece::End => 0,
         });
         if self.fresh.is_empty() {

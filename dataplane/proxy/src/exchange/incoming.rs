@@ -15,8 +15,9 @@ use crate::{
     io::Io,
 };
 
-/// The end of a body in chunks, without trailers.
-const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+/// What begins the end of a body in chunks. Trailers and an empty line follow.
+const LAST_CHUNK: &[u8] = b"0\r\n";
+const LINE_END: &[u8] = b"\r\n";
 /// What a chunk has beside its content.
 const CHUNK_BYTES_ADDED: usize = 20;
 
@@ -44,17 +45,27 @@ struct StreamBody {
     came_bytes: u64,
     /// All of it has come.
     has_ended: bool,
-    /// The last chunk was passed on, if the body goes on in chunks.
+    /// What stands behind the content, as in [`Part::Trailers`].
+    trailers: Option<Box<Buf>>,
+    /// The end was passed on, if it is more than the end of the content.
     is_closed: bool,
 }
 
 /// The form in which a body is passed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// Byte for byte as it arrives, framing included.
+    /// For HTTP/1: byte for byte as it arrives, framing included. What comes on a stream goes in chunks if its length is
+    /// unknown.
     AsReceived,
-    /// The content alone, without trailers.
+    /// The content, and its trailers apart.
     Content,
+}
+
+/// A part of a body to pass on.
+pub(crate) enum Part {
+    Bytes(Buf),
+    /// The last part, if the form keeps trailers apart: their fields, as lines of text.
+    Trailers(Buf),
 }
 
 impl Form {
@@ -75,7 +86,7 @@ impl Incoming {
 
     /// The body of a request that comes on a stream. `is_all`: nothing comes.
     pub fn of_stream(length: BodyLength, is_all: bool, most_bytes: Option<u64>) -> Self {
-        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, is_closed: length.is_zero() };
+        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, trailers: None, is_closed: length.is_zero() };
         let most_bytes = most_bytes.unwrap_or(u64::MAX);
         Self { body: Framed::Stream(body), content_bytes: 0, most_bytes, wrong: Error::Request }
     }
@@ -90,6 +101,15 @@ impl Incoming {
             BodyLength::None | BodyLength::Unknown => true,
         };
         if fits { Ok(()) } else { Err((self.wrong)(weir_wire::Error::ContentLength)) }
+    }
+
+    /// Trailers have come on the stream. They end it.
+    pub fn trailers_came(&mut self, lines: Buf) {
+        if let Framed::Stream(body) = &mut self.body
+            && !lines.is_empty()
+        {
+            (body.trailers, body.is_closed) = (Some(Box::new(lines)), false);
+        }
     }
 
     /// The body of a response.
@@ -135,23 +155,27 @@ impl Incoming {
         inbox: &mut Inbox,
         http: &HttpProfile,
         form: Form,
-        mut take: impl FnMut(&mut I, Buf),
+        mut take: impl FnMut(&mut I, Part),
     ) -> Result<bool, Error> {
         let body = match &mut self.body {
             Framed::Http1(body) => body,
-            Framed::Stream(_) => return self.read_stream(io, inbox, take),
+            Framed::Stream(_) => return self.read_stream(io, inbox, form, take),
         };
         if body.is_at_trailers() {
-            let Some(trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
-            if form == Form::AsReceived {
-                take(io, trailers);
+            let Some(mut trailers) = self.read_trailers(io, inbox, http)? else { return Ok(false) };
+            match form {
+                Form::AsReceived => take(io, Part::Bytes(trailers)),
+                Form::Content if trailers.len() > LINE_END.len() => {
+                    take(io, Part::Trailers(trailers.split_to(trailers.len() - LINE_END.len())));
+                }
+                Form::Content => {}
             }
             return Ok(true);
         }
         let Some(mut piece) = inbox.pop() else { return Ok(false) };
         let read = match form {
             Form::AsReceived => body.read(&piece),
-            Form::Content => body.read_payload(&piece, |range| take(io, piece.part(range))),
+            Form::Content => body.read_payload(&piece, |range| take(io, Part::Bytes(piece.part(range)))),
         };
         let read = read.map_err(self.wrong)?;
         self.content_bytes += read.payload as u64;
@@ -164,20 +188,21 @@ impl Incoming {
             piece = body;
         }
         if form == Form::AsReceived {
-            take(io, piece);
+            take(io, Part::Bytes(piece));
         }
         Ok(true)
     }
 
-    /// The same of a stream, for a server that speaks HTTP/1: content of unknown length goes on in chunks.
+    /// The same of a stream.
     fn read_stream<I: Io>(
         &mut self,
         io: &mut I,
         inbox: &mut Inbox,
-        mut take: impl FnMut(&mut I, Buf),
+        form: Form,
+        mut take: impl FnMut(&mut I, Part),
     ) -> Result<bool, Error> {
         let Framed::Stream(body) = &mut self.body else { return Ok(false) };
-        let in_chunks = body.length == BodyLength::Unknown;
+        let in_chunks = form == Form::AsReceived && body.length == BodyLength::Unknown;
         match inbox.pop() {
             Some(piece) => {
                 self.content_bytes += piece.len() as u64;
@@ -185,15 +210,19 @@ impl Incoming {
                     return Err(Error::BodyTooLarge);
                 }
                 let piece = if in_chunks { chunk(io, &piece) } else { piece };
-                take(io, piece);
-                body.is_closed |= !in_chunks;
+                take(io, Part::Bytes(piece));
+                body.is_closed |= !in_chunks && body.trailers.is_none();
             }
             None if body.has_ended && !body.is_closed => {
                 body.is_closed = true;
+                let trailers = body.trailers.take();
                 if in_chunks {
-                    let mut last = io.buffer_for(LAST_CHUNK.len());
-                    last.append(LAST_CHUNK);
-                    take(io, last);
+                    let end = last_chunk(io, trailers.as_deref().map_or(&[], |lines| &lines[..]));
+                    take(io, Part::Bytes(end));
+                } else if form == Form::Content
+                    && let Some(lines) = trailers
+                {
+                    take(io, Part::Trailers(*lines));
                 }
             }
             None => return Ok(false),
@@ -238,5 +267,12 @@ fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
     out.append(format!("{:x}\r\n", content.len()).as_bytes());
     out.append(content);
     out.append(b"\r\n");
+    out
+}
+
+/// The end of a body in chunks.
+fn last_chunk<I: Io>(io: &mut I, trailers: &[u8]) -> Buf {
+    let mut out = io.buffer_for(LAST_CHUNK.len() + trailers.len() + LINE_END.len());
+    [LAST_CHUNK, trailers, LINE_END].into_iter().for_each(|part| _ = out.append(part));
     out
 }

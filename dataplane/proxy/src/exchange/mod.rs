@@ -24,7 +24,7 @@ use crate::{
     error::{Error, defect},
     exchange::{
         held::Held,
-        incoming::{Form, Incoming},
+        incoming::{Form, Incoming, Part},
         pace::Pace,
     },
     io::{Conn, Io, Time},
@@ -240,7 +240,11 @@ impl Exchange {
     fn read_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<Option<Buf>, Error> {
         let http = http_of(&self.service)?;
         let mut next = None;
-        self.body.read(io, inbox, http, Form::AsReceived, |_, piece| next = Some(piece))?;
+        self.body.read(io, inbox, http, Form::AsReceived, |_, part| {
+            if let Part::Bytes(piece) = part {
+                next = Some(piece);
+            }
+        })?;
         Ok(next)
     }
 

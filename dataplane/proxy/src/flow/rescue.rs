@@ -64,7 +64,7 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
     match wrong {
         TargetTooLong => (414, Cause::ClientUriTooLong),
         FieldTooLarge | TooManyFields | HeadTooLarge => (431, Cause::ClientHeadTooLarge),
-        UnknownCoding | Connect => (501, Cause::ClientUnsupported),
+        UnknownCoding | Connect | WebSocketVersion => (501, Cause::ClientUnsupported),
         Version => (505, Cause::ClientUnsupported),
         _ => (400, Cause::ClientBadRequest),
     }
@@ -72,6 +72,11 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
 
 fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
+}
+
+/// Whether the message on a stream is malformed, so that the stream ends without a response (RFC 9113 §8.1.1).
+fn is_malformed(error: Error) -> bool {
+    matches!(error, Error::Request(_)) && remedy(error).page == Some(400)
 }
 
 /// What the client has still to get when its exchange fails.
@@ -120,11 +125,11 @@ impl Proxy {
             return self.cut_tunnel(io, conn);
         }
         match remedy.page {
-            Some(status) => self.answer_with_page(
-                io,
-                conn,
-                Page { status, cause: remedy.cause, head_only: false, keep_alive: false },
-            ),
+            Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
+            Some(status) => {
+                let page = Page { status, cause: remedy.cause, head_only: false, keep_alive: false };
+                self.answer_with_page(io, conn, page);
+            }
             None => self.close_client(io, conn, remedy.close),
         }
     }
@@ -155,6 +160,7 @@ impl Proxy {
         }
         match (remedy.page, owed) {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let page = Page { status, cause: remedy.cause, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
-        incoming::{Form, Incoming},
+        incoming::{Form, Incoming, Part},
         table::ExchangeId,
     },
     head,
@@ -71,7 +71,10 @@ impl Proxy {
                 Phase::Streaming { delivery, .. } => {
                     let http = exchange.service.http().ok_or(Error::Defect)?;
                     let (from, to) = (&mut server.connection, &mut client.connection);
-                    let pass = |io: &mut I, piece| to.deliver(io, &mut core.unflushed, piece);
+                    let pass = |io: &mut I, part| match part {
+                        Part::Bytes(piece) => to.deliver(io, &mut core.unflushed, piece),
+                        Part::Trailers(lines) => to.deliver_trailers(io, &mut core.unflushed, &lines),
+                    };
                     if !delivery.body.read(io, &mut from.inbox, http, delivery.form, pass)? {
                         let is_long = delivery.relayable_bytes() >= core.limits.relay_bytes;
                         if is_long && to.is_plain() && from.is_plain() {

@@ -8,6 +8,7 @@ use crate::{
     buf::Buf,
     client::http2::millis,
     error::Error,
+    head,
     io::{Close, Conn, Io, Time},
     proxy::Proxy,
 };
@@ -82,11 +83,24 @@ impl Proxy {
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let Self { clients, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let limits = client.service.http().map(|http| http.stream_limits()).ok_or(Code::InternalError)?;
+        let service = client.service.clone();
+        let http = service.http().ok_or(Code::InternalError)?;
         let Some(found) = client.carrier() else { return Ok(()) };
-        let read = found.connection.trailers(piece, &limits, &mut core.fields).map(|_| ());
-        match read {
-            Ok(()) => self.stream_data(io, carrier, id, Buf::from_vec(Vec::new()), true),
+        let read = found.connection.trailers(piece, &http.stream_limits(), &mut core.fields);
+        match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
+            Ok(lines) => {
+                let conn = self.stream_client(carrier, id);
+                if let Some(conn) = conn.filter(|conn| self.is_for_websocket(*conn)) {
+                    // Only content may come (RFC 9113 §8.5).
+                    self.fail(io, conn, Error::Request(weir_wire::Error::Trailer));
+                    return Ok(());
+                }
+                let exchange = conn.and_then(|conn| self.clients.find(conn)).and_then(|client| client.exchange());
+                if let Some(exchange) = exchange.and_then(|id| self.exchanges.find(id)) {
+                    exchange.body.trailers_came(lines);
+                }
+                self.stream_data(io, carrier, id, Buf::from_vec(Vec::new()), true);
+            }
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => {
                 if let Some(conn) = self.stream_client(carrier, id) {
@@ -124,6 +138,19 @@ impl Proxy {
             Some(Ok(())) | None => {}
         }
         self.proceed(io, conn);
+    }
+
+    /// Resets a stream whose message is malformed. That costs the peer as much as a reset of its own.
+    pub(crate) fn refuse_stream<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(stream) = client.connection.stream() else { return };
+        stream.code = Code::ProtocolError;
+        let carrier = stream.carrier;
+        self.close_client(io, conn, Close::Abort);
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        if let Some(Err(code)) = found.map(|found| found.connection.charge(millis(io.now()))) {
+            self.end_carrier(io, carrier, code);
+        }
     }
 
     fn stream_reset<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32) {

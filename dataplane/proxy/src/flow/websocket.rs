@@ -6,13 +6,20 @@ use weir_telemetry::Happening;
 use crate::{
     client::Stage,
     exchange::table::ExchangeId,
-    io::Io,
+    io::{Conn, Io},
     proxy::{Parties, Proxy},
     server::{State, Work},
     tunnel::Tunnel,
 };
 
 impl Proxy {
+    /// Whether a client has asked for WebSocket, or speaks it.
+    pub(crate) fn is_for_websocket(&self, conn: Conn) -> bool {
+        let Some(client) = self.clients.peek(conn) else { return false };
+        let exchange = client.exchange().and_then(|id| self.exchanges.peek(id));
+        client.is_tunnel() || exchange.is_some_and(|exchange| exchange.websocket().is_some())
+    }
+
     /// The server has switched, and its client knows it: the request is over.
     pub(crate) fn begin_websocket<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };

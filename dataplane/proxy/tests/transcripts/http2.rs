@@ -123,7 +123,12 @@ impl Browser {
                     assert!(length > 0 || head.status < 200);
                     format!("{stream}: {}{}", head.status, if is_all { ", all" } else { "" })
                 }
-                Came::Trailers { stream } => format!("{stream}: trailers"),
+                Came::Trailers { stream } => {
+                    let mut table = FieldTable::new();
+                    let fields = self.connection.trailers(&piece, &LIMITS, &mut table).expect("trailers");
+                    let texts = fields.iter().map(|field| [field.name_text, b" ", field.value].concat());
+                    format!("{stream}: {}", String::from_utf8_lossy(&texts.collect::<Vec<_>>().join(&b", "[..])))
+                }
                 Came::Data { stream, content, is_all } => {
                     self.connection.give_back(stream, content.len() as u32);
                     let text = String::from_utf8_lossy(&piece[content]);
@@ -199,6 +204,46 @@ fn body_goes_to_the_server_as_it_comes() {
 }
 
 #[test]
+fn trailers_go_both_ways() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let id = browser.asks(&mut stage, "POST", &[("te", "trailers")], false);
+    let server = stage.connected();
+    stage.sent(server);
+    let mut frames = browser.connection.data(id, 3, false).to_vec();
+    frames.extend_from_slice(b"abc");
+    let mut out = vec![0; 1024];
+    let written = browser.connection.write_head(&mut out, id, true, |room| {
+        let mut encoder = Encoder::trailers(room);
+        encoder.lines(b"X-Sum: 1\r\nHost: b\r\n");
+        encoder.end()
+    });
+    frames.extend_from_slice(&out[..written.expect("room")]);
+    browser.says(&mut stage, &frames);
+    assert_eq!(stage.sent(server), "3\r\nabc\r\n0\r\nx-sum: 1\r\n\r\n");
+    let body = "2\r\nok\r\n0\r\nGrpc-Status:0 \r\nSet-Cookie: a=b\r\n\r\n";
+    stage.says(server, format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"));
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok", "1: grpc-status 0"]);
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn malformed_requests_reset_their_streams_and_cost_the_peer_its_budget() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    for count in 0..200 {
+        browser.asks(&mut stage, "GET", &[("connection", "close")], true);
+        let heard = browser.heard();
+        if heard[0].starts_with("goes away") {
+            return assert_eq!((count > 50, stage.dials()), (true, 0));
+        }
+        assert!(heard[0].ends_with(": ProtocolError"), "{heard:?}");
+    }
+    panic!("it may go on");
+}
+
+#[test]
 fn length_that_is_not_kept_is_refused() {
     for (content, is_all) in [(&b"abcdefg"[..], false), (b"abc", true)] {
         let mut stage = Stage::new(&http2(plan(1)));
@@ -206,7 +251,7 @@ fn length_that_is_not_kept_is_refused() {
         let id = browser.asks(&mut stage, "POST", &[("content-length", "6")], false);
         let server = stage.connected();
         browser.sends(&mut stage, id, content, is_all);
-        assert_eq!(browser.heard()[0], "1: 400");
+        assert_eq!(browser.heard(), ["1: ProtocolError"]);
         assert_eq!(stage.closed(server), Some(Close::Abort));
     }
 }

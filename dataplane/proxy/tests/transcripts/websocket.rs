@@ -348,7 +348,7 @@ fn connect_for_anything_else_is_refused() {
         (&without, CONNECT, "1: 501"),
         (&both(plan(1)), &[], "1: 501"),
         (&both(plan(1)), other, "1: 501"),
-        (&both(plan(1)), no_version, "1: 400"),
+        (&both(plan(1)), no_version, "1: 501"),
     ] {
         let mut stage = Stage::new(plan);
         let mut browser = Browser::new(&mut stage);
@@ -383,4 +383,23 @@ fn listener_that_goes_cuts_the_tunnels_of_its_streams() {
     browser.hears(&mut stage);
     assert_eq!(browser.heard(), ["goes away after 2147483647: NoError", "1: Cancel"]);
     assert_eq!(stage.closed(server), Some(Close::Cut));
+}
+
+#[test]
+fn fields_behind_the_content_of_a_tunnel_are_an_error() {
+    for is_open in [true, false] {
+        let (mut stage, mut browser, id, server) = match is_open {
+            true => open_on_stream(&both(plan(1))),
+            false => asking_on_stream(&both(plan(1))),
+        };
+        let mut out = vec![0; 100];
+        let written = browser.connection.write_head(&mut out, id, true, |room| {
+            room[..5].copy_from_slice(b"\x00\x01a\x01b");
+            Ok::<_, weir_wire::head::Overflow>(5)
+        });
+        browser.says(&mut stage, &out[..written.expect("room")]);
+        let code = if is_open { "1: Cancel" } else { "1: ProtocolError" };
+        assert_eq!(browser.heard(), [code]);
+        assert!(stage.closed(server).is_some());
+    }
 }

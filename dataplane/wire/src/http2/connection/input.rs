@@ -310,8 +310,26 @@ impl<S: Default> Connection<S> {
             },
         };
         let was_full = window.bytes() == 0;
-        window.grow(bytes)?;
+        match window.grow(bytes) {
+            Err(code) if id > 0 => return self.reset(id, code, now_ms).map(Some),
+            grown => grown?,
+        }
         Ok((was_full && window.bytes() > 0).then_some(Event::Room { stream: id }))
+    }
+
+    /// Counts work that the peer has caused in vain. Error: it was too much, and the connection ends.
+    pub fn charge(&mut self, now_ms: u64) -> Result<(), Code> {
+        self.control_budget.spend(1, now_ms)
+    }
+
+    /// Ends a stream whose peer has broken the standard. That costs the peer as much as a reset of its own.
+    fn reset(&mut self, id: u32, code: Code, now_ms: u64) -> Result<Event, Code> {
+        self.control_budget.spend(1, now_ms)?;
+        self.refuse(id, code);
+        if let Some(stream) = self.streams.find(id) {
+            (stream.heard, stream.is_said) = (Heard::All, true);
+        }
+        Ok(Event::Reset { stream: id, code })
     }
 
     /// What the peer had under way when it was told to open no more streams has come.

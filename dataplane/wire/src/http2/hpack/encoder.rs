@@ -42,6 +42,19 @@ impl<'o> Encoder<'o> {
         Self { room: Room::new(out), target: Some(target) }
     }
 
+    /// Trailers. They come as [`lines`](Self::lines).
+    pub fn trailers(out: &'o mut [u8]) -> Self {
+        Self::response(out)
+    }
+
+    /// Fields as lines of text, as HTTP/1 writes them.
+    pub fn lines(&mut self, lines: &[u8]) {
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+            self.put(&line[..colon], [line[colon + 1..].trim_ascii()].into_iter());
+        }
+    }
+
     /// The bytes of the block.
     pub fn end(self) -> Result<usize, Overflow> {
         self.room.end()
