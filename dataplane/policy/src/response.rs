@@ -65,6 +65,7 @@ impl HttpProfile {
         self.write_added(head, client, reply, rewritten, out);
     }
 
+    #[inline(always)]
     fn write_added(
         &self,
         head: &ResponseHead<'_>,

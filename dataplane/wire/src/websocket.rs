@@ -116,7 +116,7 @@ mod tests {
         let key = Key::of_nonce(*b"the sample nonce");
         assert_eq!(key.text(), SAMPLE.as_bytes());
         let input = format!("HTTP/1.1 101 Switching Protocols\r\n{}\r\n\r\n", lines.replace('|', "\r\n"));
-        match response_or_switch(input.as_bytes(), Method::Get, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
+        match response_or_switch(input.as_bytes(), Method::Get, true, &Limits::new(0, 0, 0), &mut FieldTable::new()) {
             Ok(Parsed::Whole(response)) => key.is_accepted_by(&response.head),
             other => panic!("{other:?}"),
         }

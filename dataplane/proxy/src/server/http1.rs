@@ -17,10 +17,9 @@ impl Server {
         fields: &mut FieldTable,
         take: impl FnOnce(&Response<'_>) -> T,
     ) -> Result<Option<T>, weir_wire::Error> {
-        let read = if may_switch { http1::response_or_switch } else { http1::response };
         let inbox = &mut self.connection.inbox;
         while let Some(bytes) = inbox.head(limits.head_bytes) {
-            match read(bytes, method, limits, fields)? {
+            match http1::response_or_switch(bytes, method, may_switch, limits, fields)? {
                 Parsed::Partial => {
                     if !inbox.keep_for_more() {
                         break;

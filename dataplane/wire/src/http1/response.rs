@@ -30,19 +30,15 @@ pub fn response<'b>(
     limits: &Limits,
     table: &'b mut FieldTable,
 ) -> Result<Parsed<Response<'b>>, Error> {
-    let response = response_or_switch(input, method, limits, table)?;
-    if let Parsed::Whole(Response { head: ResponseHead { status: SWITCHING_PROTOCOLS, .. }, .. }) = response {
-        // Nobody asked for it. To accept it would give the client a connection that we do not understand any more.
-        return Err(Error::SwitchedProtocols);
-    }
-    Ok(response)
+    response_or_switch(input, method, false, limits, table)
 }
 
-/// The same where the request asked the server to switch protocols: the status may be 101.
+/// The same of a request that may have asked its server to switch protocols (`may_switch`): the status may be 101 then.
 #[inline(always)]
 pub fn response_or_switch<'b>(
     input: &'b [u8],
     method: Method,
+    may_switch: bool,
     limits: &Limits,
     table: &'b mut FieldTable,
 ) -> Result<Parsed<Response<'b>>, Error> {
@@ -61,6 +57,10 @@ pub fn response_or_switch<'b>(
     };
     let StatusLine { version, status, reason, .. } = line;
     check_status(status)?;
+    if status == SWITCHING_PROTOCOLS && !may_switch {
+        // Nobody asked for it. To accept it would give the client a connection that we do not understand any more.
+        return Err(Error::SwitchedProtocols);
+    }
     let mut lines = section.lines(text, spans);
     let control = Control::of(&mut lines, version)?;
     let framing = framing(&control, status, method);
