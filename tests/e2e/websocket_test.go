@@ -24,7 +24,8 @@ const closeAsked = 4321
 // chat is a server of WebSocket that returns each message. At /refuses it answers with a page.
 func chat(t *testing.T) string {
 	t.Helper()
-	upgrader := websocket.Upgrader{Subprotocols: []string{"chat"}, CheckOrigin: func(*http.Request) bool { return true }}
+	anyOrigin := func(*http.Request) bool { return true }
+	upgrader := websocket.Upgrader{Subprotocols: []string{"chat"}, CheckOrigin: anyOrigin}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refuses" {
 			http.Error(w, "not today", http.StatusForbidden)

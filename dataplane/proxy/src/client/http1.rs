@@ -3,7 +3,7 @@
 use weir_policy::HttpProfile;
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::Name,
+    head::{Name, RequestHead},
     http1::{self, Hop, Parsed, Request},
     websocket,
 };
@@ -44,7 +44,10 @@ impl Client {
                     core.counters.note(Happening::Request { service: self.service.id });
                     self.requests += 1;
                     let may_go_on = !core.draining && !self.service.drains;
-                    let asked = self.asked(http, &request, may_go_on, bytes.len() > request.len);
+                    let upgrades = request.head.fields.has(Name::Upgrade);
+                    let websocket = if upgrades { key_of(http, &request.head) } else { None };
+                    let more_has_come = bytes.len() > request.len;
+                    let asked = self.asked(http, &request, websocket.as_ref(), may_go_on, more_has_come);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
@@ -59,6 +62,7 @@ impl Client {
         &self,
         http: &HttpProfile,
         request: &'r Request<'r>,
+        websocket: Option<&'r websocket::Key>,
         may_go_on: bool,
         more_has_come: bool,
     ) -> Received<'r> {
@@ -66,9 +70,9 @@ impl Client {
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = request.keep_alive && may_go_on && more_allowed;
         let stays = keep_alive && head.body.is_zero();
-        let (websocket, to_server) = match head.fields.has(Name::Upgrade) {
-            true => upgrade(http, request),
-            false => (None, Hop::to_server(request.framing)),
+        let to_server = match websocket {
+            Some(_) => Hop::websocket(),
+            None => Hop::to_server(request.framing),
         };
         Received {
             head,
@@ -84,11 +88,8 @@ impl Client {
     }
 }
 
-/// What a request that wants another protocol gets of that: WebSocket, or nothing.
+/// The key of a request that may switch to WebSocket. It gets no other protocol that it asks for.
 #[cold]
-fn upgrade(http: &HttpProfile, request: &Request<'_>) -> (Option<websocket::Key>, Hop) {
-    match websocket::Key::asked_by(&request.head).filter(|_| http.websockets) {
-        Some(key) => (Some(key), Hop::websocket()),
-        None => (None, Hop::to_server(request.framing)),
-    }
+fn key_of(http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
+    websocket::Key::asked_by(head).filter(|_| http.websockets)
 }

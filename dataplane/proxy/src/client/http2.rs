@@ -173,7 +173,7 @@ impl Client {
             more_has_come: false,
             to_client: if call.is_some() { Target::Call } else { Target::Block },
             to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(framing) },
-            websocket,
+            websocket: websocket.as_ref(),
         };
         Ok((received.take(io, self, conn, core.date.line(), exchanges), call))
     }

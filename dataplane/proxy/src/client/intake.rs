@@ -63,7 +63,7 @@ pub(super) struct Received<'r> {
     pub to_client: Target,
     pub to_server: Hop,
     /// It asks the server to switch to WebSocket.
-    pub websocket: Option<websocket::Key>,
+    pub websocket: Option<&'r websocket::Key>,
 }
 
 impl Received<'_> {
@@ -93,7 +93,7 @@ impl Received<'_> {
         }
         let bytes_max = http.request_bytes_max(head);
         // The request of a stream has no key that its server could answer.
-        let made_key = self.websocket.as_ref().filter(|_| conn.is_stream());
+        let made_key = self.websocket.filter(|_| conn.is_stream());
         let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
         let written = head::write_text(io, bytes_max + key_bytes, self.to_server, |out| {
             http.write_request(head, facts, out);
@@ -116,7 +116,7 @@ impl Received<'_> {
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
         }
         if let Some(key) = self.websocket {
-            exchange.ask_for_websocket(key);
+            exchange.ask_for_websocket(*key);
         }
         if client.connection.line.ended {
             exchange.leave(io.now());
