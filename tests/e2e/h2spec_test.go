@@ -11,8 +11,12 @@ import (
 	"github.com/summerwind/h2spec/spec"
 )
 
-// h2specCases is the number of cases of h2spec.
-const h2specCases = 146
+const (
+	// h2specCases is the number of cases of h2spec.
+	h2specCases = 146
+	// noPreface is the case that a plain port cannot pass: what does not begin as HTTP/2 is HTTP/1 there, and gets a 400.
+	noPreface = "Sends invalid connection preface"
+)
 
 func TestH2specFindsNothing(t *testing.T) {
 	s := setUp(t, echo(t))
@@ -22,30 +26,35 @@ func TestH2specFindsNothing(t *testing.T) {
 		"TLS":   {Port: tlsPort, TLS: true, Insecure: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			want := h2specCases
+			if !settings.TLS {
+				want--
+			}
 			settings.Host, settings.Path, settings.Timeout, settings.Strict = vip, "/", 5*time.Second, true
 			settings.MaxHeaderLen = 4000
 			passed := 0
 			for _, group := range []*spec.TestGroup{generic.Spec(), http2.Spec(), hpack.Spec()} {
 				group.Test(&settings)
 				passed += group.PassedCount
-				report(t, group)
+				report(t, group, settings.TLS)
 			}
-			if passed != h2specCases {
-				t.Errorf("%d of %d cases passed", passed, h2specCases)
+			if passed != want {
+				t.Errorf("%d of %d cases passed", passed, want)
 			}
 		})
 	}
 }
 
 // report names the cases of a group that have failed.
-func report(t *testing.T, group *spec.TestGroup) {
+func report(t *testing.T, group *spec.TestGroup, secure bool) {
 	t.Helper()
 	for _, test := range append(group.Tests, group.StrictTests...) {
-		if result := test.Result; result != nil && result.Failed {
+		if result := test.Result; result != nil && result.Failed &&
+			(secure || test.Desc != noPreface) {
 			t.Errorf("%s, %s: %s (%s): %v", group.ID(), group.Name, test.Desc, test.Requirement, result.Error)
 		}
 	}
 	for _, child := range group.Groups {
-		report(t, child)
+		report(t, child, secure)
 	}
 }

@@ -74,7 +74,9 @@ impl HttpProfile {
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
-        self.write_rewritten(head, client, rewritten, out);
+        if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
+            self.write_rewritten(head, client, rewritten, out);
+        }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
         if !head.fields.has(Name::Date) {
@@ -114,9 +116,6 @@ impl HttpProfile {
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
-        if !head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            return;
-        }
         let flags: CookieFlags = self.cookies.for_client(client);
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {

@@ -70,9 +70,9 @@ impl Clients {
         Some(removed)
     }
 
-    /// Whether there are streams.
-    pub fn has_streams(&self) -> bool {
-        self.streams.len() > 0
+    /// How many streams there are.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
     }
 
     /// How many connections there are.

@@ -32,6 +32,8 @@ pub(crate) struct Core {
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
     pub scratch: Vec<u8>,
+    /// Exchanges of streams, which choose a server at the end of the batch.
+    pub opened: Vec<ExchangeId>,
     /// Exchanges whose request goes to an idle server connection at the end of the batch.
     pub starting: Vec<ExchangeId>,
     /// Exchanges whose response the driver may relay from the end of the batch on.
@@ -65,6 +67,7 @@ impl Core {
             fields: FieldTable::new(),
             date: Date::at(0),
             scratch: Vec::new(),
+            opened: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
             in_bulk: Vec::new(),

@@ -37,6 +37,8 @@ causes! {
     ClientBodyTooLarge = "client_body_too_large",
     /// A method, version or transfer coding that is not implemented.
     ClientUnsupported = "client_unsupported",
+    /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.
+    ClientFlood = "client_flood",
     ServerRefused = "server_refused",
     ServerUnreachable = "server_unreachable",
     ServerConnectTimeout = "server_connect_timeout",

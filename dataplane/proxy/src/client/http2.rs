@@ -7,7 +7,7 @@ use weir_telemetry::Happening;
 use weir_wire::{
     head::BodyLength,
     http1::{Framing, Hop},
-    http2::{Code, Config, Connection, FRAME_BYTES_MIN, PREFACE, Refused, Role, Settings},
+    http2::{Code, Config, Connection, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings, URGENCIES},
     websocket,
 };
 
@@ -32,8 +32,8 @@ const WINDOW: u32 = 1 << 20;
 
 pub(crate) struct Carrier {
     pub connection: Connection<Outbox>,
-    /// Streams that may have something to send, in the order of their turns.
-    turns: VecDeque<u32>,
+    /// Streams that may have something to send, in the order of their turns, by urgency.
+    turns: [VecDeque<u32>; URGENCIES],
     /// It is in the list of carriers with frames to send.
     is_listed: bool,
     /// It had streams at the last look.
@@ -41,7 +41,6 @@ pub(crate) struct Carrier {
 }
 
 /// What is to be sent on a stream.
-#[derive(Default)]
 pub(crate) struct Outbox {
     /// The client that stands for the stream, as long as its exchange lasts.
     pub client: Option<Conn>,
@@ -53,8 +52,24 @@ pub(crate) struct Outbox {
     /// The peer has been told that nothing more comes.
     is_said: bool,
     has_turn: bool,
+    pub priority: Priority,
     /// When its client went, or a later piece left.
     moved_at: Time,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            client: None,
+            pieces: VecDeque::new(),
+            has_head: false,
+            is_said: false,
+            ends: None,
+            has_turn: false,
+            priority: Priority::UNSAID,
+            moved_at: Time::default(),
+        }
+    }
 }
 
 /// A stream whose client is gone.
@@ -130,14 +145,16 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`, and may be a call. Error: the connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`, and may be a call. `is_full`: there is no place for
+    /// it. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
         core: &mut Core,
         exchanges: &mut Exchanges<Exchange>,
-        conn: Conn,
+        (conn, id): (Conn, u32),
         piece: &[u8],
+        is_full: bool,
     ) -> Result<(Next, Option<Call>), Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
@@ -148,7 +165,12 @@ impl Client {
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
         };
-        if !is_served {
+        if let Some(value) = request.head.fields.find(b"priority")
+            && let Some(outbox) = carrier.connection.kept(id)
+        {
+            outbox.priority = Priority::read(value);
+        }
+        if !is_served || is_full {
             return Ok((Next::Unserved, None));
         }
         core.counters.note(Happening::Request { service: service.id });
@@ -199,7 +221,7 @@ impl Carrier {
         };
         Self {
             connection: Connection::new(Role::Server, config, millis(now)),
-            turns: VecDeque::new(),
+            turns: Default::default(),
             is_listed: false,
             is_busy: false,
         }
@@ -261,7 +283,17 @@ impl Carrier {
         if let Some(outbox) = self.connection.kept(id)
             && !std::mem::replace(&mut outbox.has_turn, true)
         {
-            self.turns.push_back(id);
+            self.turns[usize::from(outbox.priority.urgency)].push_back(id);
+        }
+    }
+
+    /// The peer wants the response of a stream earlier or later.
+    pub fn prefer(&mut self, id: u32, priority: Priority) {
+        let Some(outbox) = self.connection.kept(id) else { return };
+        let before = std::mem::replace(&mut outbox.priority, priority);
+        if outbox.has_turn && before.urgency != priority.urgency {
+            self.turns[usize::from(before.urgency)].retain(|waiting| *waiting != id);
+            self.turns[usize::from(priority.urgency)].push_back(id);
         }
     }
 
@@ -288,20 +320,34 @@ impl Carrier {
     pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
         let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
         sent.frames.control(io, self.connection.control());
-        let (mut bytes, mut in_vain) = (0, 0);
-        while in_vain < self.turns.len() {
-            sent.is_full = bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
+        let mut bytes = 0;
+        for urgency in 0..URGENCIES {
+            self.send_in_turn(io, urgency, room, &mut sent, &mut bytes);
+        }
+        sent.frames.control(io, self.connection.control());
+        sent
+    }
+
+    /// The same for streams of one urgency.
+    fn send_in_turn<I: Io>(&mut self, io: &mut I, urgency: usize, room: &Room, sent: &mut Sent, bytes: &mut usize) {
+        let mut in_vain = 0;
+        while in_vain < self.turns[urgency].len() {
+            sent.is_full |= *bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
             if sent.is_full {
-                break;
+                return;
             }
-            let Some(id) = self.turns.pop_front() else { break };
-            match self.frame(io, id, &mut sent, &mut bytes) {
+            let Some(id) = self.turns[urgency].pop_front() else { return };
+            match self.frame(io, id, sent, bytes) {
                 Turn::Again => {
-                    self.turns.push_back(id);
+                    let is_incremental = self.connection.kept(id).is_none_or(|outbox| outbox.priority.is_incremental);
+                    match is_incremental {
+                        true => self.turns[urgency].push_back(id),
+                        false => self.turns[urgency].push_front(id),
+                    }
                     in_vain = 0;
                 }
                 Turn::WaitsForAll => {
-                    self.turns.push_back(id);
+                    self.turns[urgency].push_back(id);
                     in_vain += 1;
                 }
                 Turn::Over => {
@@ -312,8 +358,6 @@ impl Carrier {
                 }
             }
         }
-        sent.frames.control(io, self.connection.control());
-        sent
     }
 
     /// One frame of a stream.

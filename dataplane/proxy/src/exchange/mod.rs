@@ -172,6 +172,11 @@ impl Exchange {
         matches!(self.phase, Phase::Waiting { .. })
     }
 
+    /// Whether it waits for the choice of its server.
+    pub fn awaits_place(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Place, .. })
+    }
+
     pub fn is_gathering(&self) -> bool {
         matches!(self.phase, Phase::Waiting { on: Wait::Body, .. })
     }

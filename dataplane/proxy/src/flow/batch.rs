@@ -57,6 +57,9 @@ impl Proxy {
     }
 
     fn end_batch<I: Io>(&mut self, io: &mut I) {
+        for id in std::mem::take(&mut self.core.opened) {
+            self.begin_stream(io, id);
+        }
         while !self.core.starting.is_empty() {
             let mut starting = std::mem::take(&mut self.core.starting);
             starting.drain(..).for_each(|id| self.send_request(io, id));

@@ -91,9 +91,12 @@ impl Proxy {
 
     /// The head of a request has arrived; its body may still be missing.
     fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(ClientSide { exchange, client, .. }) = self.client_side(id) else { return };
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
         client.await_answer(io, exchange);
-        if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
+        if exchange.client.is_stream() {
+            // A client that resets it in the same batch costs no connection to a server.
+            core.opened.push(id);
+        } else if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
             self.choose_server(io, id, Error::NoServer);
         }
     }

@@ -8,6 +8,7 @@ use crate::{
     buf::Buf,
     client::http2::millis,
     error::Error,
+    exchange::table::ExchangeId,
     head,
     io::{Close, Conn, Io, Time},
     proxy::Proxy,
@@ -59,6 +60,7 @@ impl Proxy {
                     carrier.has_room(stream);
                     carrier.list(conn, &mut self.core.carriers);
                 }
+                Event::Priority { stream, priority } => carrier.prefer(stream, priority),
                 Event::GoAway { .. } => {}
             }
         }
@@ -66,10 +68,14 @@ impl Proxy {
 
     /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
+        let is_full = self.clients.streams() >= self.core.limits.clients;
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
-        let (next, call) = client.next_stream(io, core, exchanges, conn, piece)?;
+        if is_full {
+            core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
+        }
+        let (next, call) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
         let stream = client.carry(conn, id, call, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.client = Some(conn);
@@ -78,6 +84,13 @@ impl Proxy {
         self.begin_next(io, conn, next);
         self.proceed(io, conn);
         Ok(())
+    }
+
+    /// Chooses a server for the request of a stream, unless it is gone or waits for its body.
+    pub(crate) fn begin_stream<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        if self.exchanges.find(id).is_some_and(|exchange| exchange.awaits_place()) {
+            self.choose_server(io, id, Error::NoServer);
+        }
     }
 
     fn stream_trailers<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
@@ -189,7 +202,7 @@ impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
     #[inline]
     pub(crate) fn flush_streams<I: Io>(&mut self, io: &mut I) {
-        let has_some = self.clients.has_streams() || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
+        let has_some = self.clients.streams() > 0 || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
         if has_some {
             self.flush_all_streams(io);
         }
@@ -345,7 +358,8 @@ impl Proxy {
     /// Ends a connection whose peer has broken the standard.
     fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
         let Ok(client) = self.clients.live(conn) else { return };
-        self.core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::ClientBadRequest });
+        let cause = if code == Code::EnhanceYourCalm { Cause::ClientFlood } else { Cause::ClientBadRequest };
+        self.core.counters.note(Happening::Failed { service: client.service.id, cause });
         self.say_goodbye(io, conn, code);
         self.close_client(io, conn, Close::Linger);
     }

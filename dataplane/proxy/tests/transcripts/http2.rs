@@ -138,7 +138,7 @@ impl Browser {
                     self.connection.end(stream, Code::Cancel);
                     format!("{stream}: {code:?}")
                 }
-                Came::Room { .. } => continue,
+                Came::Room { .. } | Came::Priority { .. } => continue,
                 Came::GoAway { last, code } => format!("goes away after {last}: {code:?}"),
             };
             self.heard.push(told);
@@ -537,4 +537,34 @@ fn many_small_frames_hold_few_blocks() {
         browser.sends(&mut stage, id, b"a", false);
     }
     assert!(stage.blocks_in_use() < 5, "{}", stage.blocks_in_use());
+}
+
+#[test]
+fn stream_that_is_reset_in_the_batch_that_opens_it_reaches_no_server() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    browser.says(&mut stage, b"");
+    let (id, mut bytes) = browser.request("GET", true);
+    browser.connection.end(id, Code::Cancel);
+    bytes.append(browser.connection.control());
+    browser.says(&mut stage, &bytes);
+    assert_eq!((stage.dials(), stage.failures(Cause::ClientAborted)), (0, 1));
+}
+
+#[test]
+fn urgent_responses_go_first_and_others_take_turns() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    let mut events = Vec::new();
+    for priority in ["u=5", "u=3", "u=3, i", "u=3, i"] {
+        browser.asks(&mut stage, "GET", &[("priority", priority)], true);
+        let server = stage.connected();
+        events.push(stage.data(server, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"));
+        events.extend([stage.data(server, b"a"), stage.data(server, b"b")]);
+    }
+    stage.batch(events);
+    browser.hears(&mut stage);
+    let heard = browser.heard();
+    let order: String = heard.iter().map(|told| &told[..1]).collect();
+    assert_eq!(order, "333575757111", "{heard:?}");
 }

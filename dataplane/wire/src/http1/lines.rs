@@ -58,6 +58,7 @@ impl Section {
         }
     }
 
+    #[inline(always)]
     pub fn lines<'b>(&self, input: &'b [u8], table: &'b mut [Span]) -> Lines<'b> {
         let (head, spans) = (&input[..self.empty_line], &mut table[..self.fields]);
         Lines { head, spans, seen: self.seen, some_end_here: false }

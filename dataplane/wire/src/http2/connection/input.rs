@@ -5,7 +5,7 @@ use super::{
     splitter::{Part, Place},
     streams::State,
 };
-use crate::http2::{Code, Flags, FrameHeader, FrameType, ReceiveWindow, STREAM_MAX, SendWindow, block};
+use crate::http2::{Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow, block};
 
 /// Frames of a block after its first.
 const CONTINUATIONS_MAX: u8 = 8;
@@ -68,7 +68,7 @@ impl<S: Default> Connection<S> {
             FrameType::Data => self.begin_data(header, now_ms),
             FrameType::PushPromise => Err(Code::ProtocolError),
             FrameType::Settings if header.bytes > SETTINGS_BYTES_MAX => Err(Code::EnhanceYourCalm),
-            FrameType::Unknown(_) | FrameType::PriorityUpdate => {
+            FrameType::Unknown(_) => {
                 self.splitter.skip(header);
                 self.control_budget.spend(1, now_ms)
             }
@@ -139,6 +139,7 @@ impl<S: Default> Connection<S> {
                 let code = number(payload.get(4..).unwrap_or_default())?;
                 Ok(Some(Event::GoAway { last: number(payload)? & STREAM_MAX, code: Code::of(code) }))
             }
+            FrameType::PriorityUpdate => self.prefer(payload),
             FrameType::WindowUpdate => self.grow(header.stream, number(payload)? & STREAM_MAX, now_ms),
             _ => Ok(None),
         }
@@ -293,6 +294,16 @@ impl<S: Default> Connection<S> {
         }
         self.push(FrameType::Settings, Flags::ACK, 0, &[]);
         Ok((change > 0).then_some(Event::Room { stream: 0 }))
+    }
+
+    /// A client may speak of a stream before it opens it (RFC 9218 §7.1). That is ignored: the request can say the same.
+    fn prefer(&mut self, payload: &[u8]) -> Result<Option<Event>, Code> {
+        let stream = number(payload)? & STREAM_MAX;
+        if self.streams.role() == Role::Client || stream == 0 {
+            return Err(Code::ProtocolError);
+        }
+        let priority = Priority::read(&payload[4..]);
+        Ok(self.streams.peek(stream).is_some().then_some(Event::Priority { stream, priority }))
     }
 
     /// Each WINDOW_UPDATE of many bytes brings more than it costs, and their sum is limited. Others pay.

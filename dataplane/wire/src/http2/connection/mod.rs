@@ -19,8 +19,8 @@ use self::{
     streams::{Heard, Stream, Streams},
 };
 use super::{
-    Budget, Code, Flags, FrameType, PREFACE, ReceiveWindow, Refused, Request, SendWindow, Settings, WINDOW_FIRST,
-    hpack::Decoder,
+    Budget, Code, Flags, FrameType, PREFACE, Priority, ReceiveWindow, Refused, Request, SendWindow, Settings,
+    WINDOW_FIRST, hpack::Decoder,
 };
 use crate::{
     Error,
@@ -63,6 +63,8 @@ pub enum Event {
     Reset { stream: u32, code: Code },
     /// More may be sent on a stream; 0: on any stream.
     Room { stream: u32 },
+    /// The peer wants the response on a stream earlier or later.
+    Priority { stream: u32, priority: Priority },
     /// The peer takes no new streams, and has not processed those behind `last`.
     GoAway { last: u32, code: Code },
     /// The piece is used up.
