@@ -61,7 +61,7 @@ impl HttpProfile {
         let rewritten = self.rewritten(client);
         let dropped = rewritten | LENGTH;
         let answers_key = |field: Field<'_>| field.name_text.eq_ignore_ascii_case(websocket::ACCEPT);
-        out.kept_if(&head.fields, |field| !dropped.has(field.name) && !(on_stream && answers_key(field)));
+        out.kept_if(&head.fields, |field| !(dropped.has(field.name) || on_stream && answers_key(field)));
         self.write_added(head, client, reply, rewritten, out);
     }
 
