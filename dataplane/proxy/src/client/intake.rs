@@ -82,11 +82,12 @@ impl Received<'_> {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
         if let Some(redirect) = http.redirect_to_https(head, facts) {
-            return self
-                .answer(io, client, redirect.status(), redirect.bytes_max(), date, |out| redirect.write(date, out));
+            let size = (redirect.status(), redirect.bytes_max());
+            return self.answer(io, client, size, date, |out| redirect.write(date, out));
         }
         if let Some(last) = http.answer_as_last(head, facts) {
-            return self.answer(io, client, last.status(), LastHop::BYTES_MAX, date, |out| last.write(date, out));
+            let size = (last.status(), LastHop::BYTES_MAX);
+            return self.answer(io, client, size, date, |out| last.write(date, out));
         }
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
@@ -137,8 +138,7 @@ impl Received<'_> {
         &self,
         io: &mut I,
         client: &Client,
-        status: u16,
-        bytes_max: usize,
+        (status, bytes_max): (u16, usize),
         date: &[u8],
         write: impl FnOnce(&mut Sink<'_, '_>),
     ) -> Next {
