@@ -26,8 +26,8 @@
 
 pub mod buf;
 mod call;
+mod carrier;
 mod client;
-mod clients;
 mod connection;
 mod core;
 mod error;
@@ -40,6 +40,7 @@ mod page;
 mod pool;
 mod proxy;
 mod server;
+mod sessions;
 mod shortage;
 mod table;
 mod tunnel;

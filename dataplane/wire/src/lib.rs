@@ -9,6 +9,7 @@ pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;
 mod scan;
+pub mod tls;
 pub mod websocket;
 
 pub use error::Error;

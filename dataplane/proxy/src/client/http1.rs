@@ -1,6 +1,9 @@
 //! HTTP/1 of clients: reads the next request from the inbox.
 
+use std::sync::Arc;
+
 use weir_policy::HttpProfile;
+use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{Name, RequestHead},
@@ -41,16 +44,31 @@ impl Client {
                     }
                 }
                 Ok(Parsed::Whole(request)) => {
-                    core.counters.note(Happening::Request { service: self.service.id });
                     self.requests += 1;
-                    let may_go_on = !core.draining && !self.service.drains;
+                    let mut child = None;
+                    if self.service.shares_listeners() {
+                        match self.choose(&core.snapshot, &request.head, false) {
+                            Ok(chosen) => child = chosen,
+                            Err(error) => {
+                                core.counters.note(Happening::Request { service: self.service.id });
+                                return Next::Refused(error);
+                            }
+                        }
+                    }
+                    let service = child.as_ref().unwrap_or(&self.service);
+                    core.counters.note(Happening::Request { service: service.id });
+                    let Some(http) = service.http() else { return Next::Unserved };
+                    let may_go_on = !core.draining && !service.drains;
                     let upgrades = request.head.fields.has(Name::Upgrade);
-                    let websocket = if upgrades { key_of(http, &request.head) } else { None };
-                    let more_has_come = bytes.len() > request.len;
-                    let asked = self.asked(http, &request, websocket.as_ref(), may_go_on, more_has_come);
+                    let websocket = if upgrades { key_of(service, http, &request.head) } else { None };
+                    let hints = (may_go_on, bytes.len() > request.len);
+                    let asked = self.asked(service, http, &request, websocket.as_ref(), hints);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
+                    if let Some(child) = child {
+                        self.serve_once(child, core.epoch);
+                    }
                     return next;
                 }
             }
@@ -60,11 +78,11 @@ impl Client {
 
     fn asked<'r>(
         &self,
+        service: &'r Arc<VirtualService>,
         http: &HttpProfile,
         request: &'r Request<'r>,
         websocket: Option<&'r websocket::Key>,
-        may_go_on: bool,
-        more_has_come: bool,
+        (may_go_on, more_has_come): (bool, bool),
     ) -> Received<'r> {
         let head = &request.head;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
@@ -75,6 +93,7 @@ impl Client {
             None => Hop::to_server(request.framing),
         };
         Received {
+            service,
             head,
             body: Incoming::of_client(request.framing, http.max_body_bytes),
             last: !request.keep_alive,
@@ -90,6 +109,7 @@ impl Client {
 
 /// The key of a request that may switch to WebSocket. It gets no other protocol that it asks for.
 #[cold]
-fn key_of(http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
-    websocket::Key::asked_by(head).filter(|_| http.websockets)
+fn key_of(service: &VirtualService, http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
+    let speaks_http1 = service.pool.as_ref().is_none_or(|pool| pool.http2.is_none());
+    websocket::Key::asked_by(head).filter(|_| http.websockets && speaks_http1)
 }

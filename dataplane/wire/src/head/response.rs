@@ -15,6 +15,12 @@ pub struct ResponseHead<'b> {
 
 /// The status of a server that speaks another protocol from the end of the head on.
 pub const SWITCHING_PROTOCOLS: u16 = 101;
+impl ResponseHead<'_> {
+    /// Whether content may follow the head in an answer to a request with `method`.
+    pub fn may_have_content(&self, method: Method) -> bool {
+        !has_no_content(self.status, method)
+    }
+}
 
 pub(crate) fn check_status(status: u16) -> Result<(), Error> {
     if (100..=599).contains(&status) { Ok(()) } else { Err(Error::Status) }
