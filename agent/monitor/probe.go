@@ -36,6 +36,8 @@ func probe(ctx context.Context, target Target) Outcome {
 		return probeTCP(ctx, target)
 	case plan.Ping:
 		return probePing(ctx, target)
+	case plan.GRPC:
+		return probeGRPC(ctx, target)
 	default:
 		return Outcome{Reason: fmt.Sprintf("this engine has no health monitor of type %d", target.Monitor.Type)}
 	}

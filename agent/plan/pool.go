@@ -37,6 +37,7 @@ type Monitor struct {
 	Quickstart bool          // a new server is up after one success
 	HTTP       HTTPCheck     // of HTTP and HTTPS
 	TCP        TCPCheck
+	GRPC       GRPCCheck
 }
 
 // MonitorType is the protocol of a check. A protocol that this engine does not know keeps the controller's number.
@@ -47,6 +48,7 @@ const (
 	HTTPS MonitorType = 2
 	TCP   MonitorType = 3
 	Ping  MonitorType = 4
+	GRPC  MonitorType = 130
 )
 
 // HTTPCheck is a request and the expected response.
@@ -59,6 +61,13 @@ type HTTPCheck struct {
 	MaintenanceCodes    []uint32
 	MaintenanceContains string
 	ServerName          string // SNI, of HTTPS
+}
+
+// GRPCCheck is a call of the standard health service of gRPC.
+type GRPCCheck struct {
+	Service    string // empty: the server as a whole
+	TLS        bool
+	ServerName string // SNI
 }
 
 // TCPCheck is what to send over a connection, and the expected answer.

@@ -340,6 +340,10 @@ func monitorOf(wire *enginev1.HealthMonitor) *Monitor {
 			MaintenanceContains: tcp.GetMaintenanceContains(),
 			HalfOpen:            tcp.GetHalfOpen(),
 		},
+		GRPC: GRPCCheck{
+			Service: wire.GetGrpc().GetService(), TLS: wire.GetGrpc().GetTls(),
+			ServerName: wire.GetGrpc().GetServerName(),
+		},
 	}
 }
 

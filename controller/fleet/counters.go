@@ -81,6 +81,8 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
 		{name: "received_datagrams", now: now.GetReceivedDatagramsTotal(), then: then.GetReceivedDatagramsTotal()},
 		{name: "sent_datagrams", now: now.GetSentDatagramsTotal(), then: then.GetSentDatagramsTotal()},
+		{name: "websockets", now: now.GetWebsocketsTotal(), then: then.GetWebsocketsTotal()},
+		{name: "open_websockets", now: now.GetOpenWebsockets(), gauge: true},
 	}
 	for i, total := range now.GetResponsesTotal() {
 		if i >= len(responseNames) {

@@ -66,6 +66,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		Underscores:        underscores[http.Underscores],
 		AnyHost:            vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,
 		Http2:              http2Profile(vs),
+		Websockets:         http.WebsocketsEnabled,
 	}
 }
 

@@ -12,6 +12,8 @@ var monitorTypes = map[string]enginev1.MonitorType{
 	"HEALTH_MONITOR_HTTPS": enginev1.MonitorType_MONITOR_TYPE_HTTPS,
 	"HEALTH_MONITOR_TCP":   enginev1.MonitorType_MONITOR_TYPE_TCP,
 	"HEALTH_MONITOR_PING":  enginev1.MonitorType_MONITOR_TYPE_PING,
+
+	"HEALTH_MONITOR_WEIR_GRPC": enginev1.MonitorType_MONITOR_TYPE_GRPC,
 }
 
 const millisecondsPerSecond = 1000
@@ -39,7 +41,18 @@ func healthMonitor(from *model.HealthMonitor, report *report) *enginev1.HealthMo
 	if kind == enginev1.MonitorType_MONITOR_TYPE_TCP {
 		compiled.Tcp = tcpCheck(from)
 	}
+	if kind == enginev1.MonitorType_MONITOR_TYPE_GRPC {
+		compiled.Grpc = grpcCheck(from)
+	}
 	return compiled
+}
+
+// grpcCheck asks for the server as a whole if the monitor has no settings.
+func grpcCheck(from *model.HealthMonitor) *enginev1.GrpcCheck {
+	if from.GRPC == nil {
+		return &enginev1.GrpcCheck{}
+	}
+	return &enginev1.GrpcCheck{Service: from.GRPC.Service, Tls: from.GRPC.TLS, ServerName: from.GRPC.ServerName}
 }
 
 func httpCheck(from *model.HealthMonitor) *enginev1.HttpCheck {

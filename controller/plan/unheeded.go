@@ -128,7 +128,7 @@ var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 // tunnels.
 var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
 	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
-		"idle connections are not probed, and closed by the timeouts of the application profile only"},
+		"only WebSockets are closed by it; other idle connections by the timeouts of the application profile"},
 	{"keepalive_in_halfclose_state", func(t *kinds.TCPProxy) bool { return !t.KeepaliveInHalfClose },
 		"http_profile.weir_half_close_timeout of the application profile decides about half-closed connections"},
 }

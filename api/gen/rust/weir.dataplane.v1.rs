@@ -371,6 +371,9 @@ pub struct HttpProfile {
     /// of listeners with http2
     #[prost(message, optional, tag = "95")]
     pub http2: ::core::option::Option<Http2Profile>,
+    /// clients may switch their connections, or streams of HTTP/2, to WebSocket
+    #[prost(bool, tag = "130")]
+    pub websockets: bool,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,
@@ -407,7 +410,7 @@ pub struct L4Profile {
     pub alpn_protocols: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// The network profile.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TcpProfile {
     #[prost(uint32, tag = "1")]
     pub idle_timeout_s: u32,
@@ -416,6 +419,12 @@ pub struct TcpProfile {
     pub keepalive_probes: bool,
     #[prost(bool, tag = "3")]
     pub nagle: bool,
+    /// Not empty: each client connection begins with a PROXY header, and comes from one of these subnets: "10.0.0.0/8".
+    #[prost(string, repeated, tag = "150")]
+    pub proxy_protocol_sources: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Close a tunnel one end of which has ended after idle_timeout_s, also with keepalive_probes.
+    #[prost(bool, tag = "151")]
+    pub close_half_closed: bool,
 }
 /// The network profile of datagrams. A session is one client address and port at one listener.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -535,6 +544,33 @@ pub struct Pool {
     /// unset: HTTP/1.1
     #[prost(message, optional, tag = "140")]
     pub http2: ::core::option::Option<Http2ToServers>,
+    /// unset: clients get the first response
+    #[prost(message, optional, tag = "152")]
+    pub reselect: ::core::option::Option<Reselect>,
+}
+/// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Reselect {
+    /// the client does not get these responses, except the last
+    #[prost(message, repeated, tag = "1")]
+    pub statuses: ::prost::alloc::vec::Vec<StatusRange>,
+    /// other servers of one request
+    #[prost(uint32, tag = "2")]
+    pub max_retries: u32,
+    /// false: requests with idempotent methods only
+    #[prost(bool, tag = "3")]
+    pub any_method: bool,
+    /// a server's time to begin its response to such a repeat; 0: as for the first
+    #[prost(uint32, tag = "4")]
+    pub retry_timeout_ms: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StatusRange {
+    /// 400–599
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    #[prost(uint32, tag = "2")]
+    pub last: u32,
 }
 /// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
 /// carries requests of many clients at once.
@@ -666,6 +702,15 @@ pub struct VirtualServiceCounters {
     /// to clients
     #[prost(uint64, tag = "111")]
     pub sent_datagrams_total: u64,
+    /// requests that went to another server after a response, see Reselect
+    #[prost(uint64, tag = "153")]
+    pub reselects_total: u64,
+    /// requests that became tunnels of WebSocket
+    #[prost(uint64, tag = "130")]
+    pub websockets_total: u64,
+    /// a gauge
+    #[prost(uint64, tag = "131")]
+    pub open_websockets: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {

@@ -28,6 +28,7 @@ type HealthMonitor struct {
 	UDP                    *UDPMonitor         `json:"udp_monitor"`
 	DNS                    *DNSMonitor         `json:"dns_monitor"`
 	External               *ExternalMonitor    `json:"external_monitor"`
+	GRPC                   *GRPCMonitor        `json:"weir_grpc_monitor"`
 	Authentication         *MonitorCredentials `json:"authentication"`
 }
 
@@ -86,7 +87,7 @@ var (
 		"HEALTH_MONITOR_SIP", "HEALTH_MONITOR_RADIUS", "HEALTH_MONITOR_SMTP", "HEALTH_MONITOR_SMTPS",
 		"HEALTH_MONITOR_POP3", "HEALTH_MONITOR_POP3S", "HEALTH_MONITOR_IMAP", "HEALTH_MONITOR_IMAPS",
 		"HEALTH_MONITOR_FTP", "HEALTH_MONITOR_FTPS", "HEALTH_MONITOR_LDAP", "HEALTH_MONITOR_LDAPS",
-		"HEALTH_MONITOR_SCTP",
+		"HEALTH_MONITOR_SCTP", "HEALTH_MONITOR_WEIR_GRPC",
 	)
 )
 
@@ -117,6 +118,14 @@ type TCPMonitor struct {
 	Response            string `json:"tcp_response"`
 	MaintenanceResponse string `json:"maintenance_response"`
 	HalfOpen            bool   `json:"tcp_half_open" default:"false"`
+}
+
+// GRPCMonitor is a call of the standard health service, grpc.health.v1. Its certificate is not verified.
+type GRPCMonitor struct {
+	// empty: the server as a whole
+	Service    string `json:"service"`
+	TLS        bool   `json:"tls" default:"false"`
+	ServerName string `json:"server_name"`
 }
 
 // UDPMonitor is a datagram and its answer.

@@ -169,6 +169,8 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.sent_bytes_total = counted.sent_bytes;
     row.received_datagrams_total = counted.received_datagrams;
     row.sent_datagrams_total = counted.sent_datagrams;
+    row.websockets_total = counted.websockets;
+    row.open_websockets = counted.open_websockets;
     row.errors.clear();
     row.errors.extend(counted.failures().map(error));
 }

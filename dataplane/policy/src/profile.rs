@@ -29,6 +29,8 @@ pub struct HttpProfile {
     pub response_limits: Limits,
     /// `None`: clients do not speak HTTP/2.
     pub http2: Option<Http2>,
+    /// Clients may switch to WebSocket.
+    pub websockets: bool,
     pub(crate) forwarded: Forwarded,
     pub(crate) underscores: Underscores,
     pub(crate) cookies: CookieFlags,
@@ -89,6 +91,7 @@ impl HttpProfile {
             request_limits: limits(settings.max_request_head_bytes),
             response_limits: limits(settings.max_response_head_bytes),
             http2: settings.http2,
+            websockets: settings.websockets,
             forwarded: Forwarded::compile(settings)?,
             underscores: settings.underscores,
             cookies: CookieFlags { secure: settings.secure_cookies, http_only: settings.httponly_cookies },

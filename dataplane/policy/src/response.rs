@@ -1,6 +1,9 @@
 //! The head a client gets for the head a server sent.
 
-use weir_wire::head::{HeadSink, Name, NameSet, ResponseHead};
+use weir_wire::{
+    head::{Field, HeadSink, Name, NameSet, ResponseHead},
+    websocket,
+};
 
 use crate::{ClientFacts, HttpProfile, cookie::CookieFlags, location};
 
@@ -38,7 +41,42 @@ impl HttpProfile {
         // Without content it may not say how long that is (RFC 9110 §8.6).
         let dropped = if head.status == 204 { rewritten | LENGTH } else { rewritten };
         out.kept(&head.fields, dropped);
-        self.write_rewritten(head, client, rewritten, out);
+        self.write_added(head, client, reply, rewritten, out);
+    }
+
+    /// Writes the answer of a server that switches to WebSocket. A client that asked on a stream gets a 200, and no
+    /// answer to the key that Weir has made (RFC 8441 §5).
+    pub fn write_switch(
+        &self,
+        head: &ResponseHead<'_>,
+        client: &ClientFacts,
+        reply: Reply<'_>,
+        on_stream: bool,
+        out: &mut impl HeadSink,
+    ) {
+        match on_stream {
+            true => out.status(200, b"OK"),
+            false => out.status(head.status, head.reason),
+        }
+        let rewritten = self.rewritten(client);
+        let dropped = rewritten | LENGTH;
+        let answers_key = |field: Field<'_>| field.name_text.eq_ignore_ascii_case(websocket::ACCEPT);
+        out.kept_if(&head.fields, |field| !(dropped.has(field.name) || on_stream && answers_key(field)));
+        self.write_added(head, client, reply, rewritten, out);
+    }
+
+    #[inline(always)]
+    fn write_added(
+        &self,
+        head: &ResponseHead<'_>,
+        client: &ClientFacts,
+        reply: Reply<'_>,
+        rewritten: NameSet,
+        out: &mut impl HeadSink,
+    ) {
+        if head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
+            self.write_rewritten(head, client, rewritten, out);
+        }
         out.line(self.security_lines(client));
         out.line(reply.cookie);
         if !head.fields.has(Name::Date) {
@@ -78,9 +116,6 @@ impl HttpProfile {
         rewritten: NameSet,
         out: &mut impl HeadSink,
     ) {
-        if !head.fields.has_any(NameSet::of(&[Name::SetCookie, Name::Location])) {
-            return;
-        }
         let flags: CookieFlags = self.cookies.for_client(client);
         for field in head.fields.iter().filter(|field| rewritten.has(field.name)) {
             match field.name {

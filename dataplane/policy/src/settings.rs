@@ -42,6 +42,7 @@ pub struct HttpSettings {
     pub min_body_bytes_per_s: u32,
     pub http2: Option<Http2>,
     pub underscores: Underscores,
+    pub websockets: bool,
 }
 
 /// How to treat fields with an underscore in their name. Fields that shadow a known one never pass.

@@ -107,6 +107,8 @@ pub(crate) enum Target {
     Text(Hop),
     /// A stream of HTTP/2.
     Block,
+    /// A stream of HTTP/2 that carries a gRPC call.
+    Call,
 }
 
 /// Either form of such a head.
@@ -124,7 +126,7 @@ pub(crate) fn write_own<I: Io>(
 ) -> Result<Buf, Error> {
     match target {
         Target::Text(hop) => write_text(io, bytes_max, hop, |text| write(&mut Sink::Text(text))),
-        Target::Block => write_block(io, bytes_max, |block| write(&mut Sink::Block(block))),
+        Target::Block | Target::Call => write_block(io, bytes_max, |block| write(&mut Sink::Block(block))),
     }
 }
 

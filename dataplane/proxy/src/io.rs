@@ -152,6 +152,9 @@ pub trait Io {
     /// batch.
     fn unix_s(&self) -> u64;
 
+    /// Bytes that no peer can guess.
+    fn random(&mut self) -> [u8; 16];
+
     /// An empty buffer of the driver's block length.
     fn buffer(&mut self) -> Buf;
 

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod call;
 mod carrier;
 mod client;
 mod connection;

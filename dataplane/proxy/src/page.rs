@@ -1,9 +1,11 @@
 //! Weir's own error pages, for clients that cannot get a server's response.
 
 use weir_policy::{ClientFacts, HttpProfile};
+use weir_telemetry::Cause;
 use weir_wire::head::HeadSink;
 
 use crate::{
+    call,
     client::intake::Answer,
     error::Error,
     head::{self, Target},
@@ -13,6 +15,7 @@ use crate::{
 /// A complete response of Weir itself.
 pub(crate) struct Page {
     pub status: u16,
+    pub cause: Cause,
     /// The request was HEAD: the page is sent without its body.
     pub head_only: bool,
     pub keep_alive: bool,
@@ -31,6 +34,11 @@ impl Page {
         client: &ClientFacts,
         date: &[u8],
     ) -> Result<Answer, Error> {
+        if let Target::Call = target {
+            let code = call::code_of(self.cause, self.status);
+            let head = call::answer(io, code, self.cause.name(), profile, client, date)?;
+            return Ok(Answer { status: call::STATUS, head, content: None, keep_alive: false });
+        }
         let reason = reason(self.status);
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
         let body = [b"<!doctype html>\n<title>", &code[..], b" ", reason, b"</title>\n<h1>", reason, b"</h1>\n"];

@@ -111,6 +111,18 @@ impl Proxy {
                 self.dismiss(io, conn);
             } else if client.is_tunnel() {
                 self.cut_tunnel(io, conn);
+            } else if let Some(carrier) = client.carrier() {
+                let streams: Vec<_> = carrier.owners().collect();
+                self.cut_tunnels(io, streams);
+            }
+        }
+    }
+
+    /// Cuts those of these clients that are tunnels.
+    fn cut_tunnels<I: Io>(&mut self, io: &mut I, clients: Vec<Conn>) {
+        for conn in clients {
+            if self.clients.peek(conn).is_some_and(|client| client.is_tunnel()) {
+                self.cut_tunnel(io, conn);
             }
         }
     }
@@ -192,8 +204,14 @@ impl Proxy {
         if let Some(reserved) = client.reserved {
             self.close_server(io, reserved, Close::Flush);
         }
-        if let Some(server) = client.tunnel().and_then(|tunnel| tunnel.server) {
-            self.close_server(io, server, how);
+        let service = client.service.id;
+        if let Some(tunnel) = client.tunnel() {
+            if tunnel.is_websocket {
+                self.core.counters.note(Happening::WebSocketGone { service });
+            }
+            if let Some(server) = tunnel.server {
+                self.close_server(io, server, how);
+            }
         }
         client.connection.close(io, &mut self.core.scratch, how);
         client.report_bytes(&mut self.core);

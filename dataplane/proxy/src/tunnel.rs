@@ -1,4 +1,4 @@
-//! A client whose bytes are not parsed: which server they go to, and when bytes last crossed.
+//! A client whose bytes are not parsed, or not any more: which server they go to, and when bytes last crossed.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -22,6 +22,8 @@ pub(crate) struct Tunnel {
     /// Which directions bring so many bytes per read that a relay pays.
     pub up_in_bulk: bool,
     pub down_in_bulk: bool,
+    /// It began as a request.
+    pub is_websocket: bool,
 }
 
 /// Which ends take part.
@@ -45,6 +47,21 @@ impl Tunnel {
             standing: Standing::Open,
             up_in_bulk: false,
             down_in_bulk: false,
+            is_websocket: false,
+        }
+    }
+
+    /// The tunnel of a request that has made its server switch to WebSocket.
+    pub fn of_websocket(server: Conn, now: Time) -> Self {
+        Self {
+            key: HashKey::default(),
+            tried: Vec::new(),
+            server: Some(server),
+            active_at: now,
+            standing: Standing::Open,
+            up_in_bulk: false,
+            down_in_bulk: false,
+            is_websocket: true,
         }
     }
 

@@ -20,6 +20,19 @@ pub fn cores() -> io::Result<Vec<usize>> {
     Ok((0..libc::CPU_SETSIZE as usize).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect())
 }
 
+/// Bytes of the kernel's generator, which was seeded long before this process began.
+pub fn random() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    loop {
+        // SAFETY: the kernel writes at most so many bytes into the array.
+        let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+        // A signal may interrupt it; so few bytes come as a whole.
+        if usize::try_from(got) == Ok(bytes.len()) {
+            return bytes;
+        }
+    }
+}
+
 /// A thread of this process, as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thread(libc::pid_t);

@@ -341,6 +341,10 @@ impl Io for Reactor {
         self.unix_s
     }
 
+    fn random(&mut self) -> [u8; 16] {
+        crate::process::random()
+    }
+
     fn buffer(&mut self) -> Buf {
         self.pool.take()
     }

@@ -65,6 +65,13 @@ impl Reader {
         &self.bytes[self.read..]
     }
 
+    /// Everything that has not been read.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let rest = self.unread().to_vec();
+        self.read = self.bytes.len();
+        rest
+    }
+
     pub fn head(&mut self) -> Result<Option<Head>, Malformed> {
         let Some(end) = self.unread().windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
         let text = self.unread()[..end].to_vec();

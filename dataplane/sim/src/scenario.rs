@@ -21,7 +21,7 @@ use crate::{
     network::Dial,
     rng::Rng,
     server::{Fault, Style, Temper},
-    stream::{self, Ending},
+    stream,
 };
 
 pub const PLAIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub clients: Vec<ClientPlan>,
     /// Come from one address, and take what there is.
     pub crowd: Vec<ClientPlan>,
-    /// Clients of the tunnel.
+    /// Clients of the tunnel, and clients of HTTP that ask for one.
     pub streams: Vec<StreamPlan>,
     /// Whether servers end a tunnel only after they have seen the client's end. If both sides waited, neither would
     /// end.
@@ -130,7 +130,10 @@ impl Scenario {
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
-        let streams = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
+        let mut streams: Vec<_> = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
+        // WebSocket goes to servers of HTTP/1.1.
+        let sockets = if crowd.is_empty() && !http2 && rng.chance(40) { rng.between(1, 3) } else { 0 };
+        streams.extend((0..sockets).map(|n| socket_plan(rng, 100 + n, calm, !servers_wait, &mut ids)));
         Self { calm, tls, server_tls, http2, watches, plan, servers, clients, crowd, streams, servers_wait, changes }
     }
 }
@@ -284,6 +287,7 @@ fn http_profile(rng: &mut Rng) -> api::HttpProfile {
         x_forwarded_proto: true,
         hsts: rng.chance(50),
         hsts_max_age_s: 1000,
+        websockets: true,
         ..Default::default()
     }
 }
@@ -374,31 +378,18 @@ fn client_plan(rng: &mut Rng, n: u64, calm: bool, tls: bool, promises: Promises,
 fn stream_plan(rng: &mut Rng, n: u64, calm: bool, may_wait: bool) -> StreamPlan {
     let quality = quality(rng, calm);
     let start = Duration::from_micros(rng.length(200_000));
-    let ending = ending(rng, calm, may_wait);
-    let plan = stream(rng, format!("stream {n}"), n, ending, quality.appetite == Appetite::Never, calm);
+    let deaf = quality.appetite == Appetite::Never;
+    let plan = stream::Plan::of_client(rng, format!("stream {n}"), n, deaf, calm, may_wait);
     StreamPlan { start, quality, plan }
 }
 
-/// The server's end of a tunnel.
-pub fn server_stream(rng: &mut Rng, name: String, deaf: bool, calm: bool, may_wait: bool) -> stream::Plan {
-    let (id, ending) = (rng.next(), ending(rng, calm, may_wait));
-    stream(rng, name, id, ending, deaf, calm)
-}
-
-fn stream(rng: &mut Rng, name: String, id: u64, ending: Ending, deaf: bool, calm: bool) -> stream::Plan {
-    let (bytes, pause_us) = (rng.length(200_000) as usize, rng.pick(&[0, 0, 300, 5_000]));
-    stream::Plan { name, id, bytes, pause_us, ending, deaf, calm }
-}
-
-fn ending(rng: &mut Rng, calm: bool, may_wait: bool) -> Ending {
-    let after = Duration::from_micros(rng.length(1_000_000));
-    match rng.between(0, 9) {
-        0 if !calm => Ending::Never,
-        1 if !calm => Ending::Resets(after),
-        2 if !calm => Ending::Closes(after),
-        3..7 if may_wait => Ending::Second,
-        _ => Ending::AtOnce,
-    }
+/// A client that asks a server of HTTP to switch to WebSocket.
+fn socket_plan(rng: &mut Rng, n: u64, calm: bool, may_wait: bool, ids: &mut u64) -> StreamPlan {
+    *ids += 1;
+    let mut socket = stream_plan(rng, n, calm, may_wait);
+    socket.plan.name = format!("socket {n}");
+    socket.plan.asks = Some(format!("/{ids}/0/socket"));
+    socket
 }
 
 fn good_manner(rng: &mut Rng) -> Manner {

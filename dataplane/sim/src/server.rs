@@ -6,8 +6,9 @@ use std::{collections::VecDeque, time::Duration};
 use crate::{
     message::{Framing, Head, Reader, chunked},
     network::Wake,
-    peer::{Deed, Desk, Peer},
+    peer::{Deed, Desk, Ledger, Peer},
     rng::{BodyOf, body_of},
+    stream::{self, SWITCHES, Stream},
 };
 
 /// Request bodies are made of another id than the response to them.
@@ -120,6 +121,17 @@ pub struct Server {
     deaf: bool,
     activity: u64,
     idle_mark: u64,
+    manners: Manners,
+    /// Its end of a WebSocket, from the answer on.
+    tunnel: Option<Box<Stream>>,
+}
+
+/// How servers end WebSockets.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    pub calm: bool,
+    /// Only after they have seen the client's end.
+    pub may_wait: bool,
 }
 
 struct Request {
@@ -131,7 +143,7 @@ struct Request {
 }
 
 impl Server {
-    pub fn new(name: String, temper: Temper, shredded: bool) -> Self {
+    pub fn new(name: String, temper: Temper, shredded: bool, manners: Manners) -> Self {
         Self {
             name,
             temper,
@@ -144,6 +156,8 @@ impl Server {
             deaf: false,
             activity: 0,
             idle_mark: 0,
+            manners,
+            tunnel: None,
         }
     }
 
@@ -183,7 +197,9 @@ impl Server {
         desk.tell(&self.name, format_args!("gets {:?}", head.start));
         let idempotent = matches!(head.word(0), "GET" | "HEAD" | "PUT" | "DELETE");
         desk.ledger.serve(&self.name, id, idempotent);
-        if head.field("Connection").is_some_and(|value| !value.eq_ignore_ascii_case("close")) {
+        let switches = head.field("Upgrade") == Some("websocket");
+        let usual = if switches { "upgrade" } else { "close" };
+        if head.field("Connection").is_some_and(|value| !value.eq_ignore_ascii_case(usual)) {
             desk.ledger.violation(&self.name, "was handed a hop-by-hop field");
         }
         self.requests += 1;
@@ -214,6 +230,9 @@ impl Server {
     fn answer(&mut self, desk: &mut Desk<'_>) {
         let Some(request) = &self.request else { return };
         let fault = desk.rng.chance(self.temper.fault_percent).then(|| desk.rng.pick(&self.temper.faults));
+        if fault.is_none() && request.head.field("Upgrade").is_some() {
+            return self.switch(desk);
+        }
         let hangs = request.head.word(1).ends_with("hang");
         let last = self.requests >= self.temper.requests_max;
         let (head, body, closes) = response(&request.head, request.id, last, desk.rng.between(1, 4000) as usize);
@@ -256,6 +275,19 @@ impl Server {
             self.deaf = true;
         }
         self.play(think, deeds, desk);
+    }
+
+    /// Becomes one end of a tunnel. It sends its first bytes at once behind the answer.
+    fn switch(&mut self, desk: &mut Desk<'_>) {
+        desk.tell(&self.name, "switches to WebSocket");
+        desk.send(SWITCHES);
+        let Manners { calm, may_wait } = self.manners;
+        let plan = stream::Plan::of_server(desk.rng, self.name.clone(), false, calm, may_wait);
+        let mut tunnel = Box::new(Stream::new(plan));
+        tunnel.wake(Wake::Connected, desk);
+        tunnel.wake(Wake::Bytes(self.reader.rest()), desk);
+        self.tunnel = Some(tunnel);
+        self.deaf = true;
     }
 
     /// Surplus bytes after the right response: a response that nobody asked for. If it may arrive after the next
@@ -320,6 +352,9 @@ impl Server {
 
 impl Peer for Server {
     fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>) {
+        if let Some(tunnel) = &mut self.tunnel {
+            return tunnel.wake(wake, desk);
+        }
         match wake {
             Wake::Connected => {}
             Wake::Bytes(bytes) => {
@@ -333,6 +368,12 @@ impl Peer for Server {
             }
             Wake::Reset => self.deaf = true,
             Wake::Timer => self.on_timer(desk),
+        }
+    }
+
+    fn conclude(&mut self, ledger: &mut Ledger) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.conclude(ledger);
         }
     }
 }

@@ -4,13 +4,21 @@
 use std::{collections::VecDeque, time::Duration};
 
 use crate::{
+    message::Reader,
     network::Wake,
     peer::{Deed, Desk, Ledger, Peer},
-    rng::{BodyOf, body_of},
+    rng::{BodyOf, Rng, body_of},
 };
 
 /// What goes before the bytes: whose they are, and how many.
 const HEADER_BYTES: usize = 16;
+
+/// The handshake of RFC 6455 §1.3, and the answers to it.
+const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
+const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+pub const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -25,6 +33,25 @@ pub struct Plan {
     pub deaf: bool,
     /// Nothing goes wrong in this run: each end gets everything.
     pub calm: bool,
+    /// The path at which it first asks a server of HTTP to be the other end.
+    pub asks: Option<String>,
+}
+
+impl Plan {
+    pub fn of_client(rng: &mut Rng, name: String, id: u64, deaf: bool, calm: bool, may_wait: bool) -> Self {
+        let ending = Ending::of(rng, calm, may_wait);
+        Self::of(rng, name, id, ending, deaf, calm)
+    }
+
+    pub fn of_server(rng: &mut Rng, name: String, deaf: bool, calm: bool, may_wait: bool) -> Self {
+        let (id, ending) = (rng.next(), Ending::of(rng, calm, may_wait));
+        Self::of(rng, name, id, ending, deaf, calm)
+    }
+
+    fn of(rng: &mut Rng, name: String, id: u64, ending: Ending, deaf: bool, calm: bool) -> Self {
+        let (bytes, pause_us) = (rng.length(200_000) as usize, rng.pick(&[0, 0, 300, 5_000]));
+        Self { name, id, bytes, pause_us, ending, deaf, calm, asks: None }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,11 +67,26 @@ pub enum Ending {
     Closes(Duration),
 }
 
+impl Ending {
+    fn of(rng: &mut Rng, calm: bool, may_wait: bool) -> Self {
+        let after = Duration::from_micros(rng.length(1_000_000));
+        match rng.between(0, 9) {
+            0 if !calm => Ending::Never,
+            1 if !calm => Ending::Resets(after),
+            2 if !calm => Ending::Closes(after),
+            3..7 if may_wait => Ending::Second,
+            _ => Ending::AtOnce,
+        }
+    }
+}
+
 pub struct Stream {
     plan: Plan,
     script: VecDeque<Vec<u8>>,
     pacing: bool,
     ended: bool,
+    /// Reads the answer, while it waits for that.
+    answer: Option<Reader>,
     header: Vec<u8>,
     heard: Option<(BodyOf, usize)>,
     heard_end: bool,
@@ -58,11 +100,53 @@ impl Stream {
             script: VecDeque::new(),
             pacing: false,
             ended: false,
+            answer: None,
             header: Vec::new(),
             heard: None,
             heard_end: false,
             over: false,
         }
+    }
+
+    fn ask(&mut self, path: &str, desk: &mut Desk<'_>) {
+        desk.tell(&self.plan.name, format_args!("asks for WebSocket at {path}"));
+        self.answer = Some(Reader::default());
+        desk.send(format!("GET {path} HTTP/1.1\r\nHost: sim.test\r\n{ASKS}\r\n"));
+    }
+
+    /// Takes the answer, and what comes behind it.
+    fn hear_answer(&mut self, bytes: &[u8], desk: &mut Desk<'_>) {
+        let Some(reader) = &mut self.answer else { return };
+        reader.push(bytes);
+        let head = match reader.head() {
+            Ok(Some(head)) => head,
+            Ok(None) => return,
+            Err(wrong) => {
+                return desk.ledger.violation(&self.plan.name, format_args!("got a malformed head: {}", wrong.0));
+            }
+        };
+        desk.tell(&self.plan.name, format_args!("gets {:?}", head.start));
+        let rest = reader.rest();
+        self.answer = None;
+        if head.word(1) == "101" {
+            if head.field("Sec-WebSocket-Accept") != Some(ACCEPT) || head.field("Upgrade") != Some("websocket") {
+                desk.ledger.violation(&self.plan.name, "got another answer than its server's");
+            }
+            self.begin(desk);
+            return self.hear(&rest, desk);
+        }
+        if self.plan.calm {
+            desk.ledger.violation(&self.plan.name, format_args!("got {:?} while nothing was wrong", head.start));
+        }
+        self.leave(desk);
+    }
+
+    /// The end comes before the answer.
+    fn miss_answer(&mut self, desk: &mut Desk<'_>) {
+        if self.plan.calm {
+            desk.ledger.violation(&self.plan.name, "got no answer while nothing was wrong");
+        }
+        self.leave(desk);
     }
 
     fn begin(&mut self, desk: &mut Desk<'_>) {
@@ -151,7 +235,12 @@ impl Peer for Stream {
             return;
         }
         match (wake, self.plan.ending) {
-            (Wake::Connected, _) => self.begin(desk),
+            (Wake::Connected, _) => match self.plan.asks.take() {
+                Some(path) => self.ask(&path, desk),
+                None => self.begin(desk),
+            },
+            (Wake::Bytes(bytes), _) if self.answer.is_some() => self.hear_answer(&bytes, desk),
+            (Wake::Fin, _) if self.answer.is_some() => self.miss_answer(desk),
             (Wake::Bytes(bytes), _) => self.hear(&bytes, desk),
             (Wake::Fin, _) => self.hear_end(desk),
             (Wake::Reset, _) => {

@@ -24,10 +24,10 @@ use crate::{
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
-    scenario::{Change, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality, server_stream},
+    scenario::{Change, PLAIN, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality},
     sealed::Sealed,
-    server::Server,
-    stream::Stream,
+    server::{Manners, Server},
+    stream::{self, Stream},
 };
 
 /// A run that is not over by then never will be.
@@ -204,7 +204,7 @@ impl World {
             Dial::Accepted if address.port() == TUNNEL_SERVER_PORT => {
                 let deaf = quality.appetite == Appetite::Never;
                 let waits = self.scenario.servers_wait;
-                let plan = server_stream(&mut self.rng, name.clone(), deaf, self.scenario.calm, waits);
+                let plan = stream::Plan::of_server(&mut self.rng, name.clone(), deaf, self.scenario.calm, waits);
                 self.seat_server(link, name, Box::new(Stream::new(plan)));
             }
             // Servers with TLS have not heard of HTTP/2.
@@ -213,7 +213,8 @@ impl World {
                 self.seat_server(link, name, Box::new(server));
             }
             Dial::Accepted => {
-                let server = Server::new(name.clone(), plan.temper.clone(), quality.shredded);
+                let manners = Manners { calm: self.scenario.calm, may_wait: self.scenario.servers_wait };
+                let server = Server::new(name.clone(), plan.temper.clone(), quality.shredded, manners);
                 self.seat_server(link, name, Box::new(server));
             }
             _ => {}
@@ -297,7 +298,8 @@ impl World {
     fn start_stream(&mut self, n: usize) {
         let start = &self.scenario.streams[n];
         let peer = SocketAddr::from(([10, 3, 0, n as u8 + 1], 40_000 + n as u16));
-        let link = self.network.dial_engine(TUNNEL, peer, start.quality.clone());
+        let listener = if start.plan.asks.is_some() { PLAIN } else { TUNNEL };
+        let link = self.network.dial_engine(listener, peer, start.quality.clone());
         self.seat(link, Box::new(Stream::new(start.plan.clone())));
     }
 

@@ -476,5 +476,6 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
             field_bytes: http2.max_field_bytes,
         }),
         underscores: Underscores::default(),
+        websockets: profile.websockets,
     }
 }

@@ -73,6 +73,8 @@ causes! {
     EngineRefused = "engine_refused",
     /// It took too little of what waited for it while memory was short.
     EngineMemory = "engine_memory",
+    /// The client of a gRPC call waits no more.
+    DeadlineExceeded = "deadline_exceeded",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

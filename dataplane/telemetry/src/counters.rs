@@ -33,6 +33,13 @@ pub enum Happening {
     Reselected {
         service: u32,
     },
+    /// A request has become a tunnel of WebSocket.
+    WebSocketOpened {
+        service: u32,
+    },
+    WebSocketGone {
+        service: u32,
+    },
     /// An exchange or a connection has failed; a [`Cause::ClientAborted`] is counted as abort too.
     Failed {
         service: u32,
@@ -72,7 +79,7 @@ pub enum Happening {
     },
 }
 
-/// Cumulative, but for `open_connections`.
+/// Cumulative, but for what is open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServiceCounters {
     pub connections: u64,
@@ -90,6 +97,8 @@ pub struct ServiceCounters {
     pub sent_bytes: u64,
     pub received_datagrams: u64,
     pub sent_datagrams: u64,
+    pub websockets: u64,
+    pub open_websockets: u64,
     failures: Failures,
 }
 
@@ -139,6 +148,12 @@ impl Counters {
             Request { service } => self.services.row(service).requests += 1,
             Response { service, status, local } => self.services.row(service).answered(status, local),
             Reselected { service } => self.services.row(service).reselects += 1,
+            WebSocketOpened { service } => {
+                let row = self.services.row(service);
+                row.websockets += 1;
+                row.open_websockets += 1;
+            }
+            WebSocketGone { service } => leave(&mut self.services.row(service).open_websockets),
             Failed { service, cause } => self.services.row(service).failed(cause),
             ClientBytes { service, received, sent } => {
                 let row = self.services.row(service);
@@ -292,6 +307,8 @@ impl ServiceCounters {
         self.sent_bytes += other.sent_bytes;
         self.received_datagrams += other.received_datagrams;
         self.sent_datagrams += other.sent_datagrams;
+        self.websockets += other.websockets;
+        self.open_websockets += other.open_websockets;
         add_each(&mut self.responses, &other.responses);
         add_each(&mut self.failures.0, &other.failures.0);
     }
@@ -308,8 +325,8 @@ impl ServerCounters {
 }
 
 /// A gauge goes down.
-fn leave(open_connections: &mut u64) {
-    *open_connections = open_connections.saturating_sub(1);
+fn leave(open: &mut u64) {
+    *open = open.saturating_sub(1);
 }
 
 fn add_each(mine: &mut [u64], theirs: &[u64]) {

@@ -13,8 +13,12 @@ pub enum Error {
     Target,
     /// An HTTP version other than 1.0 and 1.1.
     Version,
-    /// CONNECT: there is no tunnel here.
+    /// CONNECT, for anything but WebSocket where that is allowed.
     Connect,
+    /// A client asks for WebSocket, and not for version 13 of it.
+    WebSocketVersion,
+    /// A server agrees to a handshake of WebSocket without proof that it has understood it.
+    WebSocketAccept,
     /// A status outside 100–599.
     Status,
     /// A server switches protocols although nobody asked it to.
@@ -52,6 +56,8 @@ impl fmt::Display for Error {
             Error::Target => "malformed request target",
             Error::Version => "unsupported HTTP version",
             Error::Connect => "CONNECT is not supported",
+            Error::WebSocketVersion => "missing or unsupported version of WebSocket",
+            Error::WebSocketAccept => "wrong answer to a handshake of WebSocket",
             Error::Status => "status code out of range",
             Error::SwitchedProtocols => "unrequested switch of protocols",
             Error::LineEnding => "line does not end in CRLF",

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod grpc;
 pub mod head;
 pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;
 mod scan;
 pub mod tls;
+pub mod websocket;
 
 pub use error::Error;

@@ -33,6 +33,10 @@ pub(crate) struct Outbox {
     has_head: bool,
     /// Nothing comes behind the pieces, and the stream ends like this.
     ends: Option<Close>,
+    /// The peer has been told that nothing more comes.
+    is_said: bool,
+    /// It carries a tunnel.
+    is_tunnel: bool,
     /// The end was sent.
     is_over: bool,
     has_turn: bool,
@@ -48,6 +52,8 @@ impl Default for Outbox {
             pieces: VecDeque::new(),
             has_head: false,
             ends: None,
+            is_said: false,
+            is_tunnel: false,
             is_over: false,
             has_turn: false,
             priority: Priority::UNSAID,
@@ -62,6 +68,7 @@ pub(crate) struct Departed {
     pub id: u32,
     pieces: Vec<Piece>,
     how: Close,
+    is_tunnel: bool,
     /// Why the stream is reset, if it is.
     code: Code,
 }
@@ -90,6 +97,7 @@ impl Departed {
             id: stream.id,
             pieces: std::mem::take(&mut stream.fresh),
             how,
+            is_tunnel: stream.is_tunnel,
             code: stream.code,
         }
     }
@@ -145,7 +153,7 @@ impl Carrier {
 
     /// The session of a client's stream is gone.
     pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, code, .. } = departed;
+        let Departed { id, pieces, how, code, is_tunnel, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         let code = match how {
@@ -153,7 +161,7 @@ impl Carrier {
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.moved_at) = (Some(how), now);
+                (outbox.ends, outbox.moved_at, outbox.is_tunnel) = (Some(how), now, is_tunnel);
                 return self.give_turn(id);
             }
         };
@@ -282,11 +290,21 @@ impl Carrier {
                     Err(_) => self.over(id, Code::InternalError),
                 }
             }
+            Some(Piece::End) => {
+                outbox.is_said = true;
+                sent.left.extend(owner.map(|owner| (owner, 0, 1)));
+                let header = self.connection.data(id, 0, true);
+                sent.frames.append(io, &header);
+                Turn::Again
+            }
+            None if ends_well && outbox.is_said => self.over(id, Code::NoError),
             None if ends_well => {
                 let header = self.connection.data(id, 0, true);
                 sent.frames.append(io, &header);
                 self.said_all(id)
             }
+            // RFC 8441 §5.
+            None if ends.is_some() && outbox.is_tunnel => self.over(id, Code::Cancel),
             None if ends.is_some() => self.over(id, Code::InternalError),
             None => Turn::Over,
         }

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use weir_policy::HttpProfile;
 use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
-use weir_wire::http1::{self, Hop, Parsed, Request};
+use weir_wire::{
+    head::{Name, RequestHead},
+    http1::{self, Hop, Parsed, Request},
+    websocket,
+};
 
 use crate::{
     client::{
@@ -55,7 +59,10 @@ impl Client {
                     core.counters.note(Happening::Request { service: service.id });
                     let Some(http) = service.http() else { return Next::Unserved };
                     let may_go_on = !core.draining && !service.drains;
-                    let asked = self.asked(service, http, &request, may_go_on, bytes.len() > request.len);
+                    let upgrades = request.head.fields.has(Name::Upgrade);
+                    let websocket = if upgrades { key_of(service, http, &request.head) } else { None };
+                    let hints = (may_go_on, bytes.len() > request.len);
+                    let asked = self.asked(service, http, &request, websocket.as_ref(), hints);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
@@ -74,13 +81,17 @@ impl Client {
         service: &'r Arc<VirtualService>,
         http: &HttpProfile,
         request: &'r Request<'r>,
-        may_go_on: bool,
-        more_has_come: bool,
+        websocket: Option<&'r websocket::Key>,
+        (may_go_on, more_has_come): (bool, bool),
     ) -> Received<'r> {
         let head = &request.head;
         let more_allowed = http.max_keepalive_requests.is_none_or(|most| self.requests < most);
         let keep_alive = request.keep_alive && may_go_on && more_allowed;
         let stays = keep_alive && head.body.is_zero();
+        let to_server = match websocket {
+            Some(_) => Hop::websocket(),
+            None => Hop::to_server(request.framing),
+        };
         Received {
             service,
             head,
@@ -90,7 +101,15 @@ impl Client {
             stays,
             more_has_come,
             to_client: Target::Text(Hop::to_client(head.version, stays)),
-            to_server: Hop::to_server(request.framing),
+            to_server,
+            websocket,
         }
     }
+}
+
+/// The key of a request that may switch to WebSocket. It gets no other protocol that it asks for.
+#[cold]
+fn key_of(service: &VirtualService, http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
+    let speaks_http1 = service.pool.as_ref().is_none_or(|pool| pool.http2.is_none());
+    websocket::Key::asked_by(head).filter(|_| http.websockets && speaks_http1)
 }

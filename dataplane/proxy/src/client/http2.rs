@@ -9,9 +9,11 @@ use weir_wire::{
     head::{BodyLength, Name, NameSet},
     http1::{Framing, Hop},
     http2::{Code, Config, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings},
+    websocket,
 };
 
 use crate::{
+    call::Call,
     carrier::Carrier,
     client::{
         Client, Stage,
@@ -26,6 +28,9 @@ use crate::{
 
 /// The window of a connection for what it uploads.
 const WINDOW: u32 = 1 << 20;
+
+/// What a request that opens a stream has become, the child virtual service that it is for, and the call that it is.
+type Opened = (Next, Option<Arc<VirtualService>>, Option<Call>);
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
@@ -53,8 +58,8 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`, and the child virtual service that it is for.
-    /// `is_full`: there is no place for it. Error: the connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`: with the child virtual service that it is for, and
+    /// the call that it may be. `is_full`: there is no place for it. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -63,7 +68,7 @@ impl Client {
         (conn, id): (Conn, u32),
         piece: &[u8],
         is_full: bool,
-    ) -> Result<(Next, Option<Arc<VirtualService>>), Code> {
+    ) -> Result<Opened, Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
@@ -71,7 +76,7 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
+            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None, None)),
         };
         if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
             && let Some(outbox) = carrier.connection.kept(id)
@@ -79,7 +84,7 @@ impl Client {
             outbox.priority = Priority::read(field.value);
         }
         if !is_served || is_full {
-            return Ok((Next::Unserved, None));
+            return Ok((Next::Unserved, None, None));
         }
         self.requests += 1;
         let head = &request.head;
@@ -89,13 +94,18 @@ impl Client {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
                     core.counters.note(Happening::Request { service: self.service.id });
-                    return Ok((Next::Refused(error), None));
+                    return Ok((Next::Refused(error), None, None));
                 }
             }
         }
         let service = child.as_ref().unwrap_or(&self.service);
         core.counters.note(Happening::Request { service: service.id });
-        let Some(http) = service.http() else { return Ok((Next::Unserved, None)) };
+        let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
+        if request.is_websocket && !http.websockets {
+            return Ok((Next::Refused(Error::Request(weir_wire::Error::Connect)), child, None));
+        }
+        let call = Call::of(head, io.now());
+        let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let framing = match head.body {
             BodyLength::None => Framing::None,
             BodyLength::Bytes(bytes) => Framing::Length(bytes),
@@ -104,16 +114,17 @@ impl Client {
         let received = Received {
             service,
             head,
-            body: Incoming::of_stream(head.body, request.is_all, http.max_body_bytes),
+            body: Incoming::of_stream(head.body, request.is_all || request.is_websocket, http.max_body_bytes),
             last: true,
             keep_alive: false,
             stays: false,
             more_has_come: false,
-            to_client: Target::Block,
-            to_server: Hop::to_server(framing),
+            to_client: if call.is_some() { Target::Call } else { Target::Block },
+            to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(framing) },
+            websocket: websocket.as_ref(),
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);
-        Ok((next, child))
+        Ok((next, child, call))
     }
 }
 
@@ -123,6 +134,7 @@ fn config(http: &HttpProfile, http2: &Http2) -> Config {
         initial_window: http2.window_bytes,
         max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
         max_frame_bytes: FRAME_BYTES_MIN as u32,
+        enable_connect_protocol: http.websockets,
         no_rfc7540_priorities: true,
         ..Settings::default()
     };

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use weir_policy::{ClientFacts, HttpProfile, LastHop};
 use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
-    head::{BodyLength, RequestHead},
+    head::{BodyLength, HeadSink, RequestHead},
     http1::Hop,
     http2::hpack,
+    websocket,
 };
 
 use crate::{
     buf::Buf,
+    call,
     client::Client,
     error::Error,
     exchange::{
@@ -66,6 +68,8 @@ pub(super) struct Received<'r> {
     /// What Weir's own response says about the client's connection, and what the request says about the server's.
     pub to_client: Target,
     pub to_server: Hop,
+    /// It asks the server to switch to WebSocket.
+    pub websocket: Option<&'r websocket::Key>,
 }
 
 impl Received<'_> {
@@ -84,19 +88,29 @@ impl Received<'_> {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
         if let Some(redirect) = http.redirect_to_https(head, facts) {
-            return self.answer(io, redirect.status(), redirect.bytes_max(), |out| redirect.write(date, out));
+            let size = (redirect.status(), redirect.bytes_max());
+            return self.answer(io, client, size, date, |out| redirect.write(date, out));
         }
         if let Some(last) = http.answer_as_last(head, facts) {
-            return self.answer(io, last.status(), LastHop::BYTES_MAX, |out| last.write(date, out));
+            let size = (last.status(), LastHop::BYTES_MAX);
+            return self.answer(io, client, size, date, |out| last.write(date, out));
         }
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
         }
         let pool = service.pool.as_deref();
+        // The request of a stream has no key that its server could answer.
+        let made_key = self.websocket.filter(|_| conn.is_stream());
+        let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
         let for_http2 = pool.filter(|pool| pool.http2.is_some());
         let written = match for_http2 {
-            None => head::write_text(io, http.request_bytes_max(head), self.to_server, |out| {
-                http.write_request(head, facts, out)
+            // Servers of HTTP/2 take no WebSocket from an engine.
+            Some(_) if self.websocket.is_some() => return Next::Refused(Error::Request(weir_wire::Error::Connect)),
+            None => head::write_text(io, http.request_bytes_max(head) + key_bytes, self.to_server, |out| {
+                http.write_request(head, facts, out);
+                if let Some(key) = made_key {
+                    out.field(websocket::KEY, [key.text()]);
+                }
             }),
             Some(pool) => write_block(head, facts, http, pool),
         };
@@ -117,11 +131,16 @@ impl Received<'_> {
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
         }
+        if let Some(key) = self.websocket {
+            exchange.ask_for_websocket(*key);
+        }
         if client.connection.line.ended {
             exchange.leave(io.now());
         }
         // A client that waits for the server's 100 sends no body before it.
         let gathers = http.request_buffer_bytes > 0 && (exchange.continued || !head.expect_continue);
+        // Nor does the client of a call, which may wait for an answer to each message.
+        let gathers = gathers && !matches!(self.to_client, Target::Call);
         if gathers && exchange.awaits_body() {
             exchange.wait_for(Wait::Body);
         }
@@ -130,8 +149,22 @@ impl Received<'_> {
     }
 
     #[cold]
-    fn answer<I: Io>(&self, io: &mut I, status: u16, bytes_max: usize, write: impl FnOnce(&mut Sink<'_, '_>)) -> Next {
-        match head::write_own(io, bytes_max, self.to_client, write) {
+    fn answer<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        (status, bytes_max): (u16, usize),
+        date: &[u8],
+        write: impl FnOnce(&mut Sink<'_, '_>),
+    ) -> Next {
+        let (status, head) = match (self.to_client, client.service.http()) {
+            (Target::Call, Some(http)) => {
+                let why = format!("HTTP status {status}");
+                (call::STATUS, call::answer(io, call::code(status), &why, http, &client.facts, date))
+            }
+            (target, _) => (status, head::write_own(io, bytes_max, target, write)),
+        };
+        match head {
             Ok(head) => Next::Local(Answer { status, head, content: None, keep_alive: self.stays }),
             Err(error) => Next::Refused(error),
         }

@@ -17,6 +17,7 @@ use weir_telemetry::{Cause, Happening};
 
 use crate::{
     buf::Buf,
+    call::Call,
     carrier::Carrier,
     client::hello::Hello,
     connection::{Connection, channel::Channel, stream::Stream},
@@ -24,7 +25,7 @@ use crate::{
     error::Error,
     exchange::table::ExchangeId,
     introduction::Introduction,
-    io::{Close, Conn, Io, Protocol, Time, TransportAddress},
+    io::{Close, Conn, Io, Time, TransportAddress},
     tunnel::Tunnel,
 };
 
@@ -42,8 +43,6 @@ pub(crate) struct Client {
     pub peer: SocketAddr,
     /// What the PROXY header of its connection said, if there is one.
     introduction: Option<Box<Introduction>>,
-    /// The protocol of its listener.
-    protocol: Protocol,
     /// The snapshot from which `service` came. A child that was chosen for one request counts as outdated, so that the
     /// next request begins with its parent again.
     epoch: u32,
@@ -112,7 +111,6 @@ impl Client {
             reserved: None,
             peer,
             introduction: None,
-            protocol: listener.protocol,
             epoch: core.epoch,
             service,
             requests: 0,
@@ -122,8 +120,9 @@ impl Client {
     }
 
     /// A stream that this client's connection carries, before its request is read.
-    pub fn carry(&self, conn: Conn, id: u32, service: Option<Arc<VirtualService>>, now: Time) -> Self {
-        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id)));
+    pub fn carry(&self, conn: Conn, id: u32, opened: (Option<Arc<VirtualService>>, Option<Call>), now: Time) -> Self {
+        let (service, call) = opened;
+        let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id, call)));
         Self {
             connection: Connection::new(conn, stream, now),
             accepted_by: self.accepted_by,
@@ -132,7 +131,6 @@ impl Client {
             reserved: None,
             peer: self.peer,
             introduction: None,
-            protocol: self.protocol,
             epoch: self.epoch,
             service: service.unwrap_or_else(|| self.service.clone()),
             requests: 1,
@@ -160,6 +158,14 @@ impl Client {
         match &mut self.stage {
             Stage::Http2(carrier) => Some(carrier),
             _ => None,
+        }
+    }
+
+    /// The call of gRPC that its stream carries.
+    pub fn call(&self) -> Option<&Call> {
+        match &self.connection.channel {
+            Channel::Stream(stream) => stream.call.as_ref(),
+            Channel::Plain | Channel::Tls(_) => None,
         }
     }
 
@@ -240,7 +246,7 @@ impl Client {
 
     /// The address and protocol that the client connected to.
     fn listener(&self) -> TransportAddress {
-        TransportAddress { protocol: self.protocol, address: self.facts.listener() }
+        TransportAddress::tcp(self.facts.listener())
     }
 
     /// What serves this client by the newest snapshot. `None`: the listener is removed, or differs in TLS or in HTTP, or

@@ -44,7 +44,12 @@ impl Client {
 
     /// Waits for more of a body: for the time that one read may take, or less if the minimum rate requires it.
     pub fn await_body<I: Io>(&mut self, io: &mut I, core: &Core, exchange: &mut Exchange) {
-        self.connection.line.expect(io, exchange.body_patience(io.now(), core.limits.slow_body));
+        // A call may be silent for as long as its client and its server like, and the server's timeout allows.
+        let patience = match self.call() {
+            Some(_) => None,
+            None => exchange.body_patience(io.now(), core.limits.slow_body),
+        };
+        self.connection.line.expect(io, patience);
     }
 
     /// Waits for the client to take what is queued for it.

@@ -149,10 +149,18 @@ impl Channel {
 
     /// Ends our side. TLS sends a close_notify only if the other connection ended with one (`said`): a cut is passed on
     /// as a cut.
-    pub fn end_output<I: Io>(&mut self, io: &mut I, line: &mut Line, scratch: &mut Vec<u8>, said: bool) {
-        match said {
-            true => self.close(io, line, scratch),
-            false => self.flush(io, line),
+    pub fn end_output<I: Io>(
+        &mut self,
+        io: &mut I,
+        line: &mut Line,
+        scratch: &mut Vec<u8>,
+        unflushed: &mut Vec<Conn>,
+        said: bool,
+    ) {
+        match self {
+            Channel::Stream(stream) if !line.is_finished() => stream.push(Piece::End, line, unflushed),
+            _ if said => self.close(io, line, scratch),
+            _ => self.flush(io, line),
         }
         line.end_output(io);
     }

@@ -114,8 +114,8 @@ impl Connection {
 
     /// Ends our side; the peer may go on sending. `said`: the other connection's peer declared its end, so TLS may do
     /// so, too.
-    pub fn end_output<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, said: bool) {
-        self.channel.end_output(io, &mut self.line, scratch, said);
+    pub fn end_output<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, unflushed: &mut Vec<Conn>, said: bool) {
+        self.channel.end_output(io, &mut self.line, scratch, unflushed, said);
     }
 
     /// Sends what waits for encryption, but no close_notify afterwards, so that TLS shows the cut.

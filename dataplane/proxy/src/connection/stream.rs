@@ -7,6 +7,7 @@ use weir_wire::http2::Code;
 
 use crate::{
     buf::Buf,
+    call::Call,
     connection::line::Line,
     io::{Conn, Io},
 };
@@ -27,6 +28,10 @@ pub(crate) struct Stream {
     pub credit: u32,
     /// Why it is reset, if it is.
     pub code: Code,
+    /// What it carries is not parsed any more.
+    pub is_tunnel: bool,
+    /// The call of gRPC that it carries.
+    pub call: Option<Call>,
 }
 
 pub(crate) enum Piece {
@@ -38,18 +43,22 @@ pub(crate) enum Piece {
     Content(Buf),
     /// A block of fields, which ends the stream.
     Trailers(Buf),
+    /// Nothing more comes, while the peer may go on sending.
+    End,
 }
 
 impl Stream {
-    pub fn new(carrier: Conn, id: u32) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel }
+    pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, is_tunnel: false, call }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.
     #[inline(never)]
     pub fn push(&mut self, piece: Piece, line: &mut Line, unflushed: &mut Vec<Conn>) {
-        let (Piece::Head { block: bytes, .. } | Piece::Content(bytes) | Piece::Trailers(bytes)) = &piece;
-        line.hold(bytes.len());
+        line.hold(match &piece {
+            Piece::Head { block: bytes, .. } | Piece::Content(bytes) | Piece::Trailers(bytes) => bytes.len(),
+            Piece::End => 0,
+        });
         if self.fresh.is_empty() {
             unflushed.push(line.conn);
         }

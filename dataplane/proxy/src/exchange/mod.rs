@@ -6,6 +6,7 @@ pub(crate) mod incoming;
 mod pace;
 mod reselect;
 pub(crate) mod table;
+mod websocket;
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +14,10 @@ use weir_balance::HashKey;
 use weir_policy::HttpProfile;
 use weir_snapshot::VirtualService;
 use weir_tls::ServerName;
-use weir_wire::head::{BodyLength, Method, RequestHead, Version};
+use weir_wire::{
+    head::{BodyLength, Method, RequestHead, Version},
+    websocket::Key,
+};
 
 use crate::{
     buf::Buf,
@@ -71,6 +75,8 @@ struct Aside {
     reselects: u32,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
+    /// Of a request to switch to WebSocket: what the server's answer must prove.
+    websocket: Option<Key>,
 }
 
 pub(crate) enum Phase {
@@ -164,6 +170,17 @@ impl Exchange {
             | Phase::Streaming { server, .. } => Some(server),
             Phase::Waiting { on: Wait::Body | Wait::Place, .. } => None,
         }
+    }
+
+    /// Asks the server to switch to WebSocket.
+    pub fn ask_for_websocket(&mut self, key: Key) {
+        self.aside().websocket = Some(key);
+    }
+
+    /// The key of a request to switch to WebSocket.
+    #[inline]
+    pub fn websocket(&self) -> Option<&Key> {
+        self.aside.as_ref()?.websocket.as_ref()
     }
 
     pub fn is_waiting(&self) -> bool {

@@ -82,13 +82,14 @@ impl Proxy {
         ends.carry_down(io);
         ends.client.note_crossing(io.now());
         ends.client.report_bytes(ends.core);
-        let up_is_over = ends.client.connection.line.ended && ends.client.connection.inbox.is_empty();
-        let down_is_over = ends.server.connection.line.ended && ends.server.connection.inbox.is_empty();
+        let Core { scratch, unflushed, .. } = ends.core;
+        let (up, down) = (&mut ends.client.connection, &mut ends.server.connection);
+        let (up_is_over, down_is_over) = (up.is_exhausted(), down.is_exhausted());
         if up_is_over {
-            ends.server.connection.end_output(io, &mut ends.core.scratch, ends.client.connection.has_ended_for_good());
+            down.end_output(io, scratch, unflushed, up.has_ended_for_good());
         }
         if down_is_over {
-            ends.client.connection.end_output(io, &mut ends.core.scratch, ends.server.connection.has_ended_for_good());
+            up.end_output(io, scratch, unflushed, down.has_ended_for_good());
         }
         if up_is_over && down_is_over {
             self.close_client(io, conn, Close::Flush);

@@ -50,7 +50,7 @@ impl Proxy {
     }
 
     /// The client has ended its side.
-    fn client_ended<I: Io>(&mut self, io: &I, conn: Conn) {
+    pub(crate) fn client_ended<I: Io>(&mut self, io: &I, conn: Conn) {
         let Some((client, exchange)) = self.client_and_exchange(conn) else { return };
         client.connection.line.ended = true;
         if let Some(exchange) = exchange {

@@ -15,3 +15,4 @@ mod response;
 mod server_events;
 mod server_streams;
 mod streams;
+mod websocket;

@@ -252,7 +252,9 @@ impl Proxy {
             return Err(Error::ClientAborted);
         } else {
             from.line.read(io, true);
-            if !exchange.has_begun_response() {
+            if client.call().is_some() {
+                server.await_response(io);
+            } else if !exchange.has_begun_response() {
                 to.line.expect(io, None);
             }
             client.await_body(io, core, exchange);

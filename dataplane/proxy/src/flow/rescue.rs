@@ -58,6 +58,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
         Error::NoServer => (503, Cause::NoServer),
+        Error::DeadlineExceeded => (504, Cause::DeadlineExceeded),
         Error::Defect => (502, Cause::Internal),
     };
     // For a response that ends with its connection, only a reset shows the cut.
@@ -69,7 +70,7 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
     match wrong {
         TargetTooLong => (414, Cause::ClientUriTooLong),
         FieldTooLarge | TooManyFields | HeadTooLarge => (431, Cause::ClientHeadTooLarge),
-        UnknownCoding | Connect => (501, Cause::ClientUnsupported),
+        UnknownCoding | Connect | WebSocketVersion => (501, Cause::ClientUnsupported),
         Version => (505, Cause::ClientUnsupported),
         _ => (400, Cause::ClientBadRequest),
     }
@@ -131,7 +132,10 @@ impl Proxy {
         }
         match remedy.page {
             Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
-            Some(status) => self.answer_with_page(io, conn, Page { status, head_only: false, keep_alive: false }),
+            Some(status) => {
+                let page = Page { status, cause: remedy.cause, head_only: false, keep_alive: false };
+                self.answer_with_page(io, conn, page);
+            }
             None => self.close_client(io, conn, remedy.close),
         }
     }
@@ -164,7 +168,7 @@ impl Proxy {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
-                let page = Page { status, head_only, keep_alive: keep_alive && may_stay };
+                let page = Page { status, cause: remedy.cause, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);
             }
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
@@ -200,7 +204,11 @@ impl Proxy {
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let target = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(page.keep_alive)) };
+        let target = match client.call() {
+            Some(_) => Target::Call,
+            None if conn.is_stream() => Target::Block,
+            None => Target::Text(Hop::said(page.keep_alive)),
+        };
         let written =
             client.service.http().map(|http| page.write(io, target, http, &client.facts, self.core.date.line()));
         match written {

@@ -7,7 +7,7 @@
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::Version,
+    head::{SWITCHING_PROTOCOLS, Version},
     http1::{Outgoing, Response},
 };
 
@@ -71,6 +71,10 @@ impl Proxy {
                         Passed::Nothing => return wait_for_server(io, parties.server, uploaded),
                         Passed::Head => {}
                         Passed::Withheld => return Ok(Outcome::Withheld),
+                        Passed::Switch => {
+                            self.begin_websocket(io, id);
+                            return Ok(Outcome::Advanced);
+                        }
                     }
                 }
                 Phase::Streaming { delivery, .. } => {
@@ -214,7 +218,8 @@ impl Parties<'_> {
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
-        let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
+        let may_switch = context.may_switch;
+        let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
@@ -270,8 +275,9 @@ impl Parties<'_> {
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
-        client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200);
-        Ok(Passed::Head)
+        let switches = status == SWITCHING_PROTOCOLS;
+        client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
+        Ok(if switches { Passed::Switch } else { Passed::Head })
     }
 }
 
@@ -285,6 +291,9 @@ struct Context<'p> {
     is_stream: bool,
     /// The client's connection would go on after the response.
     keep_alive: bool,
+    /// The request asked for WebSocket.
+    may_switch: bool,
+    exchange: &'p Exchange,
 }
 
 /// The head of a response in its client's form.
@@ -315,6 +324,8 @@ impl<'p> Context<'p> {
             version: exchange.version,
             is_stream: exchange.client.is_stream(),
             keep_alive: exchange.keep_alive && goes_on && !exchange.awaits_body(),
+            may_switch: exchange.websocket().is_some(),
+            exchange,
         })
     }
 
@@ -324,7 +335,9 @@ impl<'p> Context<'p> {
         let head = &received.head;
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
+        let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
         let out = match self.is_stream {
+            _ if let Some(switch) = switch => switch,
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -343,6 +356,8 @@ pub(crate) enum Passed {
     /// None is complete.
     Nothing,
     Head,
+    /// One behind which the connection speaks WebSocket.
+    Switch,
     /// Another server gets the request.
     Withheld,
 }

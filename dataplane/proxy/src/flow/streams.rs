@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     exchange::table::ExchangeId,
     head,
-    io::{Close, Conn, Io},
+    io::{Close, Conn, Io, Time},
     proxy::Proxy,
     server::Server,
 };
@@ -79,8 +79,8 @@ impl Proxy {
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let (next, child) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
-        let stream = client.carry(conn, id, child, io.now());
+        let (next, child, call) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
+        let stream = client.carry(conn, id, (child, call), io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);
         }
@@ -107,6 +107,11 @@ impl Proxy {
         match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
             Ok(lines) => {
                 let conn = self.stream_client(carrier, id);
+                if let Some(conn) = conn.filter(|conn| self.is_for_websocket(*conn)) {
+                    // Only content may come (RFC 9113 §8.5).
+                    self.fail(io, conn, Error::Request(weir_wire::Error::Trailer));
+                    return Ok(());
+                }
                 let exchange = conn.and_then(|conn| self.clients.find(conn)).and_then(|client| client.exchange());
                 if let Some(exchange) = exchange.and_then(|id| self.exchanges.find(id)) {
                     exchange.body.trailers_came(lines);
@@ -143,10 +148,13 @@ impl Proxy {
             false => client.connection.inbox.append(&content, || io.buffer()),
         }
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
-        match exchange.map(|exchange| exchange.body.came(bytes, is_all)) {
-            Some(Err(error)) => self.fail(io, conn, error),
-            Some(Ok(())) | None => self.proceed(io, conn),
+        let with_body = exchange.filter(|exchange| exchange.websocket().is_none());
+        match with_body.map(|exchange| exchange.body.came(bytes, is_all)) {
+            Some(Err(error)) => return self.fail(io, conn, error),
+            None if is_all => self.client_ended(io, conn),
+            Some(Ok(())) | None => {}
         }
+        self.proceed(io, conn);
     }
 
     /// Resets a stream whose message is malformed. That costs the peer as much as a reset of its own.
@@ -226,8 +234,10 @@ impl Proxy {
             let Some(connection) = found.or_else(|| servers.find(conn).map(|server| &mut server.connection)) else {
                 continue;
             };
-            let is_all = connection.line.is_finished();
+            let is_finished = connection.line.is_finished();
             let Some(stream) = connection.stream() else { continue };
+            // A tunnel says its end itself: the peer may go on.
+            let is_all = is_finished && !stream.is_tunnel;
             let (carrier, id, fresh) = (stream.carrier, stream.id, std::mem::take(&mut stream.fresh));
             let found = clients.find(carrier).and_then(|client| client.carrier());
             if let Some(found) = found.or_else(|| servers.find(carrier).and_then(|server| server.carrier())) {
@@ -356,8 +366,11 @@ impl Proxy {
         let streams: Vec<_> = carrier.owners().collect();
         client.connection.line.look_again(io);
         for stream in streams {
-            let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
-            if deadline.is_some_and(|at| at <= io.now()) {
+            let Some(client) = self.clients.peek(stream) else { continue };
+            let has_passed = |at: Option<Time>| at.is_some_and(|at| at <= io.now());
+            if has_passed(client.call().and_then(|call| call.ends_at)) {
+                self.fail(io, stream, Error::DeadlineExceeded);
+            } else if has_passed(client.connection.line.deadline()) {
                 self.client_deadline(io, stream);
             }
         }

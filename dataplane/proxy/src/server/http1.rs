@@ -8,17 +8,18 @@ use weir_wire::{
 use crate::server::Server;
 
 impl Server {
-    /// Passes the next response head to `take` once it is complete.
+    /// Passes the next response head to `take` once it is complete. `may_switch`: the status may be 101.
     pub fn response_head<T>(
         &mut self,
         method: Method,
+        may_switch: bool,
         limits: &Limits,
         fields: &mut FieldTable,
         take: impl FnOnce(&Response<'_>) -> T,
     ) -> Result<Option<T>, weir_wire::Error> {
         let inbox = &mut self.connection.inbox;
         while let Some(bytes) = inbox.head(limits.head_bytes) {
-            match http1::response(bytes, method, limits, fields)? {
+            match http1::response_or_switch(bytes, method, may_switch, limits, fields)? {
                 Parsed::Partial => {
                     if !inbox.keep_for_more() {
                         break;

@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 impl Server {
     /// A stream that another connection carries.
     pub fn stream(conn: Conn, carrier: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
-        let channel = Channel::Stream(Box::new(Stream::new(carrier, 0)));
+        let channel = Channel::Stream(Box::new(Stream::new(carrier, 0, None)));
         Self {
             connection: Connection::new(conn, channel, now),
             begun_at: now,

@@ -4,7 +4,7 @@ use weir_api::dataplane::v1::{self as api, Http2Profile, Plan};
 use weir_proxy::io::{Close, Conn, Event};
 use weir_telemetry::Cause;
 use weir_wire::{
-    head::{FieldTable, HeadSink, Limits, Method},
+    head::{Field, FieldTable, Fields, HeadSink, Limits, Method},
     http2::{
         Code, Config, Connection, Event as Came, Role, Settings,
         hpack::{Encoder, Target},
@@ -34,15 +34,22 @@ pub fn http2(mut plan: Plan) -> Plan {
 
 /// A client of HTTP/2.
 pub struct Browser {
-    connection: Connection<()>,
-    conn: Conn,
-    heard: Vec<String>,
+    pub connection: Connection<()>,
+    pub conn: Conn,
+    pub heard: Vec<String>,
+    /// The fields of the head that came last.
+    pub fields: String,
 }
 
 impl Browser {
-    fn connect(stage: &mut Stage, settings: Settings) -> Self {
+    pub fn connect(stage: &mut Stage, settings: Settings) -> Self {
         let config = Config { settings, window: 1 << 20, head_bytes: 8192, control_frames: 0, empty_frames: 0 };
-        Self { connection: Connection::new(Role::Client, config, 0), conn: stage.client(), heard: Vec::new() }
+        Self {
+            connection: Connection::new(Role::Client, config, 0),
+            conn: stage.client(),
+            heard: Vec::new(),
+            fields: String::new(),
+        }
     }
 
     pub fn new(stage: &mut Stage) -> Self {
@@ -50,14 +57,14 @@ impl Browser {
     }
 
     /// Sends its control frames, and these bytes behind them.
-    fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
+    pub fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
         let all = [&std::mem::take(self.connection.control())[..], bytes].concat();
         let events = all.chunks(Stage::BLOCK_BYTES).map(|part| stage.data(self.conn, part)).collect();
         stage.batch(events);
         self.hears(stage);
     }
 
-    fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
+    pub fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
         let id = self.connection.open().expect("a stream");
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
@@ -98,7 +105,7 @@ impl Browser {
     }
 
     /// Content in frames, as far as the windows allow.
-    fn content(&mut self, id: u32, mut content: &[u8]) -> Vec<u8> {
+    pub fn content(&mut self, id: u32, mut content: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         while !content.is_empty() && self.connection.room(id) > 0 {
             let (part, rest) = content.split_at(content.len().min(self.connection.room(id) as usize));
@@ -109,7 +116,7 @@ impl Browser {
         out
     }
 
-    fn sends(&mut self, stage: &mut Stage, id: u32, content: &[u8], is_all: bool) {
+    pub fn sends(&mut self, stage: &mut Stage, id: u32, content: &[u8], is_all: bool) {
         let header = self.connection.data(id, content.len() as u32, is_all);
         self.says(stage, &[&header[..], content].concat());
     }
@@ -124,6 +131,7 @@ impl Browser {
                 Came::Head { stream, is_all } => {
                     let mut table = FieldTable::new();
                     let head = self.connection.response(&piece, Method::Get, &LIMITS, &mut table).expect("a head");
+                    self.fields = lines(&head.fields);
                     let length = head.fields.text_bytes();
                     assert!(length > 0 || head.status < 200);
                     format!("{stream}: {}{}", head.status, if is_all { ", all" } else { "" })
@@ -153,6 +161,15 @@ impl Browser {
     pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
+}
+
+/// Fields as lines of text.
+fn lines(fields: &Fields<'_>) -> String {
+    let line = |field: Field<'_>| {
+        let [name, value] = [field.name_text, field.value].map(String::from_utf8_lossy);
+        format!("{name}: {value}\r\n")
+    };
+    fields.iter().map(line).collect()
 }
 
 #[test]

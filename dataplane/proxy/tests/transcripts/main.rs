@@ -1,6 +1,7 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
 mod authenticated;
+mod calls;
 mod datagrams;
 mod departures;
 mod heads;
@@ -17,6 +18,7 @@ mod suspects;
 mod tape;
 mod tunnels;
 mod uploads;
+mod websocket;
 
 use std::time::Duration;
 

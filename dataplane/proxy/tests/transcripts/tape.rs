@@ -31,6 +31,7 @@ pub struct Tape {
     blocks: BufPool,
     sides: HashMap<Conn, Side>,
     connects: Vec<(Conn, SocketAddr)>,
+    randoms: u8,
     /// The relays that the proxy allowed. The tape relays nothing: everything comes as data.
     pub relays: Vec<(Conn, Conn, u64, After)>,
     /// Peers take nothing while this is set.
@@ -53,6 +54,11 @@ impl Io for Tape {
 
     fn unix_s(&self) -> u64 {
         UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
+    }
+
+    fn random(&mut self) -> [u8; 16] {
+        self.randoms += 1;
+        [self.randoms; 16]
     }
 
     fn buffer(&mut self) -> Buf {
@@ -189,6 +195,7 @@ impl Stage {
             blocks,
             sides: HashMap::new(),
             connects: vec![],
+            randoms: 0,
             relays: vec![],
             stuck: false,
             sockets: Sockets::default(),

@@ -216,6 +216,10 @@ impl Io for Ether {
         self.now
     }
 
+    fn random(&mut self) -> [u8; 16] {
+        u128::from(self.rng.next()).to_be_bytes()
+    }
+
     fn unix_s(&self) -> u64 {
         0
     }

@@ -33,6 +33,10 @@ impl Io for Network {
         UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
+    fn random(&mut self) -> [u8; 16] {
+        u128::from(self.rng.next()).to_be_bytes()
+    }
+
     fn buffer(&mut self) -> Buf {
         self.buffers.take()
     }

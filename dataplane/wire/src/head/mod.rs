@@ -21,7 +21,7 @@ pub use limits::{HEAD_BYTES_CEILING, Limits};
 pub(crate) use name::{HOP_BY_HOP, LOWER, Look, is_known, is_same};
 pub use name::{Name, NameSet, is_same_in_cgi};
 pub use request::{Method, RequestHead};
-pub use response::ResponseHead;
+pub use response::{ResponseHead, SWITCHING_PROTOCOLS};
 pub(crate) use response::{check_status, has_no_content};
 pub use room::Overflow;
 pub(crate) use room::Room;

@@ -5,7 +5,7 @@ use crate::Error;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'b> {
-    /// 100–599 without 101. A 1xx head is followed by another head.
+    /// 100–599; 101 only where a switch of protocols was asked for. Any other 1xx head is followed by another head.
     pub status: u16,
     pub reason: &'b [u8],
     pub version: Version,
@@ -13,6 +13,8 @@ pub struct ResponseHead<'b> {
     pub body: BodyLength,
 }
 
+/// The status of a server that speaks another protocol from the end of the head on.
+pub const SWITCHING_PROTOCOLS: u16 = 101;
 impl ResponseHead<'_> {
     /// Whether content may follow the head in an answer to a request with `method`.
     pub fn may_have_content(&self, method: Method) -> bool {
@@ -21,13 +23,7 @@ impl ResponseHead<'_> {
 }
 
 pub(crate) fn check_status(status: u16) -> Result<(), Error> {
-    match status {
-        // We never ask for an upgrade. To accept one would give the client a connection that we do not understand any
-        // more.
-        101 => Err(Error::SwitchedProtocols),
-        100..=599 => Ok(()),
-        _ => Err(Error::Status),
-    }
+    if (100..=599).contains(&status) { Ok(()) } else { Err(Error::Status) }
 }
 
 /// Whether nothing follows the head, whatever its fields say (RFC 9110 §6.4.1).

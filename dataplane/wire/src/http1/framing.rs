@@ -152,7 +152,7 @@ fn is_named_away(lines: &Lines<'_>, field: Field<'_>) -> bool {
 }
 
 /// The elements of a comma-separated list, trimmed.
-fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(|element| element.trim_ascii())
 }
 

@@ -17,10 +17,13 @@ enum Connection {
     Unsaid,
     KeepAlive,
     Close,
+    /// It becomes one of WebSocket.
+    WebSocket,
 }
 
 const KEEP_ALIVE: &[u8] = b"Connection: keep-alive\r\n";
 const CLOSE: &[u8] = b"Connection: close\r\n";
+const WEBSOCKET: &[u8] = b"Connection: Upgrade\r\nUpgrade: websocket\r\n";
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";
 
 impl Hop {
@@ -45,12 +48,18 @@ impl Hop {
         Self { connection: if keep_alive { Connection::KeepAlive } else { Connection::Close }, chunked: false }
     }
 
+    /// Of a request to switch to WebSocket, and of the answer that does.
+    pub fn websocket() -> Self {
+        Self { connection: Connection::WebSocket, chunked: false }
+    }
+
     #[inline]
     pub(super) fn write(self, out: &mut HeadWriter<'_>) {
         match self.connection {
             Connection::Unsaid => {}
             Connection::KeepAlive => _ = out.text(KEEP_ALIVE),
             Connection::Close => _ = out.text(CLOSE),
+            Connection::WebSocket => _ = out.text(WEBSOCKET),
         }
         if self.chunked {
             out.text(CHUNKED);

@@ -20,7 +20,7 @@ pub(super) struct Section {
 impl Section {
     /// Reads from the end of the start line to the empty line. A malformed line is an error at once. A line that ends in a
     /// bare LF or is too long is an error when the section is whole; the last such line decides which error.
-    #[inline]
+    #[inline(never)]
     pub fn read(input: &[u8], start_line: LineEnd, limits: &Limits, table: &mut [Span]) -> Result<Self, Stop> {
         let table = &mut table[..limits.fields];
         let mut fault = start_line.bare.then_some(Error::LineEnding);
@@ -58,6 +58,7 @@ impl Section {
         }
     }
 
+    #[inline(always)]
     pub fn lines<'b>(&self, input: &'b [u8], table: &'b mut [Span]) -> Lines<'b> {
         let (head, spans) = (&input[..self.empty_line], &mut table[..self.fields]);
         Lines { head, spans, seen: self.seen, some_end_here: false }

@@ -8,7 +8,7 @@
 
 mod body;
 mod chunked;
-mod framing;
+pub(crate) mod framing;
 mod heads;
 mod hop;
 mod lines;
@@ -24,7 +24,7 @@ pub use framing::Framing;
 pub use heads::{Parsed, may_complete};
 pub use hop::{Hop, Outgoing, OutgoingBody};
 pub use request::{Request, request};
-pub use response::{Response, response};
+pub use response::{Response, response, response_or_switch};
 pub use trailers::{TRAILER_BYTES_MAX, Trailers};
 pub use writer::HeadWriter;
 

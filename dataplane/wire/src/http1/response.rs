@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, ResponseHead, Span, check_status, has_no_content},
+    head::{FieldTable, Limits, Method, ResponseHead, SWITCHING_PROTOCOLS, Span, check_status, has_no_content},
 };
 
 /// A response head, and what it says of the connection that it came on.
@@ -30,6 +30,18 @@ pub fn response<'b>(
     limits: &Limits,
     table: &'b mut FieldTable,
 ) -> Result<Parsed<Response<'b>>, Error> {
+    response_or_switch(input, method, false, limits, table)
+}
+
+/// The same of a request that may have asked its server to switch protocols (`may_switch`): the status may be 101 then.
+#[inline(always)]
+pub fn response_or_switch<'b>(
+    input: &'b [u8],
+    method: Method,
+    may_switch: bool,
+    limits: &Limits,
+    table: &'b mut FieldTable,
+) -> Result<Parsed<Response<'b>>, Error> {
     let input = heads::within(input, limits);
     let FieldTable { spans, text: repaired, .. } = table;
     let (mut text, mut read) = (input, Whole::read(input, limits, spans));
@@ -45,6 +57,10 @@ pub fn response<'b>(
     };
     let StatusLine { version, status, reason, .. } = line;
     check_status(status)?;
+    if status == SWITCHING_PROTOCOLS && !may_switch {
+        // Nobody asked for it. To accept it would give the client a connection that we do not understand any more.
+        return Err(Error::SwitchedProtocols);
+    }
     let mut lines = section.lines(text, spans);
     let control = Control::of(&mut lines, version)?;
     let framing = framing(&control, status, method);

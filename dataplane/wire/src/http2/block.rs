@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Error,
     head::{BodyLength, FieldTable, Fields, HOP_BY_HOP, Limits, Name, NameSet, Span, decimal},
+    websocket,
 };
 
 /// A block may decode to so many times the limit of a head before its connection ends. Up to there, its stream is
@@ -91,6 +92,13 @@ pub(super) fn read<'b>(
     Ok(reader.end()?)
 }
 
+/// A client that asks for WebSocket on a stream sends no key, because it could not be sure what the key proves (RFC 8441 §5).
+/// If it does, the server gets only the key that Weir makes. Returns whether there was one.
+fn drop_key(text: &[u8], spans: &mut [Span]) -> bool {
+    let keys = spans.iter_mut().filter(|span| span.field(text).name_text.eq_ignore_ascii_case(websocket::KEY));
+    keys.map(|span| span.ends_here = true).count() > 0
+}
+
 /// Decodes a block that nobody reads, so that the table stays the peer's.
 pub(super) fn skip(block: &[u8], decoder: &mut Decoder, head_bytes: usize) -> Result<(), Code> {
     let (mut block, mut text, mut decoded_bytes) = (decoder.block(block), Vec::new(), 0);
@@ -170,7 +178,9 @@ impl<'b> Reader<'b> {
         match fault {
             Some(fault) => Err(fault),
             None => {
-                let fields = Fields { head: text, spans: &spans[..count], seen, some_end_here: false };
+                let spans = &mut spans[..count];
+                let some_end_here = pseudo[Pseudo::Protocol as usize].is_some() && drop_key(text, spans);
+                let fields = Fields { head: text, spans, seen, some_end_here };
                 Ok(Read { parts, pseudo, fields, facts })
             }
         }

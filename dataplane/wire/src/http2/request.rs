@@ -2,13 +2,14 @@
 
 use super::{
     Refused,
-    block::{self, Message},
+    block::{self, Message, Read},
     hpack::{Decoder, Pseudo},
 };
 use crate::{
     Error,
-    head::{FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, may_be_target},
+    head::{BodyLength, FieldTable, Limits, Method, Name, NameSet, RequestHead, Version, is_host, may_be_target},
     scan::token_end,
+    websocket,
 };
 
 /// A request head, and what it says beside.
@@ -18,6 +19,8 @@ pub struct Request<'b> {
     pub scheme: &'b [u8],
     /// The client takes trailers (RFC 9110 §6.5.1).
     pub takes_trailers: bool,
+    /// It asks for a tunnel of WebSocket (RFC 8441). Its head is that of the handshake in HTTP/1.1, which has no key yet.
+    pub is_websocket: bool,
     /// Nothing follows on its stream.
     pub is_all: bool,
 }
@@ -31,12 +34,16 @@ pub fn request<'b>(
     table: &'b mut FieldTable,
 ) -> Result<Request<'b>, Refused> {
     let read = block::read(block, Message::Request, decoder, limits, table)?;
-    let method_text = read.pseudo(Pseudo::Method).ok_or(Error::StartLine)?;
-    if method_text == b"CONNECT" {
-        return Err(Error::Connect.into());
+    let mut method_text = read.pseudo(Pseudo::Method).ok_or(Error::StartLine)?;
+    let is_websocket = method_text == b"CONNECT";
+    if is_websocket {
+        check_connect(read.pseudo(Pseudo::Protocol), &read)?;
+        method_text = b"GET";
+    } else if read.pseudo(Pseudo::Protocol).is_some() {
+        return Err(Error::StartLine.into());
     }
     let is_token = !method_text.is_empty() && token_end(method_text, 0) == method_text.len();
-    if !is_token || read.pseudo(Pseudo::Protocol).is_some() {
+    if !is_token {
         return Err(Error::StartLine.into());
     }
     let method = Method::of(method_text);
@@ -45,7 +52,8 @@ pub fn request<'b>(
     let path = read.pseudo(Pseudo::Path).filter(|path| is_path(path, method)).ok_or(Error::Target)?;
     let host = read.fields.among(NameSet::of(&[Name::Host])).next().map(|field| field.value);
     let host = host.filter(|host| !host.is_empty() && is_host(host)).ok_or(Error::Host)?;
-    let body = read.facts.body(is_all)?;
+    // What follows on a tunnel is no body.
+    let body = if is_websocket { BodyLength::None } else { read.facts.body(is_all)? };
     let head = RequestHead {
         method,
         method_text,
@@ -58,7 +66,18 @@ pub fn request<'b>(
         host: Some(host),
         absolute: false,
     };
-    Ok(Request { head, scheme, takes_trailers: read.facts.takes_trailers, is_all })
+    Ok(Request { head, scheme, takes_trailers: read.facts.takes_trailers, is_websocket, is_all })
+}
+
+/// CONNECT is taken only for WebSocket, and without any body.
+fn check_connect(protocol: Option<&[u8]>, read: &Read<'_>) -> Result<(), Error> {
+    if !protocol.is_some_and(websocket::is_protocol) {
+        return Err(Error::Connect);
+    }
+    if read.facts.length.is_some() {
+        return Err(Error::ContentLength);
+    }
+    if websocket::has_version(&read.fields) { Ok(()) } else { Err(Error::WebSocketVersion) }
 }
 
 /// A path, `*` of OPTIONS, and no other form.
@@ -212,6 +231,36 @@ mod tests {
         let fields = Limits::new(0, 0, 3);
         assert_eq!(read_within(fields, &many(2), true, |_| ()), Ok(()));
         assert_eq!(read_within(fields, &many(3), true, |_| ()), Err(Refused::Message(Error::TooManyFields)));
+    }
+
+    #[test]
+    fn connect_for_websocket_is_the_handshake_without_a_key() {
+        let connect = |protocol: &'static str, more: &[(&'static str, &'static str)]| {
+            let start = [(":method", "CONNECT"), START[1], START[2], START[3], (":protocol", protocol)];
+            [&start[..], more].concat()
+        };
+        let version = ("sec-websocket-version", "13");
+        let asked =
+            read(&connect("websocket", &[version, ("sec-websocket-key", "b"), ("x-a", "b")]), false, |request| {
+                let head = request.head;
+                assert_eq!((head.method, head.method_text, head.path), (Method::Get, &b"GET"[..], &b"/b?c"[..]));
+                assert_eq!((request.is_websocket, head.body), (true, BodyLength::None));
+                lines(request)
+            });
+        assert_eq!(asked.as_deref(), Ok("host: a\r\nsec-websocket-version: 13\r\nx-a: b\r\n"));
+        for (fields, error) in [
+            (connect("connect-udp", &[version]), Error::Connect),
+            (connect("websocket", &[]), Error::WebSocketVersion),
+            (connect("websocket", &[("sec-websocket-version", "8")]), Error::WebSocketVersion),
+            (connect("websocket", &[version, ("content-length", "0")]), Error::ContentLength),
+        ] {
+            assert_eq!(refused(&fields), Some(Refused::Message(error)), "{fields:?}");
+        }
+        for (without, error) in [(1, Error::Target), (2, Error::Host), (3, Error::Target)] {
+            let mut fields = connect("websocket", &[version]);
+            fields.remove(without);
+            assert_eq!(refused(&fields), Some(Refused::Message(error)), "{fields:?}");
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use super::{
 use crate::{
     Error,
     head::{
-        BodyLength, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, Version, check_status,
-        has_no_content,
+        BodyLength, FieldTable, Fields, Limits, Method, Name, NameSet, ResponseHead, SWITCHING_PROTOCOLS, Version,
+        check_status, has_no_content,
     },
 };
 
@@ -25,6 +25,10 @@ pub fn response<'b>(
     let read = block::read(block, Message::Response, decoder, limits, table)?;
     let status = read.pseudo(Pseudo::Status).and_then(status).ok_or(Error::Status)?;
     check_status(status)?;
+    if status == SWITCHING_PROTOCOLS {
+        // It has no meaning in HTTP/2 (RFC 9113 §8.6).
+        return Err(Error::SwitchedProtocols.into());
+    }
     if status < 200 && is_all {
         // A head that another one follows ends no stream.
         return Err(Error::Status.into());

@@ -2253,6 +2253,7 @@ type HttpProfile struct {
 	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
 	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
 	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
+	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
 	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -2498,6 +2499,13 @@ func (x *HttpProfile) GetHttp2() *Http2Profile {
 	return nil
 }
 
+func (x *HttpProfile) GetWebsockets() bool {
+	if x != nil {
+		return x.Websockets
+	}
+	return false
+}
+
 func (x *HttpProfile) GetAnyHost() bool {
 	if x != nil {
 		return x.AnyHost
@@ -2649,6 +2657,10 @@ type TcpProfile struct {
 	IdleTimeoutS    uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"`
 	KeepaliveProbes bool                   `protobuf:"varint,2,opt,name=keepalive_probes,json=keepaliveProbes,proto3" json:"keepalive_probes,omitempty"` // true: probe an idle peer after idle_timeout_s; false: close it
 	Nagle           bool                   `protobuf:"varint,3,opt,name=nagle,proto3" json:"nagle,omitempty"`
+	// Not empty: each client connection begins with a PROXY header, and comes from one of these subnets: "10.0.0.0/8".
+	ProxyProtocolSources []string `protobuf:"bytes,150,rep,name=proxy_protocol_sources,json=proxyProtocolSources,proto3" json:"proxy_protocol_sources,omitempty"`
+	// Close a tunnel one end of which has ended after idle_timeout_s, also with keepalive_probes.
+	CloseHalfClosed bool `protobuf:"varint,151,opt,name=close_half_closed,json=closeHalfClosed,proto3" json:"close_half_closed,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2700,6 +2712,20 @@ func (x *TcpProfile) GetKeepaliveProbes() bool {
 func (x *TcpProfile) GetNagle() bool {
 	if x != nil {
 		return x.Nagle
+	}
+	return false
+}
+
+func (x *TcpProfile) GetProxyProtocolSources() []string {
+	if x != nil {
+		return x.ProxyProtocolSources
+	}
+	return nil
+}
+
+func (x *TcpProfile) GetCloseHalfClosed() bool {
+	if x != nil {
+		return x.CloseHalfClosed
 	}
 	return false
 }
@@ -3077,6 +3103,7 @@ type Pool struct {
 	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
 	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                             // unset: clients get the first response
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -3237,6 +3264,134 @@ func (x *Pool) GetHttp2() *Http2ToServers {
 	return nil
 }
 
+func (x *Pool) GetReselect() *Reselect {
+	if x != nil {
+		return x.Reselect
+	}
+	return nil
+}
+
+// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
+type Reselect struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Statuses       []*StatusRange         `protobuf:"bytes,1,rep,name=statuses,proto3" json:"statuses,omitempty"`                                      // the client does not get these responses, except the last
+	MaxRetries     uint32                 `protobuf:"varint,2,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`               // other servers of one request
+	AnyMethod      bool                   `protobuf:"varint,3,opt,name=any_method,json=anyMethod,proto3" json:"any_method,omitempty"`                  // false: requests with idempotent methods only
+	RetryTimeoutMs uint32                 `protobuf:"varint,4,opt,name=retry_timeout_ms,json=retryTimeoutMs,proto3" json:"retry_timeout_ms,omitempty"` // a server's time to begin its response to such a repeat; 0: as for the first
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Reselect) Reset() {
+	*x = Reselect{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reselect) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reselect) ProtoMessage() {}
+
+func (x *Reselect) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
+func (*Reselect) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Reselect) GetStatuses() []*StatusRange {
+	if x != nil {
+		return x.Statuses
+	}
+	return nil
+}
+
+func (x *Reselect) GetMaxRetries() uint32 {
+	if x != nil {
+		return x.MaxRetries
+	}
+	return 0
+}
+
+func (x *Reselect) GetAnyMethod() bool {
+	if x != nil {
+		return x.AnyMethod
+	}
+	return false
+}
+
+func (x *Reselect) GetRetryTimeoutMs() uint32 {
+	if x != nil {
+		return x.RetryTimeoutMs
+	}
+	return 0
+}
+
+type StatusRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"` // 400–599
+	Last          uint32                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatusRange) Reset() {
+	*x = StatusRange{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatusRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatusRange) ProtoMessage() {}
+
+func (x *StatusRange) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
+func (*StatusRange) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *StatusRange) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *StatusRange) GetLast() uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
 // HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
 // carries requests of many clients at once.
 type Http2ToServers struct {
@@ -3249,7 +3404,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +3416,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +3429,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -3304,7 +3459,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3471,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3484,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -3377,7 +3532,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3389,7 +3544,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3402,7 +3557,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3470,7 +3625,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3482,7 +3637,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3495,7 +3650,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Server) GetId() string {
@@ -3571,7 +3726,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3583,7 +3738,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3596,7 +3751,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3679,13 +3834,16 @@ type VirtualServiceCounters struct {
 	Errors                 []*ErrorCounter        `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
 	ReceivedDatagramsTotal uint64                 `protobuf:"varint,110,opt,name=received_datagrams_total,json=receivedDatagramsTotal,proto3" json:"received_datagrams_total,omitempty"` // of clients
 	SentDatagramsTotal     uint64                 `protobuf:"varint,111,opt,name=sent_datagrams_total,json=sentDatagramsTotal,proto3" json:"sent_datagrams_total,omitempty"`             // to clients
+	ReselectsTotal         uint64                 `protobuf:"varint,153,opt,name=reselects_total,json=reselectsTotal,proto3" json:"reselects_total,omitempty"`                           // requests that went to another server after a response, see Reselect
+	WebsocketsTotal        uint64                 `protobuf:"varint,130,opt,name=websockets_total,json=websocketsTotal,proto3" json:"websockets_total,omitempty"`                        // requests that became tunnels of WebSocket
+	OpenWebsockets         uint64                 `protobuf:"varint,131,opt,name=open_websockets,json=openWebsockets,proto3" json:"open_websockets,omitempty"`                           // a gauge
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3697,7 +3855,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3710,7 +3868,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3818,6 +3976,27 @@ func (x *VirtualServiceCounters) GetSentDatagramsTotal() uint64 {
 	return 0
 }
 
+func (x *VirtualServiceCounters) GetReselectsTotal() uint64 {
+	if x != nil {
+		return x.ReselectsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetWebsocketsTotal() uint64 {
+	if x != nil {
+		return x.WebsocketsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetOpenWebsockets() uint64 {
+	if x != nil {
+		return x.OpenWebsockets
+	}
+	return 0
+}
+
 type ErrorCounter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"` // "server_connect_timeout"
@@ -3828,7 +4007,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3840,7 +4019,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3853,7 +4032,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3887,7 +4066,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3899,7 +4078,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3912,7 +4091,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -4092,7 +4271,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
 	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
-	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\x9a\v\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\xbb\v\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -4127,7 +4306,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
 	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\x12@\n" +
 	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\x125\n" +
-	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x19\n" +
+	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x1f\n" +
+	"\n" +
+	"websockets\x18\x82\x01 \x01(\bR\n" +
+	"websockets\x12\x19\n" +
 	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
@@ -4138,12 +4320,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fmax_field_bytes\x18\x06 \x01(\rR\rmaxFieldBytes\"{\n" +
 	"\tL4Profile\x12G\n" +
 	"\x0eproxy_protocol\x18\x01 \x01(\x0e2 .weir.dataplane.v1.ProxyProtocolR\rproxyProtocol\x12%\n" +
-	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"s\n" +
+	"\x0ealpn_protocols\x18P \x03(\tR\ralpnProtocols\"\xd7\x01\n" +
 	"\n" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
 	"\x10keepalive_probes\x18\x02 \x01(\bR\x0fkeepaliveProbes\x12\x14\n" +
-	"\x05nagle\x18\x03 \x01(\bR\x05nagle\"\x8e\x01\n" +
+	"\x05nagle\x18\x03 \x01(\bR\x05nagle\x125\n" +
+	"\x16proxy_protocol_sources\x18\x96\x01 \x03(\tR\x14proxyProtocolSources\x12+\n" +
+	"\x11close_half_closed\x18\x97\x01 \x01(\bR\x0fcloseHalfClosed\"\x8e\x01\n" +
 	"\n" +
 	"UdpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12!\n" +
@@ -4177,7 +4361,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xf4\x06\n" +
+	"caCertsDer\"\xae\a\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -4201,7 +4385,18 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
 	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
-	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\"f\n" +
+	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\x128\n" +
+	"\breselect\x18\x98\x01 \x01(\v2\x1b.weir.dataplane.v1.ReselectR\breselect\"\xb0\x01\n" +
+	"\bReselect\x12:\n" +
+	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
+	"\vmax_retries\x18\x02 \x01(\rR\n" +
+	"maxRetries\x12\x1d\n" +
+	"\n" +
+	"any_method\x18\x03 \x01(\bR\tanyMethod\x12(\n" +
+	"\x10retry_timeout_ms\x18\x04 \x01(\rR\x0eretryTimeoutMs\"7\n" +
+	"\vStatusRange\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\rR\x04last\"f\n" +
 	"\x0eHttp2ToServers\x12,\n" +
 	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
 	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
@@ -4239,7 +4434,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
-	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xcd\x05\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xcd\x06\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -4256,7 +4451,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10sent_bytes_total\x18\f \x01(\x04R\x0esentBytesTotal\x127\n" +
 	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\x128\n" +
 	"\x18received_datagrams_total\x18n \x01(\x04R\x16receivedDatagramsTotal\x120\n" +
-	"\x14sent_datagrams_total\x18o \x01(\x04R\x12sentDatagramsTotal\":\n" +
+	"\x14sent_datagrams_total\x18o \x01(\x04R\x12sentDatagramsTotal\x12(\n" +
+	"\x0freselects_total\x18\x99\x01 \x01(\x04R\x0ereselectsTotal\x12*\n" +
+	"\x10websockets_total\x18\x82\x01 \x01(\x04R\x0fwebsocketsTotal\x12(\n" +
+	"\x0fopen_websockets\x18\x83\x01 \x01(\x04R\x0eopenWebsockets\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +
@@ -4344,7 +4542,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
@@ -4390,14 +4588,16 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Certificate)(nil),            // 41: weir.dataplane.v1.Certificate
 	(*PkiProfile)(nil),             // 42: weir.dataplane.v1.PkiProfile
 	(*Pool)(nil),                   // 43: weir.dataplane.v1.Pool
-	(*Http2ToServers)(nil),         // 44: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 45: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 46: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 47: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 48: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 49: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 50: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 51: weir.dataplane.v1.ServerCounters
+	(*Reselect)(nil),               // 44: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 45: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 46: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 47: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 48: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 49: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 50: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 51: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 52: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 53: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -4411,7 +4611,7 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	19, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	20, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	48, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	50, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	18, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,  // 13: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
 	21, // 14: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
@@ -4446,20 +4646,22 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	40, // 43: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	10, // 44: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	11, // 45: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	47, // 46: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	49, // 46: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	12, // 47: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	46, // 48: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	45, // 49: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	44, // 50: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	39, // 51: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	49, // 52: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	51, // 53: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	50, // 54: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	48, // 48: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	47, // 49: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	46, // 50: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	44, // 51: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	45, // 52: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	39, // 53: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	51, // 54: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	53, // 55: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	52, // 56: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -4489,7 +4691,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

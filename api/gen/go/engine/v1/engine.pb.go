@@ -36,16 +36,18 @@ const (
 	MonitorType_MONITOR_TYPE_HTTPS       MonitorType = 2
 	MonitorType_MONITOR_TYPE_TCP         MonitorType = 3
 	MonitorType_MONITOR_TYPE_PING        MonitorType = 4
+	MonitorType_MONITOR_TYPE_GRPC        MonitorType = 130
 )
 
 // Enum value maps for MonitorType.
 var (
 	MonitorType_name = map[int32]string{
-		0: "MONITOR_TYPE_UNSPECIFIED",
-		1: "MONITOR_TYPE_HTTP",
-		2: "MONITOR_TYPE_HTTPS",
-		3: "MONITOR_TYPE_TCP",
-		4: "MONITOR_TYPE_PING",
+		0:   "MONITOR_TYPE_UNSPECIFIED",
+		1:   "MONITOR_TYPE_HTTP",
+		2:   "MONITOR_TYPE_HTTPS",
+		3:   "MONITOR_TYPE_TCP",
+		4:   "MONITOR_TYPE_PING",
+		130: "MONITOR_TYPE_GRPC",
 	}
 	MonitorType_value = map[string]int32{
 		"MONITOR_TYPE_UNSPECIFIED": 0,
@@ -53,6 +55,7 @@ var (
 		"MONITOR_TYPE_HTTPS":       2,
 		"MONITOR_TYPE_TCP":         3,
 		"MONITOR_TYPE_PING":        4,
+		"MONITOR_TYPE_GRPC":        130,
 	}
 )
 
@@ -1494,6 +1497,7 @@ type HealthMonitor struct {
 	Quickstart       bool                   `protobuf:"varint,9,opt,name=quickstart,proto3" json:"quickstart,omitempty"`                      // a new server is up after one success
 	Http             *HttpCheck             `protobuf:"bytes,10,opt,name=http,proto3" json:"http,omitempty"`                                  // HTTP and HTTPS
 	Tcp              *TcpCheck              `protobuf:"bytes,11,opt,name=tcp,proto3" json:"tcp,omitempty"`
+	Grpc             *GrpcCheck             `protobuf:"bytes,130,opt,name=grpc,proto3" json:"grpc,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1605,6 +1609,13 @@ func (x *HealthMonitor) GetTcp() *TcpCheck {
 	return nil
 }
 
+func (x *HealthMonitor) GetGrpc() *GrpcCheck {
+	if x != nil {
+		return x.Grpc
+	}
+	return nil
+}
+
 type HttpCheck struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	Request             string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`                                // request line and header fields
@@ -1705,6 +1716,67 @@ func (x *HttpCheck) GetServerName() string {
 	return ""
 }
 
+// A call of grpc.health.v1.Health/Check.
+type GrpcCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Service       string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`                         // empty: the server as a whole
+	Tls           bool                   `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`                                // the certificate is not verified
+	ServerName    string                 `protobuf:"bytes,3,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"` // SNI; empty: as for HTTPS
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrpcCheck) Reset() {
+	*x = GrpcCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrpcCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrpcCheck) ProtoMessage() {}
+
+func (x *GrpcCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrpcCheck.ProtoReflect.Descriptor instead.
+func (*GrpcCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GrpcCheck) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *GrpcCheck) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
+func (x *GrpcCheck) GetServerName() string {
+	if x != nil {
+		return x.ServerName
+	}
+	return ""
+}
+
 type TcpCheck struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	Request             string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
@@ -1717,7 +1789,7 @@ type TcpCheck struct {
 
 func (x *TcpCheck) Reset() {
 	*x = TcpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1801,7 @@ func (x *TcpCheck) String() string {
 func (*TcpCheck) ProtoMessage() {}
 
 func (x *TcpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1814,7 @@ func (x *TcpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpCheck.ProtoReflect.Descriptor instead.
 func (*TcpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TcpCheck) GetRequest() string {
@@ -1793,7 +1865,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1877,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +1890,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Report) GetBody() isReport_Body {
@@ -1982,7 +2054,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2066,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2079,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetVersion() string {
@@ -2071,7 +2143,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2155,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2168,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Resources) GetCores() uint32 {
@@ -2138,7 +2210,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2222,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2235,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -2199,7 +2271,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2283,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2296,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -2269,7 +2341,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2353,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2366,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Status) GetDataplane() DataplaneState {
@@ -2348,7 +2420,7 @@ type ServerVerdicts struct {
 
 func (x *ServerVerdicts) Reset() {
 	*x = ServerVerdicts{}
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2432,7 @@ func (x *ServerVerdicts) String() string {
 func (*ServerVerdicts) ProtoMessage() {}
 
 func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2445,7 @@ func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdicts.ProtoReflect.Descriptor instead.
 func (*ServerVerdicts) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServerVerdicts) GetVerdicts() []*ServerVerdict {
@@ -2397,7 +2469,7 @@ type ServerVerdict struct {
 
 func (x *ServerVerdict) Reset() {
 	*x = ServerVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2409,7 +2481,7 @@ func (x *ServerVerdict) String() string {
 func (*ServerVerdict) ProtoMessage() {}
 
 func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2422,7 +2494,7 @@ func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdict.ProtoReflect.Descriptor instead.
 func (*ServerVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServerVerdict) GetPoolUuid() string {
@@ -2479,7 +2551,7 @@ type MonitorVerdict struct {
 
 func (x *MonitorVerdict) Reset() {
 	*x = MonitorVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2563,7 @@ func (x *MonitorVerdict) String() string {
 func (*MonitorVerdict) ProtoMessage() {}
 
 func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2576,7 @@ func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MonitorVerdict.ProtoReflect.Descriptor instead.
 func (*MonitorVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MonitorVerdict) GetHealthMonitorUuid() string {
@@ -2547,7 +2619,7 @@ type Routing struct {
 
 func (x *Routing) Reset() {
 	*x = Routing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2631,7 @@ func (x *Routing) String() string {
 func (*Routing) ProtoMessage() {}
 
 func (x *Routing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2644,7 @@ func (x *Routing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Routing.ProtoReflect.Descriptor instead.
 func (*Routing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Routing) GetPeers() []*PeerState {
@@ -2616,7 +2688,7 @@ type PeerState struct {
 
 func (x *PeerState) Reset() {
 	*x = PeerState{}
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2700,7 @@ func (x *PeerState) String() string {
 func (*PeerState) ProtoMessage() {}
 
 func (x *PeerState) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2713,7 @@ func (x *PeerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerState.ProtoReflect.Descriptor instead.
 func (*PeerState) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PeerState) GetAddress() string {
@@ -2743,7 +2815,7 @@ type AnnouncedRoute struct {
 
 func (x *AnnouncedRoute) Reset() {
 	*x = AnnouncedRoute{}
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +2827,7 @@ func (x *AnnouncedRoute) String() string {
 func (*AnnouncedRoute) ProtoMessage() {}
 
 func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2840,7 @@ func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnouncedRoute.ProtoReflect.Descriptor instead.
 func (*AnnouncedRoute) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AnnouncedRoute) GetPrefix() string {
@@ -2836,7 +2908,7 @@ type Detours struct {
 
 func (x *Detours) Reset() {
 	*x = Detours{}
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +2920,7 @@ func (x *Detours) String() string {
 func (*Detours) ProtoMessage() {}
 
 func (x *Detours) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +2933,7 @@ func (x *Detours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detours.ProtoReflect.Descriptor instead.
 func (*Detours) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Detours) GetStrays() uint64 {
@@ -2926,7 +2998,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3010,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3023,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -3082,7 +3154,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"e\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
-	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\"\xb0\x03\n" +
+	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\"\xe0\x03\n" +
 	"\rHealthMonitor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -3097,7 +3169,8 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"quickstart\x12-\n" +
 	"\x04http\x18\n" +
 	" \x01(\v2\x19.weir.engine.v1.HttpCheckR\x04http\x12*\n" +
-	"\x03tcp\x18\v \x01(\v2\x18.weir.engine.v1.TcpCheckR\x03tcp\"\xb7\x02\n" +
+	"\x03tcp\x18\v \x01(\v2\x18.weir.engine.v1.TcpCheckR\x03tcp\x12.\n" +
+	"\x04grpc\x18\x82\x01 \x01(\v2\x19.weir.engine.v1.GrpcCheckR\x04grpc\"\xb7\x02\n" +
 	"\tHttpCheck\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12#\n" +
 	"\rexact_request\x18\x02 \x01(\bR\fexactRequest\x12\x12\n" +
@@ -3107,6 +3180,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x11maintenance_codes\x18\x06 \x03(\rR\x10maintenanceCodes\x121\n" +
 	"\x14maintenance_contains\x18\a \x01(\tR\x13maintenanceContains\x12\x1f\n" +
 	"\vserver_name\x18\b \x01(\tR\n" +
+	"serverName\"X\n" +
+	"\tGrpcCheck\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x12\x10\n" +
+	"\x03tls\x18\x02 \x01(\bR\x03tls\x12\x1f\n" +
+	"\vserver_name\x18\x03 \x01(\tR\n" +
 	"serverName\"\xa1\x01\n" +
 	"\bTcpCheck\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
@@ -3208,13 +3286,14 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"objectKind\x12\x1f\n" +
 	"\vobject_uuid\x18\x04 \x01(\tR\n" +
 	"objectUuid\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage*\x87\x01\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage*\x9f\x01\n" +
 	"\vMonitorType\x12\x1c\n" +
 	"\x18MONITOR_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MONITOR_TYPE_HTTP\x10\x01\x12\x16\n" +
 	"\x12MONITOR_TYPE_HTTPS\x10\x02\x12\x14\n" +
 	"\x10MONITOR_TYPE_TCP\x10\x03\x12\x15\n" +
-	"\x11MONITOR_TYPE_PING\x10\x04*V\n" +
+	"\x11MONITOR_TYPE_PING\x10\x04\x12\x16\n" +
+	"\x11MONITOR_TYPE_GRPC\x10\x82\x01*V\n" +
 	"\tNackCause\x12\x1a\n" +
 	"\x16NACK_CAUSE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NACK_CAUSE_REFUSED\x10\x01\x12\x15\n" +
@@ -3258,7 +3337,7 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),          // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),            // 1: weir.engine.v1.NackCause
@@ -3283,85 +3362,87 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*Pool)(nil),              // 20: weir.engine.v1.Pool
 	(*HealthMonitor)(nil),     // 21: weir.engine.v1.HealthMonitor
 	(*HttpCheck)(nil),         // 22: weir.engine.v1.HttpCheck
-	(*TcpCheck)(nil),          // 23: weir.engine.v1.TcpCheck
-	(*Report)(nil),            // 24: weir.engine.v1.Report
-	(*Hello)(nil),             // 25: weir.engine.v1.Hello
-	(*Resources)(nil),         // 26: weir.engine.v1.Resources
-	(*Ack)(nil),               // 27: weir.engine.v1.Ack
-	(*Nack)(nil),              // 28: weir.engine.v1.Nack
-	(*Status)(nil),            // 29: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),    // 30: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),     // 31: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),    // 32: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),           // 33: weir.engine.v1.Routing
-	(*PeerState)(nil),         // 34: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),    // 35: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),           // 36: weir.engine.v1.Detours
-	(*Event)(nil),             // 37: weir.engine.v1.Event
-	(*v1.VirtualService)(nil), // 38: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),    // 39: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),     // 40: weir.dataplane.v1.PkiProfile
-	(v1.WorkerPinning)(0),     // 41: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),           // 42: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 43: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 44: weir.dataplane.v1.Finding
+	(*GrpcCheck)(nil),         // 23: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),          // 24: weir.engine.v1.TcpCheck
+	(*Report)(nil),            // 25: weir.engine.v1.Report
+	(*Hello)(nil),             // 26: weir.engine.v1.Hello
+	(*Resources)(nil),         // 27: weir.engine.v1.Resources
+	(*Ack)(nil),               // 28: weir.engine.v1.Ack
+	(*Nack)(nil),              // 29: weir.engine.v1.Nack
+	(*Status)(nil),            // 30: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),    // 31: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),     // 32: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),    // 33: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),           // 34: weir.engine.v1.Routing
+	(*PeerState)(nil),         // 35: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),    // 36: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),           // 37: weir.engine.v1.Detours
+	(*Event)(nil),             // 38: weir.engine.v1.Event
+	(*v1.VirtualService)(nil), // 39: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),    // 40: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),     // 41: weir.dataplane.v1.PkiProfile
+	(v1.WorkerPinning)(0),     // 42: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),           // 43: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),         // 44: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),        // 45: weir.dataplane.v1.Finding
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
 	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	38, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	39, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
 	20, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	39, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	40, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
 	21, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	40, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	41, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
 	15, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
 	18, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
 	14, // 11: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	41, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	42, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	16, // 13: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
 	17, // 14: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
 	19, // 15: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	42, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	43, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 17: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
 	22, // 18: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	23, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	25, // 20: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	27, // 21: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	28, // 22: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	29, // 23: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	30, // 24: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	43, // 25: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	37, // 26: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	33, // 27: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	36, // 28: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	26, // 29: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	29, // 30: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	30, // 31: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	33, // 32: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	36, // 33: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	44, // 34: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 35: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	44, // 36: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 37: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	31, // 38: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	32, // 39: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	34, // 40: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	35, // 41: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 42: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 43: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	5,  // 44: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 45: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	24, // 46: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	6,  // 47: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 48: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 49: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	47, // [47:50] is the sub-list for method output_type
-	44, // [44:47] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	24, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	23, // 20: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	26, // 21: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	28, // 22: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	29, // 23: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	30, // 24: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	31, // 25: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	44, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	38, // 27: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	34, // 28: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	37, // 29: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	27, // 30: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	30, // 31: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	31, // 32: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	34, // 33: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	37, // 34: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	45, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 36: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	45, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 38: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	32, // 39: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	33, // 40: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	35, // 41: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	36, // 42: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 43: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 44: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	5,  // 45: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 46: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	25, // 47: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	6,  // 48: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 49: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 50: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	48, // [48:51] is the sub-list for method output_type
+	45, // [45:48] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -3383,7 +3464,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_Advertisement)(nil),
 		(*Resource_EngineSettings)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[19].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[20].OneofWrappers = []any{
 		(*Report_Hello)(nil),
 		(*Report_Ack)(nil),
 		(*Report_Nack)(nil),
@@ -3400,7 +3481,7 @@ func file_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -22,7 +22,10 @@ use super::{
     Budget, Code, Flags, FrameType, PREFACE, Priority, ReceiveWindow, Refused, Request, SendWindow, Settings,
     WINDOW_FIRST, hpack::Decoder,
 };
-use crate::head::{FieldTable, Fields, Limits, Method, ResponseHead};
+use crate::{
+    Error,
+    head::{FieldTable, Fields, Limits, Method, ResponseHead},
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -226,7 +229,11 @@ impl<S: Default> Connection<S> {
         let (stream, place) = self.take_block()?;
         let is_all = self.has_heard_all(stream);
         let block = place.of(piece, &self.block.bytes);
-        super::request(block, is_all, &mut self.decoder, limits, table)
+        let request = super::request(block, is_all, &mut self.decoder, limits, table)?;
+        if request.is_websocket && !self.config.settings.enable_connect_protocol {
+            return Err(Error::Connect.into());
+        }
+        Ok(request)
     }
 
     /// The head of the response to a request with `method`. After an interim one another head follows.

@@ -1,0 +1,84 @@
+package monitor
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/tests/accept"
+)
+
+// grpcServer is a server of gRPC, with a health service unless the server is bare.
+func grpcServer(t *testing.T, states *health.Server, options ...grpc.ServerOption) net.Addr {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(options...)
+	if states != nil {
+		healthv1.RegisterHealthServer(server, states)
+	}
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	return listener.Addr()
+}
+
+func TestGRPCMonitorAsksForTheStateOfAService(t *testing.T) {
+	states := health.NewServer()
+	states.SetServingStatus("shop", healthv1.HealthCheckResponse_SERVING)
+	states.SetServingStatus("stock", healthv1.HealthCheckResponse_NOT_SERVING)
+	at := grpcServer(t, states)
+	for service, reason := range map[string]string{
+		"":      "",
+		"shop":  "",
+		"stock": `the service "stock" is NOT_SERVING`,
+		"other": `it does not know the service "other"`,
+	} {
+		monitor := &plan.Monitor{Type: plan.GRPC, GRPC: plan.GRPCCheck{Service: service}}
+		outcome := Probe(t.Context(), targetAt(at, monitor))
+		if outcome.Up != (reason == "") || outcome.Reason != reason {
+			t.Errorf("%q: %+v, want %q", service, outcome, reason)
+		}
+	}
+}
+
+func TestGRPCMonitorSpeaksTLSIfTold(t *testing.T) {
+	lender := httptest.NewUnstartedServer(nil)
+	lender.StartTLS()
+	defer lender.Close()
+	certificate := credentials.NewTLS(&tls.Config{Certificates: lender.TLS.Certificates})
+	at := grpcServer(t, health.NewServer(), grpc.Creds(certificate))
+	for _, secure := range []bool{true, false} {
+		monitor := &plan.Monitor{Type: plan.GRPC, Timeout: 2 * time.Second, GRPC: plan.GRPCCheck{TLS: secure}}
+		if outcome := Probe(t.Context(), targetAt(at, monitor)); outcome.Up != secure {
+			t.Errorf("TLS %v: %+v", secure, outcome)
+		}
+	}
+}
+
+func TestGRPCMonitorTellsWhatAServerIsInstead(t *testing.T) {
+	bare := grpcServer(t, nil)
+	monitor := &plan.Monitor{Type: plan.GRPC}
+	if outcome := Probe(t.Context(), targetAt(bare, monitor)); outcome.Up ||
+		outcome.Reason != "it has no health service (grpc.health.v1)" {
+		t.Errorf("%+v", outcome)
+	}
+	web := accept.Each(t, says("HTTP/1.1 200 OK\r\n\r\n"))
+	monitor = &plan.Monitor{Type: plan.GRPC, Timeout: 500 * time.Millisecond}
+	if outcome := Probe(t.Context(), targetAt(web, monitor)); outcome.Up || outcome.Reason == "" {
+		t.Errorf("%+v", outcome)
+	}
+	mute := accept.Each(t, func(connection *net.TCPConn) { connection.Read(make([]byte, 1)); <-t.Context().Done() })
+	if outcome := Probe(t.Context(), targetAt(mute, monitor)); outcome.Up ||
+		outcome.Reason != "no answer within 500 ms" {
+		t.Errorf("%+v", outcome)
+	}
+}

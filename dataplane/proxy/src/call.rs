@@ -1,0 +1,103 @@
+//! Calls of gRPC, which are requests on streams of HTTP/2. Where another client gets a page from Weir, the client of a call
+//! gets a status of gRPC: a head that says all, and ends the stream ("Trailers-Only").
+
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_telemetry::Cause;
+use weir_wire::{
+    grpc,
+    head::{HeadSink, RequestHead},
+};
+
+use crate::{
+    buf::Buf,
+    error::Error,
+    head,
+    io::{Io, Time},
+};
+
+/// More than an answer with all security fields needs.
+const ANSWER_BYTES_MAX: usize = 512;
+
+/// What Weir itself knows of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    /// From then on the client waits no more.
+    pub ends_at: Option<Time>,
+}
+
+impl Call {
+    /// `None`: the request is no call.
+    pub fn of(head: &RequestHead<'_>, now: Time) -> Option<Self> {
+        grpc::is_call(head).then(|| Self { ends_at: grpc::timeout(&head.fields).map(|span| now + span) })
+    }
+}
+
+/// The status of HTTP of each answer.
+pub(crate) const STATUS: u16 = 200;
+
+/// Writes the answer to a call. `message`: why, in visible ASCII without `%`, which needs no encoding. `date`: the field line of [`Date`](weir_policy::Date).
+pub(crate) fn answer<I: Io>(
+    io: &mut I,
+    code: u32,
+    message: &str,
+    profile: &HttpProfile,
+    client: &ClientFacts,
+    date: &[u8],
+) -> Result<Buf, Error> {
+    head::write_block(io, ANSWER_BYTES_MAX, |head| {
+        head.status(STATUS, b"OK");
+        head.field(b"content-type", [grpc::CONTENT_TYPE]);
+        head.number(b"grpc-status", code.into());
+        head.field(b"grpc-message", [message.as_bytes()]);
+        head.line(date);
+        head.line(profile.security_lines(client));
+    })
+}
+
+/// The status of gRPC for what another client would get as a status of HTTP
+/// (github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md).
+pub(crate) fn code(status: u16) -> u32 {
+    match status {
+        400 => 13,                   // INTERNAL
+        401 => 16,                   // UNAUTHENTICATED
+        403 => 7,                    // PERMISSION_DENIED
+        404 => 12,                   // UNIMPLEMENTED
+        429 | 502 | 503 | 504 => 14, // UNAVAILABLE
+        _ => 2,                      // UNKNOWN
+    }
+}
+
+/// The same of a failure, whose cause can say more.
+pub(crate) fn code_of(cause: Cause, status: u16) -> u32 {
+    match cause {
+        Cause::ServerResponseTimeout | Cause::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
+        _ => code(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_need_no_encoding() {
+        for cause in Cause::ALL {
+            assert!(cause.name().bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%'), "{}", cause.name());
+        }
+    }
+
+    #[test]
+    fn failures_have_the_codes_of_the_standard() {
+        for (cause, status, expected) in [
+            (Cause::ClientBadRequest, 400, 13),
+            (Cause::NoServer, 503, 14),
+            (Cause::ServerConnectTimeout, 504, 14),
+            (Cause::ServerResponseTimeout, 504, 4),
+            (Cause::DeadlineExceeded, 504, 4),
+            (Cause::ClientBodyTooLarge, 413, 2),
+        ] {
+            assert_eq!(code_of(cause, status), expected, "{}", cause.name());
+        }
+        assert_eq!([401, 403, 404, 429, 308].map(code), [16, 7, 12, 14, 2]);
+    }
+}
