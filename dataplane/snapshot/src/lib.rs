@@ -37,7 +37,7 @@ pub use change::Change;
 pub use difference::{Difference, Gone, Recycled};
 pub use finding::Finding;
 pub use hosts::HostName;
-pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};
+pub use pool::{FailAction, HashInput, Http2ToServers, Pool, PoolTimeouts, STREAMS_MAX, Server};
 pub use role::{Hosting, Role};
 pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};

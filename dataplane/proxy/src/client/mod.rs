@@ -1,7 +1,6 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
-mod frames;
 pub(crate) mod hello;
 pub(crate) mod hosted;
 mod http1;
@@ -17,7 +16,8 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    client::{hello::Hello, http2::Carrier},
+    carrier::Carrier,
+    client::hello::Hello,
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,

@@ -2894,6 +2894,7 @@ type Pool struct {
 	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: connections to servers are not encrypted
 	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -3047,6 +3048,67 @@ func (x *Pool) GetInlineHealth() bool {
 	return false
 }
 
+func (x *Pool) GetHttp2() *Http2ToServers {
+	if x != nil {
+		return x.Http2
+	}
+	return nil
+}
+
+// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+// carries requests of many clients at once.
+type Http2ToServers struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
+	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Http2ToServers) Reset() {
+	*x = Http2ToServers{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Http2ToServers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Http2ToServers) ProtoMessage() {}
+
+func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
+func (*Http2ToServers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Http2ToServers) GetMaxControlFrames() uint32 {
+	if x != nil {
+		return x.MaxControlFrames
+	}
+	return 0
+}
+
+func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
+	if x != nil {
+		return x.MaxFieldBytes
+	}
+	return 0
+}
+
 // A client returns to the server of its last response: a cookie holds that server's token.
 type CookiePersistence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3060,7 +3122,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3134,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3147,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -3133,7 +3195,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3207,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3220,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3226,7 +3288,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3300,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3313,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Server) GetId() string {
@@ -3327,7 +3389,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3339,7 +3401,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3352,7 +3414,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3439,7 +3501,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3451,7 +3513,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3464,7 +3526,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3568,7 +3630,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +3642,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +3655,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3627,7 +3689,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3701,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3714,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3909,7 +3971,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xba\x06\n" +
+	"caCertsDer\"\xf4\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3932,7 +3994,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
-	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
+	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\"f\n" +
+	"\x0eHttp2ToServers\x12,\n" +
+	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -4062,7 +4128,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
 	(Hosting)(0),                   // 1: weir.dataplane.v1.Hosting
@@ -4105,13 +4171,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Certificate)(nil),            // 38: weir.dataplane.v1.Certificate
 	(*PkiProfile)(nil),             // 39: weir.dataplane.v1.PkiProfile
 	(*Pool)(nil),                   // 40: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 41: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 42: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 43: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 44: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 45: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 46: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 47: weir.dataplane.v1.ServerCounters
+	(*Http2ToServers)(nil),         // 41: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 42: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 43: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 44: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 45: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 46: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 47: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 48: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	15, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -4125,7 +4192,7 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	15, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	17, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	18, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	44, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	45, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	16, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	19, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	19, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
@@ -4156,19 +4223,20 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	37, // 39: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	8,  // 40: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	9,  // 41: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	43, // 42: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	44, // 42: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	10, // 43: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	42, // 44: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	41, // 45: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	36, // 46: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	45, // 47: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	47, // 48: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	46, // 49: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	43, // 44: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	42, // 45: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	41, // 46: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	36, // 47: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	46, // 48: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	48, // 49: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	47, // 50: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -4198,7 +4266,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
