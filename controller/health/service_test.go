@@ -104,3 +104,20 @@ func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
 		}
 	}
 }
+
+func TestChildIsDisabledOrUnplacedWithItsParent(t *testing.T) {
+	child, parent := &model.VirtualService{}, &model.VirtualService{}
+	child.Type, child.Enabled, child.TrafficEnabled = "VS_TYPE_VH_CHILD", true, true
+	parent.Name, parent.TrafficEnabled, child.Parent = "front", true, parent
+	for _, known := range []struct {
+		enabled bool
+		want    State
+		reason  string
+	}{{false, Disabled, "its parent front takes no traffic"}, {true, NoResources, "its parent is on no engine"}} {
+		parent.Enabled = known.enabled
+		got := OfService(child, ServiceFacts{})
+		if got.State != known.want || len(got.Reasons) != 1 || got.Reasons[0] != known.reason {
+			t.Errorf("want %+v, got %+v", known, got)
+		}
+	}
+}
