@@ -483,6 +483,20 @@ pub struct Pool {
     /// a server to which new connections fail is suspect, and skipped
     #[prost(bool, tag = "60")]
     pub inline_health: bool,
+    /// unset: HTTP/1.1
+    #[prost(message, optional, tag = "140")]
+    pub http2: ::core::option::Option<Http2ToServers>,
+}
+/// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+/// carries requests of many clients at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Http2ToServers {
+    /// that a server may send at once; 0: no limit
+    #[prost(uint32, tag = "1")]
+    pub max_control_frames: u32,
+    /// of one field of a response, name and value; 0: only the profile limits it
+    #[prost(uint32, tag = "2")]
+    pub max_field_bytes: u32,
 }
 /// A client returns to the server of its last response: a cookie holds that server's token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -24,6 +24,10 @@ pub enum Error {
     ServerUntrusted,
     ServerReset,
     ServerClosed,
+    /// The server has said that it did not process the request (RFC 9113 §8.7).
+    ServerRefused,
+    /// The server breaks HTTP/2, or does not speak it.
+    ServerProtocol,
     ResponseTimeout,
     Response(weir_wire::Error),
     NoPool,
@@ -39,8 +43,8 @@ impl Error {
         use Error::*;
         match self {
             Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ResponseTimeout
-            | Response(_) => true,
+            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ServerRefused
+            | ServerProtocol | ResponseTimeout | Response(_) => true,
             _ => false,
         }
     }

@@ -26,8 +26,8 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod carrier;
 mod client;
-mod clients;
 mod connection;
 mod core;
 pub mod datagrams;
@@ -41,6 +41,7 @@ mod page;
 mod pool;
 mod proxy;
 mod server;
+mod sessions;
 mod shortage;
 mod table;
 mod tunnel;

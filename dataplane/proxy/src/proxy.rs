@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
+use weir_wire::head::FieldTable;
 
 use crate::{
-    client::{Client, http2::Departed},
-    clients::Clients,
+    carrier::Departed,
+    client::Client,
+    connection::stream::{CLIENT_STREAMS, SERVER_STREAMS},
     core::Core,
-    datagrams::Sessions,
+    datagrams,
     error::{Error, defect},
     exchange::{
         Exchange,
@@ -18,17 +20,19 @@ use crate::{
     },
     io::{Close, Conn, Io, Time},
     limits::Limits,
-    server::{Server, State},
-    table::Table,
+    server::{Server, State, Work},
+    sessions::Sessions,
 };
 
 /// One worker's proxy.
 pub struct Proxy {
-    pub(crate) clients: Clients,
-    pub(crate) servers: Table<Server>,
+    pub(crate) clients: Sessions<Client>,
+    pub(crate) servers: Sessions<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
-    pub(crate) sessions: Sessions,
+    pub(crate) datagrams: datagrams::Sessions,
+    /// For heads of responses that come on streams.
+    pub(crate) replies: FieldTable,
 }
 
 /// An exchange and its client.
@@ -72,11 +76,12 @@ impl Proxy {
         // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
-            clients: Clients::with_room(slots),
-            servers: Table::with_room(slots),
+            clients: Sessions::with_room(slots, CLIENT_STREAMS),
+            servers: Sessions::with_room(slots, SERVER_STREAMS),
             exchanges: Exchanges::with_room(clients),
             core,
-            sessions: Sessions::default(),
+            datagrams: datagrams::Sessions::default(),
+            replies: FieldTable::new(),
         }
     }
 
@@ -88,12 +93,12 @@ impl Proxy {
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
         recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
         for orphan in self.core.pools.follow(difference) {
-            self.close_server(io, orphan, Close::Flush);
+            self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
-        self.sessions.changes = self.sessions.changes.wrapping_add(1);
+        self.datagrams.changes = self.datagrams.changes.wrapping_add(1);
         if displaces_clients {
             self.close_displaced(io);
         }
@@ -114,9 +119,9 @@ impl Proxy {
     /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
-        self.sessions.changes = self.sessions.changes.wrapping_add(1);
-        for idle in self.core.pools.set_up(&pool, server_name, up) {
-            self.close_server(io, idle, Close::Flush);
+        self.datagrams.changes = self.datagrams.changes.wrapping_add(1);
+        for unused in self.core.pools.set_up(&pool, server_name, up) {
+            self.retire(io, unused);
         }
     }
 
@@ -139,8 +144,8 @@ impl Proxy {
     /// accepting. [`is_idle`](Self::is_idle) tells when all connections have ended.
     pub fn drain<I: Io>(&mut self, io: &mut I) {
         self.let_go();
-        for idle in self.core.pools.drain() {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.drain() {
+            self.retire(io, unused);
         }
         for conn in self.clients.conns() {
             if self.clients.find(conn).is_some_and(|client| client.is_idle()) {
@@ -151,7 +156,7 @@ impl Proxy {
 
     /// No connection and no session is left.
     pub fn is_idle(&self) -> bool {
-        let is_idle = self.clients.len() + self.servers.len() + self.sessions.len() == 0;
+        let is_idle = self.clients.len() + self.servers.len() + self.datagrams.len() == 0;
         debug_assert!(!is_idle || self.exchanges.len() == 0, "an exchange outlives its connections");
         is_idle
     }
@@ -168,7 +173,7 @@ impl Proxy {
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         if let Some(carrier) = client.carrier() {
-            let streams: Vec<_> = carrier.clients().collect();
+            let streams: Vec<_> = carrier.owners().collect();
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
@@ -198,14 +203,21 @@ impl Proxy {
     fn orphan(&mut self, carrier: Conn, id: u32) {
         let carrier = self.clients.find(carrier).and_then(|client| client.carrier());
         if let Some(outbox) = carrier.and_then(|carrier| carrier.connection.kept(id)) {
-            outbox.client = None;
+            outbox.owner = None;
         }
     }
 
     /// Ends a connection to a server and removes it from the pools.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut server) = self.servers.remove(conn) else { return };
+        if let Some(stream) = server.connection.stream() {
+            self.core.pools.end(server.place);
+            return self.leave_carrier(stream.carrier, stream.id);
+        }
         match server.state {
+            State::Connecting(Work::Streams) | State::Handshaking(Work::Streams) | State::Busy(Work::Streams) => {
+                self.core.pools.forget_carrier(server.place, conn);
+            }
             State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
             State::Idle => self.core.pools.forget_idle(server.place, conn),
             State::Reserved { client } => {

@@ -14,6 +14,7 @@ mod crowd;
 pub mod datagrams;
 mod dials;
 mod difference;
+mod http2_server;
 mod link;
 mod malformed;
 mod message;

@@ -34,7 +34,7 @@ mod worker;
 pub use change::Change;
 pub use difference::{Difference, Gone, Recycled};
 pub use finding::Finding;
-pub use pool::{FailAction, HashInput, Pool, PoolTimeouts, Server};
+pub use pool::{FailAction, HashInput, Http2ToServers, Pool, PoolTimeouts, STREAMS_MAX, Server};
 pub use server_tls::ServerTls;
 pub use service::{Application, Tcp, VirtualService};
 pub use snapshot::{Listener, Snapshot};

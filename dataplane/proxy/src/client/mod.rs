@@ -1,7 +1,6 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
-mod frames;
 mod http1;
 pub(crate) mod http2;
 pub(crate) mod intake;
@@ -15,7 +14,7 @@ use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    client::http2::Carrier,
+    carrier::Carrier,
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,

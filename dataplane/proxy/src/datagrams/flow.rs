@@ -12,7 +12,7 @@ use super::{
     session::{Key, Session},
 };
 use crate::{
-    io::{Close, Gone, Time},
+    io::{Gone, Time},
     pool::{Place, balance_key},
     proxy::Proxy,
 };
@@ -35,23 +35,23 @@ impl Proxy {
         }
         let now = io.now();
         if self.datagrams_due().is_some_and(|due| due <= now) {
-            self.sessions.expired(now).into_iter().for_each(|id| self.end_session(io, id));
+            self.datagrams.expired(now).into_iter().for_each(|id| self.end_session(io, id));
         }
     }
 
     /// When [`handle_datagrams`](Self::handle_datagrams) has to be called even if there is none.
     pub fn datagrams_due(&self) -> Option<Time> {
-        self.sessions.due()
+        self.datagrams.due()
     }
 
     /// Ends sessions soon: with their last answers, or after a second.
     pub fn drain_datagrams(&mut self, now: Time) {
-        self.sessions.shorten(LAST_ANSWERS, now);
+        self.datagrams.shorten(LAST_ANSWERS, now);
     }
 
     /// Ends all sessions.
     pub fn end_sessions<I: DatagramIo>(&mut self, io: &mut I) {
-        self.sessions.ids().into_iter().for_each(|id| self.end_session(io, id));
+        self.datagrams.ids().into_iter().for_each(|id| self.end_session(io, id));
     }
 
     fn datagram_of_client<I: DatagramIo>(
@@ -66,18 +66,18 @@ impl Proxy {
             return;
         };
         let now = io.now();
-        let Some(session) = self.sessions.at_mut(id) else { return };
+        let Some(session) = self.datagrams.at_mut(id) else { return };
         session.asked(now);
         io.forward(datagram, session.socket);
         let (service, bytes) = (session.service.id, datagram.bytes);
         self.core.counters.note(Happening::DatagramReceived { service, bytes });
-        self.sessions.used(id, now);
+        self.datagrams.used(id, now);
     }
 
     fn datagram_of_server<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, datagram: Datagram) {
-        let Some(id) = self.sessions.of_socket(socket) else { return };
+        let Some(id) = self.datagrams.of_socket(socket) else { return };
         let now = io.now();
-        let Some(session) = self.sessions.at_mut(id) else { return };
+        let Some(session) = self.datagrams.at_mut(id) else { return };
         let is_over = session.answered(now);
         match std::mem::replace(&mut session.proved, true) {
             false => self.core.pools.proved(session.place),
@@ -89,22 +89,22 @@ impl Proxy {
         if is_over {
             self.end_session(io, id);
         } else {
-            self.sessions.used(id, now);
+            self.datagrams.used(id, now);
         }
     }
 
     /// The server's host has refused a datagram, or cannot be reached.
     fn refused<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, why: Gone) {
-        let Some(id) = self.sessions.of_socket(socket) else { return };
-        let Some(Session { service, place, begun, .. }) = self.sessions.at(id) else { return };
+        let Some(id) = self.datagrams.of_socket(socket) else { return };
+        let Some(Session { service, place, begun, .. }) = self.datagrams.at(id) else { return };
         let (service, place, begun) = (service.id, *place, *begun);
         self.core.counters.note(Happening::Failed { service, cause: cause_of(why) });
         if why == Gone::Local {
             return;
         }
         self.core.counters.note(Happening::ServerFailed { server: place.server });
-        for idle in self.core.pools.failed(place, Failure::Broken, begun, io.now()) {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.failed(place, Failure::Broken, begun, io.now()) {
+            self.retire(io, unused);
         }
         self.move_session(io, id);
     }
@@ -119,7 +119,7 @@ impl Proxy {
 // Sessions.
 impl Proxy {
     fn session_in_order<I: DatagramIo>(&mut self, io: &mut I, key: &Key) -> Option<u32> {
-        let id = self.sessions.find(key)?;
+        let id = self.datagrams.find(key)?;
         if self.is_in_order(io, id) {
             return Some(id);
         }
@@ -202,19 +202,19 @@ impl Proxy {
             socket,
             begun: now,
             active: now,
-            checked: self.sessions.changes,
+            checked: self.datagrams.changes,
             unanswered: 0,
             proved: false,
         };
-        Ok(self.sessions.insert(session, now))
+        Ok(self.datagrams.insert(session, now))
     }
 
     fn has_room(&self, peer: SocketAddr, service: u32) -> Result<(), Cause> {
         let limits = &self.core.limits;
-        if self.sessions.of_address(peer) >= limits.sessions_per_address {
+        if self.datagrams.of_address(peer) >= limits.sessions_per_address {
             return Err(Cause::ClientSessions);
         }
-        if self.sessions.of_service(service) >= limits.sessions_per_service {
+        if self.datagrams.of_service(service) >= limits.sessions_per_service {
             return Err(Cause::EngineRefused);
         }
         Ok(())
@@ -223,7 +223,7 @@ impl Proxy {
     /// Gives a session another server than the one that has refused its datagrams, if there is another. The client
     /// repeats what was lost.
     fn move_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
-        let Some(session) = self.sessions.at(id) else { return };
+        let Some(session) = self.datagrams.at(id) else { return };
         let (key, service, left) = (session.key, session.service.clone(), session.place);
         if key.server != Key::ANY {
             return self.end_session(io, id);
@@ -231,18 +231,18 @@ impl Proxy {
         let now = io.now();
         let Ok(place) = self.choose_place(now, &service, key.peer, &[left.server]) else { return };
         let Ok(socket) = io.open(place.address) else { return self.core.pools.end(place) };
-        if let Some(session) = self.sessions.at_mut(id) {
+        if let Some(session) = self.datagrams.at_mut(id) {
             io.shut(session.socket);
             (session.place, session.begun) = (place, now);
             (session.unanswered, session.proved) = (0, false);
         }
-        self.sessions.connect(id, socket);
+        self.datagrams.connect(id, socket);
         self.leave(left);
         self.core.counters.note(Happening::ServerConnected { server: place.server });
     }
 
     pub(super) fn end_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
-        let Some(session) = self.sessions.remove(id) else { return };
+        let Some(session) = self.datagrams.remove(id) else { return };
         io.shut(session.socket);
         self.leave(session.place);
         self.core.counters.note(Happening::ClientGone { service: session.service.id });

@@ -11,8 +11,8 @@ impl Proxy {
     /// up. A disabled server keeps its sessions. A service that has changed takes effect for the session.
     #[inline]
     pub(super) fn is_in_order<I: DatagramIo>(&mut self, io: &I, id: u32) -> bool {
-        let changes = self.sessions.changes;
-        let Some(session) = self.sessions.at_mut(id) else { return false };
+        let changes = self.datagrams.changes;
+        let Some(session) = self.datagrams.at_mut(id) else { return false };
         if session.checked == changes {
             return true;
         }
@@ -22,8 +22,8 @@ impl Proxy {
 
     /// Ends the sessions whose listener is gone. Call it after a snapshot that removes listeners.
     pub fn end_displaced_sessions<I: DatagramIo>(&mut self, io: &mut I) {
-        for id in self.sessions.ids() {
-            let at = self.sessions.at(id).and_then(|session| io.bound_to(session.key.listener));
+        for id in self.datagrams.ids() {
+            let at = self.datagrams.at(id).and_then(|session| io.bound_to(session.key.listener));
             if at.is_none_or(|at| self.core.snapshot.listener(at).is_none()) {
                 self.end_session(io, id);
             }

@@ -26,6 +26,7 @@ impl Proxy {
         let Some(tunnel) = client.tunnel() else { return };
         let again = tunnel.tried.len() < self.core.limits.server_tries;
         let place = if again { self.core.pools.pick(io.now(), &pool, tunnel.key, &tunnel.tried) } else { None };
+        let place = place.filter(|place| self.core.may_tunnel(&pool, *place));
         let Some(place) = place else { return self.fail(io, conn, otherwise) };
         let server = io.connect(place.address);
         tunnel.server = Some(server);

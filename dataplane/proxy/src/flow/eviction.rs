@@ -248,7 +248,7 @@ impl Proxy {
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let own = self.own_pieces_of(io, client);
         let Stage::Http2(carrier) = &client.stage else { return own };
-        let streams = carrier.clients().filter_map(|conn| self.clients.peek(conn));
+        let streams = carrier.owners().filter_map(|conn| self.clients.peek(conn));
         own + carrier.pieces() + streams.map(|stream| self.own_pieces_of(io, stream)).sum::<usize>()
     }
 

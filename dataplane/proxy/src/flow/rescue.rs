@@ -45,6 +45,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ServerTls => (502, Cause::ServerTls),
         Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
+        Error::ServerRefused => (503, Cause::ServerRefused),
+        Error::ServerProtocol => (502, Cause::ServerBadResponse),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
         Error::Response(
             weir_wire::Error::HeadTooLarge | weir_wire::Error::FieldTooLarge | weir_wire::Error::TooManyFields,
@@ -221,6 +223,8 @@ mod tests {
             (Error::BodyTooLarge, 413),
             (Error::Response(HeadTooLarge), 502),
             (Error::ServerClosed, 502),
+            (Error::ServerRefused, 503),
+            (Error::ServerProtocol, 502),
             (Error::ServerTls, 502),
             (Error::ServerUntrusted, 502),
             (Error::Connect(Gone::Refused), 502),

@@ -5,6 +5,7 @@ mod datagrams;
 mod departures;
 mod heads;
 mod http2;
+mod http2_servers;
 mod persistence;
 mod repeats;
 mod secure_servers;

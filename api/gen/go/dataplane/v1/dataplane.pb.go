@@ -2750,6 +2750,7 @@ type Pool struct {
 	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: connections to servers are not encrypted
 	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2903,6 +2904,67 @@ func (x *Pool) GetInlineHealth() bool {
 	return false
 }
 
+func (x *Pool) GetHttp2() *Http2ToServers {
+	if x != nil {
+		return x.Http2
+	}
+	return nil
+}
+
+// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+// carries requests of many clients at once.
+type Http2ToServers struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
+	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Http2ToServers) Reset() {
+	*x = Http2ToServers{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Http2ToServers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Http2ToServers) ProtoMessage() {}
+
+func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
+func (*Http2ToServers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Http2ToServers) GetMaxControlFrames() uint32 {
+	if x != nil {
+		return x.MaxControlFrames
+	}
+	return 0
+}
+
+func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
+	if x != nil {
+		return x.MaxFieldBytes
+	}
+	return 0
+}
+
 // A client returns to the server of its last response: a cookie holds that server's token.
 type CookiePersistence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2916,7 +2978,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +2990,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3003,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2989,7 +3051,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3001,7 +3063,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3014,7 +3076,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3082,7 +3144,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3156,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3169,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Server) GetId() string {
@@ -3183,7 +3245,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +3257,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +3270,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3297,7 +3359,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3371,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3384,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3440,7 +3502,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3514,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3527,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3499,7 +3561,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3511,7 +3573,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3524,7 +3586,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3772,7 +3834,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xba\x06\n" +
+	"caCertsDer\"\xf4\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3795,7 +3857,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
-	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
+	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\"f\n" +
+	"\x0eHttp2ToServers\x12,\n" +
+	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -3925,7 +3991,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
@@ -3966,13 +4032,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Certificate)(nil),            // 36: weir.dataplane.v1.Certificate
 	(*PkiProfile)(nil),             // 37: weir.dataplane.v1.PkiProfile
 	(*Pool)(nil),                   // 38: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 39: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 40: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 41: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 42: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 43: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 44: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 45: weir.dataplane.v1.ServerCounters
+	(*Http2ToServers)(nil),         // 39: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 40: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 41: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 42: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 43: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 44: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 45: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 46: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	15, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -3986,7 +4053,7 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	15, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	17, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	18, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	42, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	43, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
 	16, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,  // 13: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
 	19, // 14: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
@@ -4016,19 +4083,20 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	35, // 38: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
 	8,  // 39: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	9,  // 40: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	41, // 41: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	42, // 41: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
 	10, // 42: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	40, // 43: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	39, // 44: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	34, // 45: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	43, // 46: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	45, // 47: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	44, // 48: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	41, // 43: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	40, // 44: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	39, // 45: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	34, // 46: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	44, // 47: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	46, // 48: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	45, // 49: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -4058,7 +4126,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
