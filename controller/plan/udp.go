@@ -48,6 +48,9 @@ func isOfDNS(services []kinds.Service) bool {
 // operator expects is not served.
 func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report) {
 	network := about("networkprofile", vs.NetworkProfile.Identity, vs.NetworkProfile.Named)
+	if vs.Type != "VS_TYPE_NORMAL" {
+		report.block(subject, "type", "%s shares ports by names, which datagrams do not have: use VS_TYPE_NORMAL", vs.Type)
+	}
 	if vs.HTTP != nil {
 		report.block(subject, "application_profile_ref", "%s is for HTTP, which needs TCP: use one of "+
 			"APPLICATION_PROFILE_TYPE_L4, _DNS or _SYSLOG for UDP", vs.ApplicationProfile.Name)

@@ -54,6 +54,8 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
 		"engines go on listening when the pool is down: has no effect"},
+	{"vh_domain_name", func(vs *model.VirtualService) bool { return !vs.IsChild() && len(vs.VHDomainNames) > 0 },
+		"only a VS_TYPE_VH_CHILD is chosen by these names: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
 		"engines do not translate host names yet: has no effect"},
 }

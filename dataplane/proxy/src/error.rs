@@ -31,6 +31,12 @@ pub enum Error {
     ResponseTimeout,
     Response(weir_wire::Error),
     NoPool,
+    /// A parent has no pool, and no child wants the request.
+    UnknownHost,
+    /// The connection was opened for another server name.
+    OtherHost,
+    /// The same, and a connection of its own would lead to where the host is served.
+    Misdirected,
     NoServer,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not
     /// exist.

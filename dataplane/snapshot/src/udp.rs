@@ -40,6 +40,9 @@ pub(crate) fn read(
     if source.tcp.is_some() {
         findings.error(service, NETWORK, "cannot be TCP and UDP at once");
     }
+    if source.hosting != 0 || !source.parent_uuid.is_empty() {
+        findings.error(service, "type", "shares ports by names, which datagrams do not have");
+    }
     if source.l4.is_none() {
         findings.error(service, "application_profile_ref", "is not of layer 4, so it needs TCP");
     }

@@ -1,6 +1,9 @@
 //! HTTP/2 of clients: how their connections begin to carry streams, and the request that opens a stream.
 
+use std::sync::Arc;
+
 use weir_policy::{Http2, HttpProfile};
+use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{BodyLength, Name, NameSet},
@@ -50,8 +53,8 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`. `is_full`: there is no place for it. Error: the
-    /// connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`, and the child virtual service that it is for.
+    /// `is_full`: there is no place for it. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -60,7 +63,7 @@ impl Client {
         (conn, id): (Conn, u32),
         piece: &[u8],
         is_full: bool,
-    ) -> Result<Next, Code> {
+    ) -> Result<(Next, Option<Arc<VirtualService>>), Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
@@ -68,7 +71,7 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
+            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
         };
         if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
             && let Some(outbox) = carrier.connection.kept(id)
@@ -76,17 +79,30 @@ impl Client {
             outbox.priority = Priority::read(field.value);
         }
         if !is_served || is_full {
-            return Ok(Next::Unserved);
+            return Ok((Next::Unserved, None));
         }
-        core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
+        let mut child = None;
+        if self.service.shares_listeners() {
+            match self.choose(&core.snapshot, head, true) {
+                Ok(chosen) => child = chosen,
+                Err(error) => {
+                    core.counters.note(Happening::Request { service: self.service.id });
+                    return Ok((Next::Refused(error), None));
+                }
+            }
+        }
+        let service = child.as_ref().unwrap_or(&self.service);
+        core.counters.note(Happening::Request { service: service.id });
+        let Some(http) = service.http() else { return Ok((Next::Unserved, None)) };
         let framing = match head.body {
             BodyLength::None => Framing::None,
             BodyLength::Bytes(bytes) => Framing::Length(bytes),
             BodyLength::Unknown => Framing::Chunked,
         };
         let received = Received {
+            service,
             head,
             body: Incoming::of_stream(head.body, request.is_all, http.max_body_bytes),
             last: true,
@@ -96,7 +112,8 @@ impl Client {
             to_client: Target::Block,
             to_server: Hop::to_server(framing),
         };
-        Ok(received.take(io, self, conn, core.date.line(), exchanges))
+        let next = received.take(io, self, conn, core.date.line(), exchanges);
+        Ok((next, child))
     }
 }
 

@@ -1,7 +1,9 @@
 //! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
+use std::sync::Arc;
+
 use weir_policy::{ClientFacts, HttpProfile, LastHop};
-use weir_snapshot::Pool;
+use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
     head::{BodyLength, RequestHead},
     http1::Hop,
@@ -49,6 +51,8 @@ pub(crate) struct Answer {
 
 /// A request, and what its connection says besides the head.
 pub(super) struct Received<'r> {
+    /// What the request is for.
+    pub service: &'r Arc<VirtualService>,
     pub head: &'r RequestHead<'r>,
     pub body: Incoming,
     /// The client sends no other request after it.
@@ -74,8 +78,8 @@ impl Received<'_> {
         date: &[u8],
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let (head, facts) = (self.head, &client.facts);
-        let Some(http) = client.service.http() else { return Next::Unserved };
+        let (service, head, facts) = (self.service, self.head, &client.facts);
+        let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
@@ -88,7 +92,7 @@ impl Received<'_> {
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
         }
-        let pool = client.service.pool.as_deref();
+        let pool = service.pool.as_deref();
         let for_http2 = pool.filter(|pool| pool.http2.is_some());
         let written = match for_http2 {
             None => head::write_text(io, http.request_bytes_max(head), self.to_server, |out| {
@@ -100,7 +104,7 @@ impl Received<'_> {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
         };
-        let mut exchange = Exchange::new(conn, client.service.clone(), head, self.body, written);
+        let mut exchange = Exchange::new(conn, service.clone(), head, self.body, written);
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);

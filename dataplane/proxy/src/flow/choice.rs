@@ -6,6 +6,7 @@
 use weir_telemetry::Happening;
 
 use crate::{
+    client::hosted::lacks_pool,
     error::Error,
     exchange::{Wait, incoming::Form, table::ExchangeId},
     io::{Close, Conn, Io},
@@ -32,7 +33,7 @@ impl Proxy {
         }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+        let pool = exchange.service.pool.as_ref().ok_or_else(|| lacks_pool(&exchange.service))?;
         if exchange.tried.len() >= core.limits.server_tries {
             return Err(otherwise);
         }

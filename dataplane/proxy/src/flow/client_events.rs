@@ -128,7 +128,7 @@ impl Proxy {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
             Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
-            Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
+            Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
         }
     }
 

@@ -41,6 +41,7 @@ impl Proxy {
             let outcome = match client.stage {
                 Stage::Tunnel(_) => return self.carry(io, conn),
                 Stage::Http2(_) => return self.take_frames(io, conn),
+                Stage::Hello(_) => self.read_hello(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
                     Ok(outcome) => outcome,
                     Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,
@@ -52,6 +53,20 @@ impl Proxy {
                 return;
             }
         }
+    }
+
+    /// Reads more of a ClientHello.
+    fn read_hello<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
+        match client.hear(io) {
+            true if client.connection.line.ended => self.close_client(io, conn, Close::Flush),
+            true => client.connection.line.read(io, true),
+            false => match client.choose_by_name(io, &mut self.core) {
+                Ok(()) => return Outcome::Advanced,
+                Err(error) => self.fail(io, conn, error),
+            },
+        }
+        Outcome::NeedsMore
     }
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {

@@ -79,8 +79,8 @@ impl Proxy {
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let next = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
-        let stream = client.carry(conn, id, io.now());
+        let (next, child) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
+        let stream = client.carry(conn, id, child, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);
         }

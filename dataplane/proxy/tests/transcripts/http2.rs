@@ -18,7 +18,7 @@ use crate::{
 
 const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
 
-fn http2(mut plan: Plan) -> Plan {
+pub fn http2(mut plan: Plan) -> Plan {
     let service = &mut plan.virtual_services[0];
     service.listeners[0].http2 = true;
     service.http.as_mut().expect("speaks HTTP").http2 = Some(Http2Profile {
@@ -33,7 +33,7 @@ fn http2(mut plan: Plan) -> Plan {
 }
 
 /// A client of HTTP/2.
-struct Browser {
+pub struct Browser {
     connection: Connection<()>,
     conn: Conn,
     heard: Vec<String>,
@@ -45,7 +45,7 @@ impl Browser {
         Self { connection: Connection::new(Role::Client, config, 0), conn: stage.client(), heard: Vec::new() }
     }
 
-    fn new(stage: &mut Stage) -> Self {
+    pub fn new(stage: &mut Stage) -> Self {
         Self::connect(stage, Settings { enable_push: false, ..Settings::default() })
     }
 
@@ -68,6 +68,19 @@ impl Browser {
         });
         let written = written.expect("room");
         self.says(stage, &out[..written]);
+        id
+    }
+
+    /// Asks another host than usual.
+    pub fn asks_host(&mut self, stage: &mut Stage, authority: &str, path: &str) -> u32 {
+        let id = self.connection.open().expect("a stream");
+        let mut out = vec![0; 1024];
+        let written = self.connection.write_head(&mut out, id, true, |room| {
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: authority.as_bytes() });
+            encoder.request(b"GET", path.as_bytes());
+            encoder.end()
+        });
+        self.says(stage, &out[..written.expect("room")]);
         id
     }
 
@@ -102,7 +115,7 @@ impl Browser {
     }
 
     /// Takes what has come.
-    fn hears(&mut self, stage: &mut Stage) {
+    pub fn hears(&mut self, stage: &mut Stage) {
         let piece = stage.sent_bytes(self.conn);
         let mut at = 0;
         loop {
@@ -137,7 +150,7 @@ impl Browser {
         }
     }
 
-    fn heard(&mut self) -> Vec<String> {
+    pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
 }

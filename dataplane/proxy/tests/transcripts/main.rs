@@ -4,6 +4,7 @@ mod authenticated;
 mod datagrams;
 mod departures;
 mod heads;
+mod hosted;
 mod http2;
 mod http2_servers;
 mod persistence;
