@@ -68,8 +68,8 @@ func datagramServer(t *testing.T, answer func([]byte) []byte) string {
 	return socket.LocalAddr().String()
 }
 
-// ask sends a datagram, and again each second that brings no answer, as clients of UDP do.
-func (s *stage) ask(conn net.Conn, question []byte) []byte {
+// askUDP sends a datagram, and again each second that brings no answer, as clients of UDP do.
+func (s *stage) askUDP(conn net.Conn, question []byte) []byte {
 	s.Helper()
 	room := make([]byte, datagramsMax)
 	for range int(eventTimeout / time.Second) {
@@ -203,10 +203,10 @@ func TestRadiusClientKeepsItsServerUntilThatServerRefuses(t *testing.T) {
 	used := map[string]int{}
 	for range 9 {
 		conn := s.dial(at)
-		first := s.ask(conn, []byte{1, 0})
+		first := s.askUDP(conn, []byte{1, 0})
 		used[string(first[2:])]++
 		for id := byte(1); id < 20; id++ {
-			if answer := s.ask(conn, []byte{1, id}); answer[1] != id || string(answer[2:]) != string(first[2:]) {
+			if answer := s.askUDP(conn, []byte{1, id}); answer[1] != id || string(answer[2:]) != string(first[2:]) {
 				t.Fatalf("question %d got %q; the first got %q", id, answer, first)
 			}
 		}
@@ -275,7 +275,7 @@ func TestDatagramsOfEveryLengthPass(t *testing.T) {
 	conn := s.dial(at)
 	for _, length := range []int{1, 1472, 1473, 9000, datagramsMax} {
 		question := bytes.Repeat([]byte{byte(length)}, length)
-		if answer := s.ask(conn, question); !bytes.Equal(answer, question) {
+		if answer := s.askUDP(conn, question); !bytes.Equal(answer, question) {
 			t.Errorf("%d bytes came back as %d", length, len(answer))
 		}
 	}
