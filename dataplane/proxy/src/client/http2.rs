@@ -27,6 +27,11 @@ use crate::{
 
 /// The window of a connection for what it uploads.
 const WINDOW: u32 = 1 << 20;
+/// A client takes nothing if it takes less than this within [`stalled_client`](crate::Limits::stalled_client): 512 bytes
+/// a second. The limit of time alone would let it open its windows byte by byte.
+pub(crate) const TAKEN_BYTES_MIN: usize = 512 * 60;
+/// A head that is too large costs the peer as much as so many control frames: a few bytes may decode to many.
+pub(crate) const LARGE_HEAD_COSTS: u32 = 8;
 
 pub(crate) struct Carrier {
     pub connection: Connection<Outbox>,
@@ -36,6 +41,12 @@ pub(crate) struct Carrier {
     is_listed: bool,
     /// It had streams at the last look.
     is_busy: bool,
+    /// Since when a frame or a block of fields has been incomplete.
+    amid_since: Option<Time>,
+    /// Bytes that were queued for its connection.
+    queued_bytes: u64,
+    /// The last time when the peer had taken enough, and how many bytes it had taken until then.
+    took: (Time, u64),
 }
 
 /// What is to be sent on a stream.
@@ -49,8 +60,8 @@ pub(crate) struct Outbox {
     ends: Option<Close>,
     has_turn: bool,
     pub priority: Priority,
-    /// When its client went, or a later piece left.
-    moved_at: Time,
+    /// When its client went, or later the peer had taken enough; and how many bytes the peer has taken since then.
+    took: (Time, usize),
 }
 
 impl Default for Outbox {
@@ -62,7 +73,7 @@ impl Default for Outbox {
             ends: None,
             has_turn: false,
             priority: Priority::UNSAID,
-            moved_at: Time::default(),
+            took: (Time::default(), 0),
         }
     }
 }
@@ -150,7 +161,12 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
+            Err(Refused::Message(error)) => {
+                if is_too_large(error) {
+                    carrier.connection.charge(LARGE_HEAD_COSTS, millis(io.now()))?;
+                }
+                return Ok(Next::Refused(Error::Request(error)));
+            }
         };
         if let Some(value) = request.head.fields.find(b"priority")
             && let Some(outbox) = carrier.connection.kept(id)
@@ -178,8 +194,21 @@ impl Client {
             to_client: Target::Block,
             to_server: Hop::to_server(framing),
         };
-        Ok(received.take(io, self, conn, core.date.line(), exchanges))
+        let next = received.take(io, self, conn, core.date.line(), exchanges);
+        // Many streams may wait at once, and each would hold a whole block.
+        if let Next::Exchange { id, .. } = next
+            && let Some(exchange) = exchanges.find(id)
+        {
+            exchange.shrink_head();
+        }
+        Ok(next)
     }
+}
+
+/// Whether a head exceeds a limit of size, so that its peer is told so.
+pub(crate) fn is_too_large(error: weir_wire::Error) -> bool {
+    use weir_wire::Error::{FieldTooLarge, HeadTooLarge, TargetTooLong, TooManyFields};
+    matches!(error, FieldTooLarge | HeadTooLarge | TargetTooLong | TooManyFields)
 }
 
 impl Carrier {
@@ -204,7 +233,15 @@ impl Carrier {
             turns: Default::default(),
             is_listed: false,
             is_busy: false,
+            amid_since: None,
+            queued_bytes: 0,
+            took: (now, 0),
         }
+    }
+
+    /// So many bytes are queued for its connection.
+    pub fn queue(&mut self, bytes: usize) {
+        self.queued_bytes += bytes as u64;
     }
 
     /// The clients that stand for its streams.
@@ -252,7 +289,7 @@ impl Carrier {
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.moved_at) = (Some(how), now);
+                (outbox.ends, outbox.took) = (Some(how), (now, 0));
                 return self.give_turn(id);
             }
         };
@@ -285,15 +322,47 @@ impl Carrier {
         }
     }
 
-    /// Resets streams without a client whose peer has taken nothing for `span`. Returns how many.
+    /// Resets streams without a client whose peer has taken too little for `span`. Returns how many.
     pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
-        let ids = self.connection.ids();
-        let is_stalled = |outbox: &mut Outbox| outbox.ends.is_some() && now.since(outbox.moved_at) >= span;
-        let stalled: Vec<_> = ids.into_iter().filter(|id| self.connection.kept(*id).is_some_and(is_stalled)).collect();
+        let mut stalled = self.connection.ids();
+        stalled.retain(|id| {
+            let waits = self.waits_for_turn(*id);
+            let Some(outbox) = self.connection.kept(*id) else { return false };
+            let is_over = outbox.ends.is_some() && now.since(outbox.took.0) >= span;
+            let takes_enough = waits || outbox.took.1 >= TAKEN_BYTES_MIN;
+            if is_over && takes_enough {
+                outbox.took = (now, 0);
+            }
+            is_over && !takes_enough
+        });
         for id in &stalled {
             self.connection.end(*id, Code::Cancel);
         }
         stalled.len()
+    }
+
+    /// Whether output of a stream waits for that of others only, and not for its own window.
+    pub fn waits_for_turn(&mut self, id: u32) -> bool {
+        self.connection.has_room() && self.connection.kept(id).is_some_and(|outbox| outbox.has_turn)
+    }
+
+    /// Whether the peer has taken too little for `span` of what is sent on the connection, of which `queued` bytes wait.
+    pub fn is_stalled(&mut self, queued: usize, now: Time, span: Duration) -> bool {
+        let taken = self.queued_bytes.saturating_sub(queued as u64);
+        if queued == 0 || taken >= self.took.1 + TAKEN_BYTES_MIN as u64 {
+            self.took = (now, taken);
+        }
+        now.since(self.took.0) >= span
+    }
+
+    /// Notes whether a frame or a block has come in part.
+    pub fn note_part(&mut self, now: Time) {
+        self.amid_since = self.connection.is_amid_frame().then(|| self.amid_since.unwrap_or(now));
+    }
+
+    /// For how long a frame or a block has been incomplete.
+    pub fn amid_for(&self, now: Time) -> Option<Duration> {
+        self.amid_since.map(|since| now.since(since))
     }
 
     /// Sends what may be sent now: control frames, and frames of the streams in turn.
@@ -349,7 +418,6 @@ impl Carrier {
         match outbox.pieces.pop_front() {
             Some(Piece::Head { block, .. }) => {
                 let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
                 sent.left.extend(client.map(|client| (client, block.len(), 1)));
                 if sent.frames.head(io, &mut self.connection, id, is_last, &block).is_err() {
                     return self.over(id, Code::InternalError);
@@ -367,7 +435,7 @@ impl Carrier {
                     outbox.pieces.push_front(Piece::Content(content));
                 }
                 let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
+                outbox.took.1 += part.len();
                 sent.left.extend(client.map(|client| (client, part.len(), u32::from(is_whole))));
                 *bytes += part.len();
                 let header = self.connection.data(id, part.len() as u32, is_last);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    client::{Client, Stage},
+    client::{Client, Stage, http2::TAKEN_BYTES_MIN},
     core::Core,
     error::Error,
     exchange::Exchange,
@@ -120,7 +120,10 @@ impl Client {
             Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
-                let takes_some = queued < self.stalled_at;
+                let takes_some = match self.connection.stream() {
+                    None => queued < self.stalled_at,
+                    Some(stream) => stream.waits_for_turn || queued.saturating_add(TAKEN_BYTES_MIN) <= self.stalled_at,
+                };
                 self.watch_stall(io, core);
                 if takes_some { Expiry::Slow } else { Expiry::Failed(Error::ClientStalled) }
             }

@@ -21,6 +21,8 @@ pub(crate) struct Stream {
     pub credit: u32,
     /// Why it is reset, if it is.
     pub code: Code,
+    /// At the last look its output waited for that of other streams, and not for its own window.
+    pub waits_for_turn: bool,
 }
 
 pub(crate) enum Piece {
@@ -36,7 +38,7 @@ pub(crate) enum Piece {
 
 impl Stream {
     pub fn new(carrier: Conn, id: u32) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, waits_for_turn: false }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.

@@ -6,13 +6,16 @@ use weir_wire::http2::{Code, Event, Refused};
 
 use crate::{
     buf::Buf,
-    client::http2::millis,
+    client::http2::{LARGE_HEAD_COSTS, is_too_large, millis},
     error::Error,
     exchange::table::ExchangeId,
     head,
     io::{Close, Conn, Io},
     proxy::Proxy,
 };
+
+/// A connection with more streams gets none of the last places.
+const FEW_STREAMS: usize = 8;
 
 // Input.
 impl Proxy {
@@ -25,11 +28,14 @@ impl Proxy {
             let Some(piece) = client.connection.inbox.pop() else { break };
             client.connection.line.moved_at = io.now();
             if let Err(code) = self.take_piece(io, conn, &piece) {
-                return self.end_carrier(io, conn, code);
+                return self.end_at_breach(io, conn, code);
             }
         }
         let Some(client) = self.clients.find(conn) else { return };
         client.connection.line.read(io, true);
+        if let Some(carrier) = client.carrier() {
+            carrier.note_part(io.now());
+        }
         if client.connection.line.ended
             && let Some(carrier) = client.carrier()
         {
@@ -68,7 +74,7 @@ impl Proxy {
 
     /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
-        let is_full = self.clients.streams() >= self.core.limits.clients;
+        let is_full = self.has_no_place(carrier);
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
@@ -84,6 +90,17 @@ impl Proxy {
         self.begin_next(io, conn, next);
         self.proceed(io, conn);
         Ok(())
+    }
+
+    /// Whether one more stream finds no place. The last places are for connections that carry few.
+    fn has_no_place(&mut self, carrier: Conn) -> bool {
+        let limits = &self.core.limits;
+        let (open, usual, most) = (self.clients.streams(), limits.clients_usual(), limits.clients);
+        if open < usual {
+            return false;
+        }
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        open >= most || found.is_some_and(|found| found.connection.streams() > FEW_STREAMS)
     }
 
     /// Chooses a server for the request of a stream, unless it is gone or waits for its body.
@@ -111,6 +128,9 @@ impl Proxy {
             }
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => {
+                if is_too_large(error) {
+                    found.connection.charge(LARGE_HEAD_COSTS, millis(io.now()))?;
+                }
                 if let Some(conn) = self.stream_client(carrier, id) {
                     self.fail(io, conn, Error::Request(error));
                 }
@@ -153,8 +173,8 @@ impl Proxy {
         let carrier = stream.carrier;
         self.close_client(io, conn, Close::Abort);
         let found = self.clients.find(carrier).and_then(|client| client.carrier());
-        if let Some(Err(code)) = found.map(|found| found.connection.charge(millis(io.now()))) {
-            self.end_carrier(io, carrier, code);
+        if let Some(Err(code)) = found.map(|found| found.connection.charge(1, millis(io.now()))) {
+            self.end_at_breach(io, carrier, code);
         }
     }
 
@@ -251,7 +271,9 @@ impl Proxy {
         }
         let sent = carrier.send(io, &room);
         let is_over = carrier.connection.is_over();
-        for buf in sent.frames.end() {
+        let frames = sent.frames.end();
+        carrier.queue(frames.iter().map(|buf| buf.len()).sum());
+        for buf in frames {
             client.connection.deliver(io, &mut core.unflushed, buf);
         }
         if sent.is_full {
@@ -316,11 +338,23 @@ impl Proxy {
             return;
         }
         let (may_stay, service) = (client.may_stay(&self.core), client.service.id);
+        let head_time = client.service.http().and_then(|http| http.timeouts.client_header);
+        let (now, span, queued) = (io.now(), self.core.limits.stalled_client, client.connection.line.queued(io));
         let Some(carrier) = client.carrier() else { return };
+        if let (Some(most), Some(amid)) = (head_time, carrier.amid_for(now))
+            && amid >= most
+        {
+            return self.end_carrier(io, conn, Code::EnhanceYourCalm, Cause::ClientHeadTimeout);
+        }
         if carrier.connection.streams() == 0 {
             return self.dismiss(io, conn);
         }
-        for _ in 0..carrier.give_up(io.now(), self.core.limits.stalled_client) {
+        if carrier.is_stalled(queued, now, span) {
+            self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
+            // What is queued never leaves.
+            return self.close_client(io, conn, Close::Abort);
+        }
+        for _ in 0..carrier.give_up(now, span) {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
         }
         carrier.connection.end_leaving();
@@ -332,9 +366,23 @@ impl Proxy {
         client.connection.line.look_again(io);
         for stream in streams {
             let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
-            if deadline.is_some_and(|at| at <= io.now()) {
+            if deadline.is_some_and(|at| at <= now) {
+                self.note_turn(conn, stream);
                 self.client_deadline(io, stream);
             }
+        }
+    }
+
+    /// Tells a stream whether its output waits for that of others.
+    fn note_turn(&mut self, carrier: Conn, conn: Conn) {
+        let Some(id) = self.clients.find(conn).and_then(|client| client.connection.stream()).map(|stream| stream.id)
+        else {
+            return;
+        };
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        let waits = found.is_some_and(|found| found.waits_for_turn(id));
+        if let Some(stream) = self.clients.find(conn).and_then(|client| client.connection.stream()) {
+            stream.waits_for_turn = waits;
         }
     }
 
@@ -345,9 +393,13 @@ impl Proxy {
     }
 
     /// Ends a connection whose peer has broken the standard.
-    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
-        let Ok(client) = self.clients.live(conn) else { return };
+    fn end_at_breach<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
         let cause = if code == Code::EnhanceYourCalm { Cause::ClientFlood } else { Cause::ClientBadRequest };
+        self.end_carrier(io, conn, code, cause);
+    }
+
+    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code, cause: Cause) {
+        let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Failed { service: client.service.id, cause });
         self.say_goodbye(io, conn, code);
         self.close_client(io, conn, Close::Linger);

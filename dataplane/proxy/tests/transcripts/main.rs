@@ -4,6 +4,7 @@ mod authenticated;
 mod departures;
 mod heads;
 mod http2;
+mod http2_attacks;
 mod persistence;
 mod repeats;
 mod secure_servers;
