@@ -150,3 +150,25 @@ fn last_places_are_for_connections_with_few_streams() {
     other.hears(&mut stage);
     assert_eq!(other.heard(), ["1: 200", "1: ok, all"]);
 }
+
+#[test]
+fn client_whose_streams_hold_the_memory_is_evicted() {
+    let limits = Limits { buffer_bytes: 4 * Stage::BLOCK_BYTES, ..Limits::default() };
+    let mut stage = Stage::with(&http2(plan(1)), limits);
+    let other = stage.client_from("10.0.0.1:80", "10.2.0.2:4000");
+    stage.says(other, "GET / HTTP/1.1\r\n");
+    let settings = Settings { enable_push: false, initial_window: 0, ..Settings::default() };
+    let mut hoarder = Browser::connect(&mut stage, settings);
+    let mut servers = vec![];
+    while stage.closed(hoarder.conn).is_none() {
+        assert!(servers.len() < 4, "{} blocks are in use", stage.blocks_in_use());
+        hoarder.asks(&mut stage, "GET", &[], true);
+        servers.push(stage.connected());
+        stage.says(
+            servers[servers.len() - 1],
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n{}", "x".repeat(3000)),
+        );
+    }
+    assert_eq!((stage.closed(hoarder.conn), stage.closed(other)), (Some(Close::Abort), None));
+    assert_eq!((stage.failures(Cause::EngineMemory), stage.blocks_in_use()), (1, 1));
+}
