@@ -93,6 +93,8 @@ pub(crate) struct Sent {
     pub frames: Frames,
     /// How many bytes and pieces of which clients.
     pub left: Vec<(Conn, usize, u32)>,
+    /// Clients with content for which a window is closed.
+    pub shut: Vec<Conn>,
     /// There is more, for which the connection has no room.
     pub is_full: bool,
 }
@@ -367,7 +369,7 @@ impl Carrier {
 
     /// Sends what may be sent now: control frames, and frames of the streams in turn.
     pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
-        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
+        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), shut: Vec::new(), is_full: false };
         sent.frames.control(io, self.connection.control());
         let mut bytes = 0;
         for urgency in 0..URGENCIES {
@@ -426,6 +428,7 @@ impl Carrier {
             }
             Some(Piece::Content(content)) if room == 0 => {
                 outbox.pieces.push_front(Piece::Content(content));
+                sent.shut.extend(client);
                 if window_is_open { Turn::Over } else { Turn::WaitsForAll }
             }
             Some(Piece::Content(mut content)) => {

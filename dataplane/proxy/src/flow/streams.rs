@@ -11,11 +11,13 @@ use crate::{
     exchange::table::ExchangeId,
     head,
     io::{Close, Conn, Io},
-    proxy::Proxy,
+    proxy::{Parties, Proxy},
 };
 
 /// A connection with more streams gets none of the last places.
 const FEW_STREAMS: usize = 8;
+/// What a stream with a closed window may hold, as a part of what one with an open window may.
+const SHUT_PART: usize = 4;
 
 // Input.
 impl Proxy {
@@ -287,10 +289,29 @@ impl Proxy {
                 self.client_drained(io, stream);
             }
         }
+        for stream in sent.shut {
+            self.stop_server(io, stream, room.queued_bytes / SHUT_PART);
+        }
         if ends {
             return self.close_client(io, conn, Close::Flush);
         }
         self.watch_carrier(io, conn);
+    }
+
+    /// Reads no more from the server of a stream whose window is closed, once `most_bytes` wait: a connection can have
+    /// many such streams.
+    fn stop_server<I: Io>(&mut self, io: &mut I, conn: Conn, most_bytes: usize) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(id) = client.exchange() else { return };
+        if !self.exchanges.find(id).is_some_and(|exchange| exchange.has_begun_response()) {
+            return;
+        }
+        let Ok(Parties { client, server, core, .. }) = self.parties(id) else { return };
+        if server.lost().is_none() && client.connection.line.begins_to_wait(most_bytes) {
+            server.connection.line.read(io, false);
+            server.connection.line.expect(io, None);
+            client.watch_stall(io, core);
+        }
     }
 
     /// Has the driver report when connections have sent what they have no room behind. Call this when everything of the
