@@ -137,7 +137,8 @@ func (w *Weir) CreateService(ctx context.Context, s Service) error {
 	service := client.Object{
 		"name": s.Name, "vsvip_ref": client.Ref("vsvip", s.Name), "pool_ref": client.Ref("pool", s.Pool),
 		"application_profile_ref": client.Ref("applicationprofile", s.Profile),
-		"services":                []any{map[string]any{"port": s.Port, "enable_ssl": s.Secure, "enable_http2": s.HTTP2}},
+		"services": []any{
+			map[string]any{"port": s.Port, "enable_ssl": s.Secure, "enable_http2": s.HTTP2}},
 	}
 	if s.SSLProfile != "" {
 		service["ssl_profile_ref"] = client.Ref("sslprofile", s.SSLProfile)

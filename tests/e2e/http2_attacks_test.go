@@ -105,7 +105,7 @@ func TestSlowClientsOfHTTP2AreTimedOutEachStreamByItself(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.ctx, eventTimeout)
 		ended := make(chan h2.End, 1)
 		go func() {
-			end, err := named(t, name).Run(ctx, attacker, to)
+			end, err := attackNamed(t, name).Run(ctx, attacker, to)
 			if err != nil {
 				t.Error(err)
 			}
@@ -133,7 +133,7 @@ func TestStreamsWithClosedWindowsHoldBoundedMemoryAndAreReleased(t *testing.T) {
 	var all sync.WaitGroup
 	for range connections {
 		all.Go(func() {
-			if _, err := named(t, "zero-window").Run(ctx, attacker, to); err != nil {
+			if _, err := attackNamed(t, "zero-window").Run(ctx, attacker, to); err != nil {
 				t.Error(err)
 			}
 		})
@@ -164,7 +164,7 @@ func (s *stage) counter(name string) float64 {
 	return total
 }
 
-func named(t *testing.T, name string) h2.Attack {
+func attackNamed(t *testing.T, name string) h2.Attack {
 	t.Helper()
 	for _, attack := range h2.Attacks {
 		if attack.Name == name {

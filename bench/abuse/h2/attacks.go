@@ -16,7 +16,7 @@ const (
 	streams = 100
 	// tableBytes is the usual size of the table of HPACK, and fieldBytes of a field that nearly fills it.
 	tableBytes, fieldBytes = 4096, 4000
-	// named is how often a block of an HPACK bomb names that field: more than a head may have, and less than four times.
+	// named is how often a block of an HPACK bomb names that field: more than a head may have, but not four times it.
 	named = 30
 	// windowMax is the largest window.
 	windowMax = 1<<31 - 1

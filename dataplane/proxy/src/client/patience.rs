@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    client::{Client, Stage, http2::TAKEN_BYTES_MIN},
+    carrier::TAKEN_BYTES_MIN,
+    client::{Client, Stage},
     core::Core,
     error::Error,
     exchange::Exchange,
@@ -117,7 +118,7 @@ impl Client {
                 }
             }
             Stage::Http2(_) => Expiry::Slow,
-            Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
                 let takes_some = match self.connection.stream() {

@@ -18,7 +18,7 @@ use crate::{
 
 const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
 
-pub(crate) fn http2(mut plan: Plan) -> Plan {
+pub fn http2(mut plan: Plan) -> Plan {
     let service = &mut plan.virtual_services[0];
     service.listeners[0].http2 = true;
     service.http.as_mut().expect("speaks HTTP").http2 = Some(Http2Profile {
@@ -33,7 +33,7 @@ pub(crate) fn http2(mut plan: Plan) -> Plan {
 }
 
 /// A client of HTTP/2.
-pub(crate) struct Browser {
+pub struct Browser {
     pub connection: Connection<()>,
     pub conn: Conn,
     pub heard: Vec<String>,
@@ -68,6 +68,19 @@ impl Browser {
         });
         let written = written.expect("room");
         self.says(stage, &out[..written]);
+        id
+    }
+
+    /// Asks another host than usual.
+    pub fn asks_host(&mut self, stage: &mut Stage, authority: &str, path: &str) -> u32 {
+        let id = self.connection.open().expect("a stream");
+        let mut out = vec![0; 1024];
+        let written = self.connection.write_head(&mut out, id, true, |room| {
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: authority.as_bytes() });
+            encoder.request(b"GET", path.as_bytes());
+            encoder.end()
+        });
+        self.says(stage, &out[..written.expect("room")]);
         id
     }
 

@@ -3,8 +3,10 @@
 mod authenticated;
 mod departures;
 mod heads;
+mod hosted;
 mod http2;
 mod http2_attacks;
+mod http2_servers;
 mod persistence;
 mod repeats;
 mod secure_servers;
