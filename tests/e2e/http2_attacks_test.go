@@ -125,7 +125,7 @@ func TestSlowClientsOfHTTP2AreTimedOutEachStreamByItself(t *testing.T) {
 }
 
 func TestStreamsWithClosedWindowsHoldBoundedMemoryAndAreReleased(t *testing.T) {
-	const connections, perStream = 4, 512 << 10
+	const connections, perStream = 4, 256 << 10
 	s, to, pid := underAttack(t, 4<<20)
 	before := s.memory(pid)
 	ctx, leave := context.WithTimeout(s.ctx, eventTimeout)
