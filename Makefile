@@ -10,7 +10,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light libnginx-mod-stream openssl curl nghttp2-client python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
+TEST_PACKAGES  := nginx-light libnginx-mod-stream haproxy openssl curl nghttp2-client bind9-dnsutils dnsmasq-base python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
 DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell id -u)),frr))
 GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
@@ -61,7 +61,7 @@ build: packages-build ## release binaries into bin/
 	@[ -e target/release/weir-dataplane ] || echo 'The first build takes about four minutes on two cores.'
 	cargo build --release --quiet -p weir-dataplane -p weir-load
 	go build -o $(BIN)/weir ./cmd/weir
-	@install -m 755 target/release/weir-dataplane target/release/weir-load $(BIN)/
+	@install -m 755 target/release/weir-dataplane target/release/weir-load target/release/weir-origin $(BIN)/
 
 .PHONY: lab
 lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)

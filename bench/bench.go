@@ -30,7 +30,9 @@ type Options struct {
 	Cores       []int      // how many cores the balancer gets, one row each
 	Quick       bool
 	Rounds      int  // 0: as many as usual
+	WithoutWeir bool // the peers alone
 	SystemCalls bool // count them in a pass of their own
+	Confirm     bool // measure rows of HTTP/2 with h2load, too
 	JSON        bool // one object per row, last on Out
 	Results     string
 	Out         io.Writer
@@ -119,12 +121,13 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 		return nil, err
 	}
 	r.findStrace()
+	r.findH2load()
 	return r, r.chooseCores()
 }
 
 // findPrograms looks for Weir's programs and the peers. It reports a missing peer, and leaves it out.
 func (r *run) findPrograms(ctx context.Context) error {
-	for _, name := range []string{"weir-dataplane", "weir-load"} {
+	for _, name := range []string{"weir-dataplane", "weir-load", "weir-origin"} {
 		if _, err := os.Stat(filepath.Join(r.programs, name)); err != nil {
 			return fmt.Errorf("%s is not beside weir in %s: run `make build`", name, r.programs)
 		}
@@ -224,7 +227,10 @@ func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (meas
 
 // measurements are how many a row takes.
 func (r *run) measurements(w workloads.Workload) int {
-	proxies := 1 + len(r.peers) + len(r.options.Externals)
+	proxies := len(r.peers) + len(r.options.Externals)
+	if !r.options.WithoutWeir {
+		proxies++
+	}
 	switch w.Kind {
 	case workloads.Growth:
 		return r.growthSlices() * len(w.Growth.Steps)

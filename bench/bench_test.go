@@ -86,6 +86,32 @@ func TestAsksAllProxiesForTheSameTLS(t *testing.T) {
 	}
 }
 
+func TestLoadSpeaksWhatTheWorkloadSays(t *testing.T) {
+	all, err := workloads.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"K":    "--url http://a:1/object --connections 64 --requests-per-connection 0 --duration 1000ms --drain --answer-bytes 128",
+		"H2-K": "--url http://a:1/object --connections 8 --requests-per-connection 0 --duration 1000ms --drain --http2 --streams 32 --answer-bytes 128",
+		"G1":   "--url http://a:1/object --connections 8 --requests-per-connection 0 --duration 1000ms --drain --grpc --streams 16 --body-bytes 128 --answer-bytes 128",
+		"WS":   "--url ws://a:1/object --connections 64 --requests-per-connection 0 --duration 1000ms --drain --body-bytes 128",
+		"U1": "--url udp://a:1/object --connections 1000 --requests-per-connection 0 --duration 1000ms --drain --body-bytes 64 --timeout 1s " +
+			"--source-addresses 250",
+		"U1-NEW": "--url udp://a:1/object --connections 1000 --requests-per-connection 1 --duration 1000ms --drain --body-bytes 64 --timeout 1s " +
+			"--source-addresses 250",
+	}
+	for _, w := range all {
+		if flags := strings.Join(loadFlags(w, "a:1", time.Second), " "); want[w.ID] != "" && flags != want[w.ID] {
+			t.Errorf("%s: %s, want %s", w.ID, flags, want[w.ID])
+		}
+		delete(want, w.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no such workloads: %v", want)
+	}
+}
+
 func TestCostIsDividedByTransactions(t *testing.T) {
 	loaded := lab.LoadReport{Requests: 1000, Seconds: 2, Bytes: 4000, TPS: 500}
 	s := figures(loaded, meter.Usage{Run: 20 * time.Millisecond, User: 10, System: 30, RSSBytes: 7},

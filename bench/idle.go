@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/workloads"
 	"github.com/weir-lb/weir/lab"
 )
 
@@ -43,8 +44,16 @@ func (s *stage) sampleIdle(ctx context.Context, subject subject) (report.Sample,
 	var sample report.Sample
 	var counts, bytes []float64
 	for step := 1; step <= idleSteps; step++ {
-		count := s.workload.Idle.Connections * step / idleSteps
-		loaded, held, err := s.hold(ctx, subject, count)
+		idle := s.workload.Idle
+		count := idle.Connections * step / idleSteps
+		if idle.Streams > 0 {
+			// Connections stay the same, so that the slope is that of the streams.
+			idle.Streams = idle.Streams * step / idleSteps
+			count = idle.Connections * idle.Streams
+		} else {
+			idle.Connections = count
+		}
+		loaded, held, err := s.hold(ctx, subject, idle)
 		if err != nil {
 			return report.Sample{}, err
 		}
@@ -75,7 +84,7 @@ type held struct {
 }
 
 // hold opens idle connections, asks once in a while on another one, and reads what the proxy uses while they are open.
-func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadReport, held, error) {
+func (s *stage) hold(ctx context.Context, subject subject, idle workloads.Held) (lab.LoadReport, held, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadPatience)
 	defer cancel()
 	var used held
@@ -87,16 +96,22 @@ func (s *stage) hold(ctx context.Context, subject subject, idle int) (lab.LoadRe
 		unread = errors.Join(noUsage, noPrivate)
 	}
 	flags := append(loadFlags(s.workload, subject.address, holdSpan), "--idle-connections",
-		strconv.Itoa(idle), "--rate", "20")
+		strconv.Itoa(idle.Connections), "--rate", "20")
+	if idle.Streams > 0 {
+		flags = append(flags, "--waiting-streams", strconv.Itoa(idle.Streams))
+	}
 	loaded, err := s.lab.LoadBetween(ctx, open, func() {}, flags...)
 	switch {
 	case err != nil:
 		return loaded, used, err
 	case unread != nil:
 		return loaded, used, unread
-	case loaded.IdleHeld != idle:
+	case loaded.IdleHeld != idle.Connections:
 		return loaded, used, fmt.Errorf("%s held %d of %d idle connections: %v", subject.name, loaded.IdleHeld,
-			idle, loaded.Errors)
+			idle.Connections, loaded.Errors)
+	case loaded.WaitingHeld != idle.Connections*idle.Streams:
+		return loaded, used, fmt.Errorf("%s held %d of %d waiting streams: %v", subject.name, loaded.WaitingHeld,
+			idle.Connections*idle.Streams, loaded.Errors)
 	}
 	return loaded, used, nil
 }

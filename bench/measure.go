@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,9 @@ func (s *stage) servedBehind() origin.Setup {
 	if w.Growth.Of == workloads.GrowServers {
 		setup.Host = "0.0.0.0" // it is many servers: one on each address
 	}
+	if w.Echoes() || w.Service.ServerHTTP2 || w.Idle.Streams > 0 {
+		setup.Own, setup.Datagrams = filepath.Join(s.run.programs, "weir-origin"), w.Service.Protocol == workloads.UDP
+	}
 	if w.Service.ServerTLS {
 		setup.Certificate = s.cert.File
 	}
@@ -97,8 +101,10 @@ func (s *stage) build(ctx context.Context) error {
 	if err := s.startServers(ctx); err != nil {
 		return err
 	}
-	if err := s.startWeir(ctx); err != nil {
-		return fmt.Errorf("weir: %w", err)
+	if !s.run.options.WithoutWeir {
+		if err := s.startWeir(ctx); err != nil {
+			return fmt.Errorf("weir: %w", err)
+		}
 	}
 	for _, peer := range s.run.peers {
 		if err := s.startPeer(ctx, peer); err != nil {
@@ -115,16 +121,22 @@ func (s *stage) build(ctx context.Context) error {
 
 // setup is what a proxy of this row has to serve.
 func (s *stage) setup(name, host string) (peers.Setup, error) {
+	service := s.workload.Service
 	port, err := lab.FreePort(host, 0)
+	if service.Protocol == workloads.UDP {
+		port, err = lab.FreeDatagramPort(host)
+	}
 	if err != nil {
 		return peers.Setup{}, err
 	}
 	dir := filepath.Join(s.dir, name)
-	service := s.workload.Service
 	return peers.Setup{
 		Dir: dir, Host: host, Port: port, Servers: s.servers, Cores: s.cores, Layer: service.Layer, TLS: service.TLS,
 		Cipher: s.workload.Load.Cipher, ServerTLS: service.ServerTLS, CertificateKey: s.cert.File,
-		Bulk: s.workload.Bulk(),
+		Bulk: s.workload.Bulk(), HTTP2: s.workload.SpeaksHTTP2(), GRPC: service.Protocol == workloads.GRPC,
+		WebSocket: service.Protocol == workloads.WebSocket, UDP: service.Protocol == workloads.UDP,
+		ServerHTTP2:   service.ServerHTTP2,
+		FreshSessions: s.workload.Load.RequestsPerConnection == 1,
 	}, os.MkdirAll(dir, 0o755)
 }
 
@@ -153,6 +165,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 	if err != nil {
 		return err
 	}
+	if peer.Lacks != nil && peer.Lacks(setup) != "" {
+		return errors.New(peer.Lacks(setup))
+	}
 	process, err := peer.Start(ctx, s.lab, peer.program, setup)
 	if err != nil {
 		return err
@@ -174,7 +189,12 @@ func (s *stage) measureRounds(ctx context.Context) error {
 		}
 	}
 	if s.run.options.SystemCalls {
-		return s.countSystemCalls(ctx)
+		if err := s.countSystemCalls(ctx); err != nil {
+			return err
+		}
+	}
+	if s.run.options.Confirm {
+		return s.confirm(ctx)
 	}
 	return nil
 }

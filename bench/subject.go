@@ -68,6 +68,10 @@ const warmUp = 300 * time.Millisecond
 // sourceAddresses gives a row with a connection per request enough ports.
 const sourceAddresses = 16
 
+// datagramAddresses give every datagram of a run a port that no other has had for longer than a proxy keeps sessions.
+// And no address has so many sessions that it looks like an attack: Weir allows one 1,024.
+const datagramAddresses = 250
+
 // sample sends the load of a workload to a subject, with idle connections beside it, and reads what the subject used.
 func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (
 	report.Sample, error) {
@@ -135,19 +139,49 @@ func load(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span
 	return l.Load(ctx, loadFlags(w, s.address, span)...)
 }
 
-func loadFlags(w workloads.Workload, address string, span time.Duration) []string {
-	scheme := "http"
-	if w.Service.TLS != "" {
-		scheme = "https"
+// scheme is that of the load's URL.
+func scheme(w workloads.Workload) string {
+	switch {
+	case w.Service.Protocol == workloads.UDP:
+		return "udp"
+	case w.Service.Protocol == workloads.WebSocket && w.Service.TLS != "":
+		return "wss"
+	case w.Service.Protocol == workloads.WebSocket:
+		return "ws"
+	case w.Service.TLS != "":
+		return "https"
 	}
+	return "http"
+}
+
+func loadFlags(w workloads.Workload, address string, span time.Duration) []string {
 	flags := []string{
-		"--url", fmt.Sprintf("%s://%s/%s", scheme, address, origin.Object),
+		"--url", fmt.Sprintf("%s://%s/%s", scheme(w), address, origin.Object),
 		"--connections", strconv.Itoa(w.Load.Connections),
 		"--requests-per-connection", strconv.Itoa(w.Load.RequestsPerConnection),
 		// CPU time counts all that was done: so must the transactions.
 		"--duration", fmt.Sprintf("%dms", span.Milliseconds()), "--drain",
 	}
-	if w.Load.RequestsPerConnection > 0 {
+	switch w.Service.Protocol {
+	case workloads.HTTP2:
+		flags = append(flags, "--http2", "--streams", strconv.Itoa(w.Load.Streams))
+	case workloads.GRPC:
+		flags = append(flags, "--grpc", "--streams", strconv.Itoa(w.Load.Streams))
+	}
+	if w.Echoes() {
+		flags = append(flags, "--body-bytes", strconv.Itoa(w.Load.ObjectBytes))
+	}
+	if w.Service.Layer == 7 && w.Service.Protocol != workloads.WebSocket {
+		flags = append(flags, "--answer-bytes", strconv.Itoa(w.Load.ObjectBytes))
+	}
+	if w.Service.Protocol == workloads.UDP {
+		// A datagram that takes so long is lost.
+		flags = append(flags, "--timeout", "1s")
+	}
+	switch {
+	case w.Service.Protocol == workloads.UDP:
+		flags = append(flags, "--source-addresses", strconv.Itoa(datagramAddresses))
+	case w.Load.RequestsPerConnection > 0:
 		flags = append(flags, "--source-addresses", strconv.Itoa(sourceAddresses))
 	}
 	if w.Service.TLS != "" {

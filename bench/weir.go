@@ -40,16 +40,36 @@ func (w weir) serve(ctx context.Context, s peers.Setup, c peers.Certificate) err
 
 // createProfiles makes those that every object of the row refers to.
 func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certificate) error {
+	// As for the peers: the load decides how many requests a connection carries, and how long it stays.
+	http := map[string]any{
+		"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
+	}
+	if s.HTTP2 {
+		http["http2_profile"] = map[string]any{"max_http2_requests_per_connection": 0} // without limit
+	}
+	if s.WebSocket {
+		http["websockets_enabled"] = true
+	}
 	objects := []ours.Entry{{Kind: "applicationprofile", Object: client.Object{
-		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": map[string]any{
-			// As for the peers: the load decides how many requests a connection carries, and how long it stays.
-			"max_keepalive_requests": 1000000, "keepalive_timeout": 3600000, "post_accept_timeout": 3600000,
-		}}}}
+		"name": "bench", "type": "APPLICATION_PROFILE_TYPE_HTTP", "http_profile": http}}}
+	if s.UDP {
+		objects = append(objects, ours.Entry{Kind: "networkprofile", Object: datagramProfile(s)})
+	}
 	if s.TLS != "" || s.ServerTLS {
 		objects = append(objects, ours.Entry{Kind: "sslprofile", Object: sslProfile(s)},
 			ours.KeyAndCertificate("bench", c.Certificate, c.Key))
 	}
 	return w.Create(ctx, objects...)
+}
+
+// datagramProfile ends sessions without a datagram.
+func datagramProfile(s peers.Setup) client.Object {
+	proxy := map[string]any{"session_idle_timeout": 10}
+	if s.FreshSessions {
+		proxy["session_idle_timeout"] = 2 // the shortest there is
+	}
+	return client.Object{"name": "bench", "profile": map[string]any{
+		"type": "PROTOCOL_TYPE_UDP_PROXY", "udp_proxy_profile": proxy}}
 }
 
 // sslProfile allows what the row speaks and nothing else; every handshake is a full one.
@@ -72,6 +92,9 @@ func (w weir) createPool(ctx context.Context, name string, servers []string, s p
 	settings := client.Object{"conn_pool_properties": map[string]any{
 		"upstream_connpool_conn_idle_tmo": 3600000, "upstream_connpool_conn_life_tmo": 3600000,
 	}}
+	if s.ServerHTTP2 {
+		settings["enable_http2"] = true
+	}
 	if s.ServerTLS {
 		settings["ssl_profile_ref"] = client.Ref("sslprofile", "bench")
 	}
@@ -80,9 +103,12 @@ func (w weir) createPool(ctx context.Context, name string, servers []string, s p
 
 // createService makes a VIP and a virtual service on it.
 func (w weir) createService(ctx context.Context, name, pool string, s peers.Setup) error {
-	service := ours.Service{Name: name, Host: s.Host, Port: s.Port, Pool: pool, Profile: "bench"}
+	service := ours.Service{Name: name, Host: s.Host, Port: s.Port, Pool: pool, Profile: "bench", HTTP2: s.HTTP2}
 	if s.Layer == 4 {
 		service.Profile = "System-L4-Application"
+	}
+	if s.UDP {
+		service.NetworkProfile = "bench"
 	}
 	if s.TLS != "" {
 		service.Secure, service.SSLProfile, service.Certificate = true, "bench", "bench"

@@ -370,9 +370,9 @@ func TestVirtualServiceThatCannotBeServedIsLeftOutAndSaysWhy(t *testing.T) {
 	house.createService("web", 8443)
 	odd := house.create("virtualservice", client.Object{
 		"name": "odd", "vsvip_ref": "/api/vsvip?name=web", "services": []any{client.Object{"port": 99}},
-		"application_profile_ref": "/api/applicationprofile?name=System-DNS",
+		"network_profile_ref": "/api/networkprofile?name=System-TCP-Fast-Path",
 	})
-	house.runtimeUntil("virtualservice", odd, "OPER_DOWN", "application_profile_ref", "APPLICATION_PROFILE_TYPE_DNS")
+	house.runtimeUntil("virtualservice", odd, "OPER_DOWN", "network_profile_ref", "PROTOCOL_TYPE_TCP_FAST_PATH")
 	third := house.createService("third", 8445)
 	delta, _ := engine.planWith(third["uuid"])
 	engine.ack(delta)

@@ -24,7 +24,9 @@ type LoadReport struct {
 	Bytes      int64            `json:"bytes"`
 	Missed     int64            `json:"missed"` // that were due and never begun, because all connections were busy
 	IdleHeld   int              `json:"idle_held"`
-	TLS        struct {
+	// WaitingHeld are the streams of HTTP/2 that still waited for their answer at the end.
+	WaitingHeld int `json:"waiting_held"`
+	TLS         struct {
 		Version        string `json:"version"`
 		Cipher         string `json:"cipher"`
 		Group          string `json:"group"`

@@ -18,3 +18,12 @@ func FreePort(host string, wanted int) (int, error) {
 	}
 	return 0, fmt.Errorf("no free port on %s", host)
 }
+
+// FreeDatagramPort returns a port of UDP that nobody uses on host.
+func FreeDatagramPort(host string) (int, error) {
+	socket, err := net.ListenPacket("udp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("no free port of UDP on %s: %w", host, err)
+	}
+	return socket.LocalAddr().(*net.UDPAddr).Port, socket.Close()
+}

@@ -173,8 +173,9 @@ func (l *life) take(held sockets, in frame) (last bool, err error) {
 	}
 	for i, socket := range batch.GetSockets() {
 		address, err := netip.ParseAddr(socket.GetAddress())
-		place := slot{netip.AddrPortFrom(address, uint16(socket.GetPort())), socket.GetWorker()}
-		if _, twice := held[place]; err != nil || twice {
+		protocol, known := plan.ProtocolOf(socket.GetProtocol())
+		place := slot{netip.AddrPortFrom(address, uint16(socket.GetPort())), protocol, socket.GetWorker()}
+		if _, twice := held[place]; err != nil || !known || twice {
 			closeAll(in.descriptors[i:])
 			return false, fmt.Errorf("it holds a socket at %q twice or nowhere", socket.GetAddress())
 		}
@@ -231,6 +232,7 @@ func (l *life) give(owned sockets, places places) error {
 		for _, place := range batch {
 			message.Sockets = append(message.Sockets, &dataplanev1.Socket{
 				Address: place.at.Addr().String(), Port: uint32(place.at.Port()), Worker: place.worker,
+				Protocol: place.protocol.Wire(),
 			})
 			descriptors = append(descriptors, owned[place])
 			l.handed[place] = true

@@ -64,7 +64,7 @@ func listening(objects map[string]proto.Message) map[slot]bool {
 		service, _ := object.(*dataplanev1.VirtualService)
 		for _, listener := range service.GetListeners() {
 			for worker := range uint32(2) {
-				all[slot{at(listener.GetAddress(), listener.GetPort()), worker}] = true
+				all[slot{at(listener.GetAddress(), listener.GetPort()), plan.ProtocolTCP, worker}] = true
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func (m *model) nextPlan(far *net.UnixConn) *dataplanev1.ToDataplane {
 	for {
 		message, _ := receive(m.T, far)
 		for _, socket := range message.GetSockets().GetSockets() {
-			m.held[slot{at(socket.GetAddress(), socket.GetPort()), socket.GetWorker()}] = true
+			m.held[slot{at(socket.GetAddress(), socket.GetPort()), plan.ProtocolTCP, socket.GetWorker()}] = true
 		}
 		if message.GetPlan() != nil || message.GetPlanChange() != nil {
 			return message

@@ -92,7 +92,7 @@ func TestReadsFramesThatComeInAnyPieces(t *testing.T) {
 func TestDescriptorsBelongToTheirFrame(t *testing.T) {
 	w, far := pair(t)
 	for _, address := range []string{"192.0.2.1", "192.0.2.2"} {
-		descriptor, err := listen(netip.MustParseAddrPort("127.0.0.1:0"))
+		descriptor, err := listen(slot{at: netip.MustParseAddrPort("127.0.0.1:0")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,14 +149,14 @@ func TestRefusesFramesThatBreakTheContractAndKeepsNothingOfThem(t *testing.T) {
 
 func TestSendsSocketsInFramesThatTheKernelTakes(t *testing.T) {
 	w, far := pair(t)
-	descriptor, err := listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	descriptor, err := listen(slot{at: netip.MustParseAddrPort("127.0.0.1:0")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(descriptor)
 	owned, wanted := sockets{}, places{}
 	for worker := range uint32(2*descriptorsMax + 1) {
-		place := slot{netip.MustParseAddrPort("192.0.2.1:443"), worker}
+		place := slot{netip.MustParseAddrPort("192.0.2.1:443"), plan.ProtocolTCP, worker}
 		owned[place], wanted[place] = descriptor, plan.Listener{}
 	}
 	l := &life{wire: w, handed: map[slot]bool{}}

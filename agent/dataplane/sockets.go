@@ -16,14 +16,19 @@ import (
 // backlog asks for the most; the kernel takes net.core.somaxconn when that is less.
 const backlog = 65535
 
-// slot is the place of one listening socket: each worker has its own at every address.
+// receiveBytes is the room for datagrams of one UDP socket: some five thousand short ones.
+const receiveBytes = 4 << 20
+
+// slot is the place of one socket: each worker has its own at every address.
 type slot struct {
-	at     netip.AddrPort
-	worker uint32
+	at       netip.AddrPort
+	protocol plan.Protocol
+	worker   uint32
 }
 
-// sockets are the listening sockets that the agent owns. They are bare descriptors because an os.File would put them
-// into the Go runtime's poller, which would then wake for every connection that a client makes.
+// sockets are the sockets for clients that the agent owns: listening TCP sockets and bound UDP sockets. They are bare
+// descriptors because an os.File would put them into the Go runtime's poller, which would then wake for every
+// connection that a client makes.
 type sockets map[slot]int
 
 // places are where a Plan listens, each with who wants it.
@@ -36,7 +41,15 @@ type listenError struct {
 }
 
 func (e *listenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s: %s", e.At, explain(e.cause))
+	return fmt.Sprintf("cannot listen on %s%s: %s", e.At, e.suffix(), explain(e.cause))
+}
+
+// suffix names the protocol where it is not the usual one.
+func (e *listenError) suffix() string {
+	if e.Protocol == plan.ProtocolTCP {
+		return ""
+	}
+	return "/" + e.Protocol.String()
 }
 
 func (e *listenError) findings() []plan.Finding {
@@ -64,7 +77,7 @@ func placesOf(listeners []plan.Listener, workers uint32) places {
 	all := places{}
 	for _, listener := range listeners {
 		for worker := range workers {
-			all[slot{listener.At, worker}] = listener
+			all[slot{listener.At, listener.Protocol, worker}] = listener
 		}
 	}
 	return all
@@ -77,16 +90,16 @@ func (s sockets) open(places places, segments Segments) error {
 		if _, have := s[place]; have {
 			continue
 		}
-		err := s.claim(place.at)
+		err := s.claim(place)
 		var descriptor int
 		if err == nil {
-			descriptor, err = listen(place.at)
+			descriptor, err = listen(place)
 		}
 		if err != nil {
 			s.close(opened)
 			return &listenError{places[place], err}
 		}
-		limitSegment(descriptor, segments.MaxSegment(place.at.Addr()))
+		limitSegment(place, descriptor, segments.MaxSegment(place.at.Addr()))
 		s[place] = descriptor
 		opened = append(opened, place)
 	}
@@ -97,24 +110,27 @@ func (s sockets) open(places places, segments Segments) error {
 func (s sockets) limitSegments(segments Segments, at func(netip.Addr) bool) {
 	for place, descriptor := range s {
 		if address := place.at.Addr(); at(address) {
-			limitSegment(descriptor, segments.MaxSegment(address))
+			limitSegment(place, descriptor, segments.MaxSegment(address))
 		}
 	}
 }
 
 // limitSegment makes future clients send segments of at most this many bytes; 0: no limit. If the kernel refuses, no
 // connection is lost.
-func limitSegment(descriptor, segment int) {
+func limitSegment(place slot, descriptor, segment int) {
+	if place.protocol != plan.ProtocolTCP {
+		return
+	}
 	_ = unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 }
 
-// claim makes sure that no other program listens at an address. Binding with SO_REUSEPORT would not tell: it succeeds
+// claim makes sure that no other program listens at a place. Binding with SO_REUSEPORT would not tell: it succeeds
 // among programs of one user, and the kernel then divides our clients among them.
-func (s sockets) claim(at netip.AddrPort) error {
-	if s.claimed(at) {
+func (s sockets) claim(place slot) error {
+	if s.claimed(place) {
 		return nil
 	}
-	descriptor, err := bind(at, nil)
+	descriptor, err := bind(place, claimOptions[place.protocol])
 	if err != nil {
 		return err
 	}
@@ -123,17 +139,18 @@ func (s sockets) claim(at netip.AddrPort) error {
 
 // claimed tells whether we listen there already, or at an address that the kernel takes for the same. The first worker
 // is the first to listen.
-func (s sockets) claimed(at netip.AddrPort) bool {
+func (s sockets) claimed(wanted slot) bool {
+	at := wanted.at
 	if at.Addr().IsUnspecified() {
 		for place := range s {
-			if place.at.Port() == at.Port() {
+			if place.at.Port() == at.Port() && place.protocol == wanted.protocol {
 				return true
 			}
 		}
 		return false
 	}
 	for _, address := range []netip.Addr{at.Addr(), netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
-		if _, have := s[slot{netip.AddrPortFrom(address, at.Port()), 0}]; have {
+		if _, have := s[slot{netip.AddrPortFrom(address, at.Port()), wanted.protocol, 0}]; have {
 			return true
 		}
 	}
@@ -142,7 +159,7 @@ func (s sockets) claimed(at netip.AddrPort) bool {
 
 // compareSlots orders by worker within an address, so that the kernel's reuseport group has worker n at index n.
 func compareSlots(a, b slot) int {
-	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.worker, b.worker))
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.protocol, b.protocol), cmp.Compare(a.worker, b.worker))
 }
 
 // close closes the sockets of these places and returns the places.
@@ -173,27 +190,37 @@ func (s sockets) closeAll() {
 // option is one of a socket, to be set to value.
 type option struct{ level, name, value int }
 
+// reuseAddress lets a listening socket bind while earlier connections of its port still end. For UDP it would allow
+// another program to take our datagrams.
+var reuseAddress = option{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}
+
+// claimOptions are the options of a socket that only tells whether a port is free.
+var claimOptions = map[plan.Protocol][]option{plan.ProtocolTCP: {reuseAddress}}
+
 // listenOptions are the options that accepted connections inherit, and the one that lets each worker have its own
 // socket.
-var listenOptions = []option{
-	{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1},
-	{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+var listenOptions = map[plan.Protocol][]option{
+	plan.ProtocolTCP: {reuseAddress, {unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}, {unix.IPPROTO_TCP, unix.TCP_NODELAY, 1}},
+	plan.ProtocolUDP: {{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}},
 }
 
 // bindOptions allow to bind a VIP that comes to this machine only later, or that only the router has.
 var bindOptions = map[int][]option{
-	unix.AF_INET: {{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
-	unix.AF_INET6: {
-		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1},
-		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
-	},
+	unix.AF_INET:  {{unix.IPPROTO_IP, unix.IP_FREEBIND, 1}},
+	unix.AF_INET6: {{unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1}},
 }
 
+var socketTypes = map[plan.Protocol]int{plan.ProtocolTCP: unix.SOCK_STREAM, plan.ProtocolUDP: unix.SOCK_DGRAM}
+
 // listen makes one of the sockets of an address.
-func listen(at netip.AddrPort) (descriptor int, err error) {
-	descriptor, err = bind(at, listenOptions)
+func listen(place slot) (descriptor int, err error) {
+	descriptor, err = bind(place, listenOptions[place.protocol])
 	if err != nil {
 		return 0, err
+	}
+	if place.protocol == plan.ProtocolUDP {
+		widen(descriptor)
+		return descriptor, nil
 	}
 	if err := unix.Listen(descriptor, backlog); err != nil {
 		unix.Close(descriptor)
@@ -202,12 +229,20 @@ func listen(at netip.AddrPort) (descriptor int, err error) {
 	return descriptor, nil
 }
 
-func bind(at netip.AddrPort, options []option) (descriptor int, err error) {
-	family := unix.AF_INET
+// widen makes room for datagrams that arrive while a worker does something else. What does not fit is lost. The kernel
+// allows more than net.core.rmem_max only to an agent with CAP_NET_ADMIN; without it, the rest of the room is missing.
+func widen(descriptor int) {
+	if unix.SetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBytes) != nil {
+		_ = unix.SetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBytes)
+	}
+}
+
+func bind(place slot, options []option) (descriptor int, err error) {
+	at, family := place.at, unix.AF_INET
 	if at.Addr().Is6() {
 		family = unix.AF_INET6
 	}
-	descriptor, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	descriptor, err = unix.Socket(family, socketTypes[place.protocol]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -131,3 +131,34 @@ func TestClosesOnlyWhatIsNotUsedAnyMore(t *testing.T) {
 		t.Errorf("%d sockets", len(owned))
 	}
 }
+
+func TestUDPHasPortsOfItsOwnAndASocketForEachWorker(t *testing.T) {
+	owned, port := sockets{}, freePort(t)
+	made := listeningAt(at("127.0.0.1", port), at("127.0.0.1", port), at("::1", port))
+	made.Listeners[1].Protocol, made.Listeners[2].Protocol = plan.ProtocolUDP, plan.ProtocolUDP
+	if _, err := openFor(t, owned, made, 2); err != nil || len(owned) != 6 {
+		t.Fatalf("%d sockets, %v", len(owned), err)
+	}
+	for place, descriptor := range owned {
+		kind, err := unix.GetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_TYPE)
+		if err != nil || kind != socketTypes[place.protocol] {
+			t.Errorf("%v: type %d, %v", place, kind, err)
+		}
+	}
+}
+
+func TestUDPPortOfAnotherProgramIsNotShared(t *testing.T) {
+	other, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	made := listeningAt(netip.MustParseAddrPort(other.LocalAddr().String()))
+	made.Listeners[0].Protocol = plan.ProtocolUDP
+	owned := sockets{}
+	if _, err := openFor(t, owned, made, 1); err == nil || len(owned) != 0 {
+		t.Fatalf("%d sockets, %v", len(owned), err)
+	} else if !strings.Contains(err.Error(), "/udp: another program") {
+		t.Error(err)
+	}
+}

@@ -130,8 +130,7 @@ func (r *rig) accept(revision uint64, held ...*dataplanev1.Socket) *net.UnixConn
 	}}))
 	var descriptors []int
 	for _, socket := range held {
-		descriptor, err := listen(netip.AddrPortFrom(netip.MustParseAddr(socket.GetAddress()),
-			uint16(socket.GetPort())))
+		descriptor, err := listen(slot{at: at(socket.GetAddress(), socket.GetPort())})
 		if err != nil {
 			r.Fatal(err)
 		}

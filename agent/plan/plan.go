@@ -67,7 +67,42 @@ func (p *Plan) VIPs() []netip.Addr {
 
 // Listener is where a virtual service listens.
 type Listener struct {
-	At      netip.AddrPort
-	Service Object
-	Field   string // of the service
+	At       netip.AddrPort
+	Protocol Protocol
+	Service  Object
+	Field    string // of the service
+}
+
+// Protocol is what clients of a listener speak. Ports of different protocols are independent.
+type Protocol int
+
+// The protocols.
+const (
+	ProtocolTCP Protocol = iota
+	ProtocolUDP
+)
+
+func (p Protocol) String() string {
+	if p == ProtocolUDP {
+		return "udp"
+	}
+	return "tcp"
+}
+
+// Wire returns the protocol as the contract names it.
+func (p Protocol) Wire() dataplanev1.TransportProtocol {
+	if p == ProtocolUDP {
+		return dataplanev1.TransportProtocol_TRANSPORT_PROTOCOL_UDP
+	}
+	return dataplanev1.TransportProtocol_TRANSPORT_PROTOCOL_TCP
+}
+
+// ProtocolOf is the protocol that the contract names. It is false for one that this agent does not know.
+func ProtocolOf(wire dataplanev1.TransportProtocol) (Protocol, bool) {
+	for _, known := range []Protocol{ProtocolTCP, ProtocolUDP} {
+		if known.Wire() == wire {
+			return known, true
+		}
+	}
+	return ProtocolTCP, false
 }

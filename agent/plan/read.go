@@ -214,8 +214,13 @@ func (r *reader) listeners(service *dataplanev1.VirtualService) (read []Listener
 		if port := listener.GetPort(); err != nil || port == 0 || port > 65535 {
 			r.find(object, field, "cannot listen on %s:%d: not an address and port", listener.GetAddress(), port)
 		}
+		protocol, known := ProtocolOf(listener.GetProtocol())
+		if !known {
+			r.find(object, field, "cannot listen for protocol %d: upgrade the engine", listener.GetProtocol())
+		}
 		read = append(read, Listener{
-			At: netip.AddrPortFrom(address, uint16(listener.GetPort())), Service: object, Field: field,
+			At: netip.AddrPortFrom(address, uint16(listener.GetPort())), Protocol: protocol, Service: object,
+			Field: field,
 		})
 	}
 	return read

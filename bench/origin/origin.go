@@ -1,5 +1,6 @@
 // Package origin runs the servers that stand behind every proxy that is measured: one nginx that listens on several
-// ports and serves one file.
+// ports and serves one file, or one weir-origin where the servers speak HTTP/2, gRPC, WebSocket or UDP, or shall not
+// answer. Debian's nginx speaks HTTP/1.1 and HTTP/2 on different ports only, and would cost more than some proxies do.
 package origin
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"text/template"
 
 	"github.com/weir-lb/weir/bench/peers"
@@ -28,6 +30,8 @@ type Setup struct {
 	Bulk        bool   // large objects
 	SendBuffer  string // of each connection, in nginx's words; empty: as large as the kernel likes
 	Certificate string // PEM file, certificate and key; empty: plain HTTP
+	Own         string // weir-origin, which serves in place of nginx; empty: nginx
+	Datagrams   bool   // weir-origin sends datagrams back
 }
 
 // nginx is what the configuration is made of.
@@ -45,12 +49,15 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
 	n := nginx{Setup: s, Root: os.Getuid() == 0}
 	var servers []string
 	for range s.Servers {
-		port, err := lab.FreePort("127.0.0.1", 0)
+		port, err := s.freePort()
 		if err != nil {
 			return nil, err
 		}
 		n.Ports = append(n.Ports, port)
 		servers = append(servers, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	if s.Own != "" {
+		return servers, s.startOwn(ctx, l, servers)
 	}
 	file, err := n.furnish()
 	if err != nil {
@@ -65,6 +72,38 @@ func Start(ctx context.Context, l *lab.Lab, s Setup) ([]string, error) {
 		return nil, err
 	}
 	return servers, process.UntilReady(ctx, func(ctx context.Context) error { return peers.Accepts(ctx, servers[0]) })
+}
+
+// startOwn runs weir-origin.
+func (s Setup) startOwn(ctx context.Context, l *lab.Lab, servers []string) error {
+	flags := []string{"--object-bytes", strconv.Itoa(s.ObjectBytes)}
+	for _, server := range servers {
+		flags = append(flags, s.listenFlag(), server)
+	}
+	process, err := l.Start(filepath.Base(s.Dir), s.Own, flags...)
+	if err != nil {
+		return err
+	}
+	return process.UntilReady(ctx, func(ctx context.Context) error {
+		if s.Datagrams {
+			return peers.Echoes(ctx, servers[len(servers)-1])
+		}
+		return peers.Accepts(ctx, servers[len(servers)-1])
+	})
+}
+
+func (s Setup) listenFlag() string {
+	if s.Datagrams {
+		return "--datagrams"
+	}
+	return "--listen"
+}
+
+func (s Setup) freePort() (int, error) {
+	if s.Datagrams {
+		return lab.FreeDatagramPort("127.0.0.1")
+	}
+	return lab.FreePort("127.0.0.1", 0)
 }
 
 // furnish writes the configuration and the object.

@@ -121,10 +121,12 @@ type Service struct {
 	Port        int
 	Pool        string
 	Profile     string // application profile
-	HTTP2       bool
 	Secure      bool   // it speaks TLS, with
 	SSLProfile  string // this; empty: the default
 	Certificate string
+	HTTP2       bool
+	// NetworkProfile passes datagrams on in place of connections; empty: the default, which does not.
+	NetworkProfile string
 }
 
 // CreateService makes a VIP and a virtual service on it.
@@ -137,8 +139,11 @@ func (w *Weir) CreateService(ctx context.Context, s Service) error {
 	service := client.Object{
 		"name": s.Name, "vsvip_ref": client.Ref("vsvip", s.Name), "pool_ref": client.Ref("pool", s.Pool),
 		"application_profile_ref": client.Ref("applicationprofile", s.Profile),
-		"services": []any{
-			map[string]any{"port": s.Port, "enable_ssl": s.Secure, "enable_http2": s.HTTP2}},
+		"services": []any{map[string]any{"port": s.Port, "enable_ssl": s.Secure,
+			"enable_http2": s.HTTP2}},
+	}
+	if s.NetworkProfile != "" {
+		service["network_profile_ref"] = client.Ref("networkprofile", s.NetworkProfile)
 	}
 	if s.SSLProfile != "" {
 		service["ssl_profile_ref"] = client.Ref("sslprofile", s.SSLProfile)

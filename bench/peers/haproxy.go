@@ -18,6 +18,12 @@ func haproxy() Peer {
 			version, tls := ofHAProxy(string(out))
 			return Program{path, version, tls}, err
 		},
+		Lacks: func(s Setup) string {
+			if s.UDP {
+				return "HAProxy passes no datagrams on"
+			}
+			return ""
+		},
 		config: "haproxy.cfg.tmpl",
 		args:   func(_ Setup, configFile string) []string { return []string{"-db", "-f", configFile} },
 	}

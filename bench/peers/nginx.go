@@ -15,8 +15,14 @@ const streamModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
 func nginx() Peer {
 	return Peer{
-		Name:   "nginx",
-		Find:   func(context.Context, func(string)) (Program, error) { return FindNginx() },
+		Name: "nginx",
+		Find: func(context.Context, func(string)) (Program, error) { return FindNginx() },
+		Lacks: func(s Setup) string {
+			if s.ServerHTTP2 && !s.GRPC {
+				return "nginx speaks HTTP/2 to servers for gRPC only"
+			}
+			return ""
+		},
 		config: "nginx.conf.tmpl",
 		args: func(s Setup, configFile string) []string {
 			return []string{"-e", "stderr", "-p", s.Dir, "-c", configFile}

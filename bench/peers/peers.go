@@ -35,6 +35,14 @@ type Setup struct {
 	ServerTLS      bool
 	CertificateKey string // PEM file, certificate and key
 	Bulk           bool   // large objects: buffers decide
+	// What clients speak; none of them: HTTP/1.1, or what layer 4 passes on.
+	HTTP2     bool // for themselves, or for gRPC
+	GRPC      bool
+	WebSocket bool
+	UDP       bool
+
+	ServerHTTP2   bool // HTTP/2 to the servers
+	FreshSessions bool // of UDP: one datagram each
 }
 
 // Address is where it listens.
@@ -54,7 +62,9 @@ func (s Setup) Root() bool { return os.Getuid() == 0 }
 type Peer struct {
 	Name string
 	// Find returns the program, or what to do to get it. It may fetch it and then tells so.
-	Find   func(ctx context.Context, tell func(string)) (Program, error)
+	Find func(ctx context.Context, tell func(string)) (Program, error)
+	// Lacks says what of a setup the peer cannot do; empty: it can do all of it. Nil: it always can.
+	Lacks  func(Setup) string
 	config string // name of the template
 	args   func(s Setup, configFile string) []string
 }
@@ -108,7 +118,7 @@ func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, conf
 	if err != nil {
 		return nil, err
 	}
-	return process, process.UntilReady(ctx, func(ctx context.Context) error { return Accepts(ctx, s.Address()) })
+	return process, process.UntilReady(ctx, s.serves)
 }
 
 func (p Peer) render(s Setup) ([]byte, error) {
@@ -119,6 +129,32 @@ func (p Peer) render(s Setup) ([]byte, error) {
 	var text bytes.Buffer
 	err = parsed.Execute(&text, s)
 	return text.Bytes(), err
+}
+
+// serves tells whether the proxy is ready: it accepts a connection, or a datagram comes back through it.
+func (s Setup) serves(ctx context.Context) error {
+	if !s.UDP {
+		return Accepts(ctx, s.Address())
+	}
+	return Echoes(ctx, s.Address())
+}
+
+// Echoes tells whether a datagram comes back from there.
+func Echoes(ctx context.Context, address string) error {
+	dialer := net.Dialer{Timeout: time.Second}
+	conn, err := dialer.DialContext(ctx, "udp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("are you there")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 64))
+	return err
 }
 
 // Accepts tells whether connections are accepted there.

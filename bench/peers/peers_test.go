@@ -21,7 +21,10 @@ func setups(t *testing.T) map[string]Setup {
 		setups[w.ID] = Setup{Dir: "/d", Host: "127.0.0.1", Port: 4711,
 			Servers: []string{"127.0.0.1:81", "127.0.0.1:82"}, Cores: []int{0},
 			Layer: w.Service.Layer, TLS: w.Service.TLS, Cipher: w.Load.Cipher, ServerTLS: w.Service.ServerTLS,
-			CertificateKey: "/d/cert.pem", Bulk: w.Bulk()}
+			CertificateKey: "/d/cert.pem", Bulk: w.Bulk(), HTTP2: w.SpeaksHTTP2(),
+			GRPC: w.Service.Protocol == workloads.GRPC, WebSocket: w.Service.Protocol == workloads.WebSocket,
+			UDP:         w.Service.Protocol == workloads.UDP,
+			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1}
 	}
 	return setups
 }
@@ -29,6 +32,9 @@ func setups(t *testing.T) map[string]Setup {
 func TestEveryPeerIsConfiguredForEveryWorkload(t *testing.T) {
 	for id, s := range setups(t) {
 		for _, p := range All() {
+			if p.Lacks != nil && p.Lacks(s) != "" {
+				continue
+			}
 			text, err := p.render(s)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", id, p.Name, err)
@@ -60,6 +66,31 @@ func TestNoPeerResumesSessions(t *testing.T) {
 		for _, want := range off[p.Name] {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: %q is missing", p.Name, want)
+			}
+		}
+	}
+}
+
+func TestPeersSpeakWhatTheWorkloadSays(t *testing.T) {
+	said := map[string]map[string]string{
+		"H2-K":     {"nginx": " http2 ", "haproxy": "proto h2\n", "envoy": "codec_type: HTTP2"},
+		"H2-K-TLS": {"nginx": "ssl http2 ", "haproxy": "alpn h2", "envoy": "alpn_protocols: [h2]"},
+		"H2-H2":    {"nginx": "", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
+		"G1":       {"nginx": "grpc_pass", "haproxy": "proto h2 pool-max-conn", "envoy": "http2_protocol_options"},
+		"WS":       {"nginx": "$http_upgrade", "haproxy": "timeout tunnel", "envoy": "upgrade_type: websocket"},
+		"U1":       {"nginx": " udp ", "haproxy": "", "envoy": "protocol: UDP"},
+		"U1-NEW":   {"nginx": "proxy_responses 1;", "haproxy": "", "envoy": "idle_timeout: 1s"},
+	}
+	for id, s := range setups(t) {
+		for _, p := range All() {
+			want, asked := said[id][p.Name]
+			if !asked {
+				continue
+			}
+			lacks := p.Lacks != nil && p.Lacks(s) != ""
+			text, err := p.render(s)
+			if err != nil || lacks != (want == "") || !lacks && !strings.Contains(string(text), want) {
+				t.Errorf("%s, %s: %q is missing, or it lacks this: %v %v", id, p.Name, want, lacks, err)
 			}
 		}
 	}

@@ -142,14 +142,19 @@ func (r *Row) AgainstBar() string {
 	_, ratio := r.Best(r.level())
 	light, lightRatio := r.Best(Light)
 	calls, counted := r.SystemCalls[Weir]
+	ours := r.Figures(Weir, r.level())
 	enough := ratio.Median >= bar.Must && (light == "" || lightRatio.Median >= bar.Light) &&
-		(bar.SystemCallsMax == 0 || calls <= bar.SystemCallsMax)
-	judged := against(bar.Must > 0 || bar.Light > 0, enough && r.Figures(Weir, r.level()).Fault == "")
+		within(calls, bar.SystemCallsMax) && within(ours.CPUus, bar.CPUusMax) &&
+		within(ours.IdleBytes, bar.IdleBytesMax)
+	judged := against(bar.Must > 0 || bar.Light > 0, enough && ours.Fault == "")
 	if judged == "ok" && bar.SystemCallsMax > 0 && !counted {
 		return "system calls not counted"
 	}
 	return judged
 }
+
+// within compares with a limit; 0: there is none.
+func within(value, limit float64) bool { return limit == 0 || value <= limit }
 
 func against(bar, reached bool) string {
 	switch {
@@ -163,30 +168,31 @@ func against(bar, reached bool) string {
 
 // object is the row for programs.
 type object struct {
-	Workload     string             `json:"workload"`
-	Cores        int                `json:"cores"`
-	Weir         Figures            `json:"weir"`
-	Peers        map[string]Figures `json:"peers"`
-	Ratio        float64            `json:"ratio_to_best_peer"`
-	BestPeer     string             `json:"best_peer"`
-	Spread       float64            `json:"spread"`
-	Doubt        string             `json:"doubt,omitempty"`
-	LightRatio   float64            `json:"light_ratio"`
-	LightBest    string             `json:"light_best_peer"`
-	Light        map[string]Figures `json:"light"`
-	Must         float64            `json:"must,omitempty"`
-	Stretch      float64            `json:"stretch,omitempty"`
-	AgainstBar   string             `json:"against_bar,omitempty"`
-	SystemCalls  map[string]float64 `json:"system_calls,omitempty"`
-	Grown        float64            `json:"grown,omitempty"`
-	GrownLow     float64            `json:"grown_low,omitempty"`
-	GrownHigh    float64            `json:"grown_high,omitempty"`
-	Pairs        int                `json:"pairs,omitempty"`
-	Curve        []curvePoint       `json:"curve,omitempty"`
-	OwnCode      *OwnCode           `json:"own_code,omitempty"`
-	OwnUsMax     float64            `json:"own_us_max,omitempty"`
-	NotMeasured  map[string]string  `json:"not_measured,omitempty"`
-	RoundsOfWeir int                `json:"rounds"`
+	Workload     string                  `json:"workload"`
+	Cores        int                     `json:"cores"`
+	Weir         Figures                 `json:"weir"`
+	Peers        map[string]Figures      `json:"peers"`
+	Ratio        float64                 `json:"ratio_to_best_peer"`
+	BestPeer     string                  `json:"best_peer"`
+	Spread       float64                 `json:"spread"`
+	Doubt        string                  `json:"doubt,omitempty"`
+	LightRatio   float64                 `json:"light_ratio"`
+	LightBest    string                  `json:"light_best_peer"`
+	Light        map[string]Figures      `json:"light"`
+	Must         float64                 `json:"must,omitempty"`
+	Stretch      float64                 `json:"stretch,omitempty"`
+	AgainstBar   string                  `json:"against_bar,omitempty"`
+	SystemCalls  map[string]float64      `json:"system_calls,omitempty"`
+	Confirmed    map[string]Confirmation `json:"h2load,omitempty"`
+	Grown        float64                 `json:"grown,omitempty"`
+	GrownLow     float64                 `json:"grown_low,omitempty"`
+	GrownHigh    float64                 `json:"grown_high,omitempty"`
+	Pairs        int                     `json:"pairs,omitempty"`
+	Curve        []curvePoint            `json:"curve,omitempty"`
+	OwnCode      *OwnCode                `json:"own_code,omitempty"`
+	OwnUsMax     float64                 `json:"own_us_max,omitempty"`
+	NotMeasured  map[string]string       `json:"not_measured,omitempty"`
+	RoundsOfWeir int                     `json:"rounds"`
 }
 
 type curvePoint struct {
@@ -203,7 +209,8 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
 		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
 		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, AgainstBar: r.AgainstBar(),
-		SystemCalls: r.SystemCalls, NotMeasured: r.Failed, RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
+		SystemCalls: r.SystemCalls, Confirmed: r.Confirmed, NotMeasured: r.Failed,
+		RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
 	}
 	for _, proxy := range r.Proxies {
 		o.Light[proxy] = r.Figures(proxy, Light)

@@ -111,11 +111,28 @@ func (r *Row) section() string {
 	if most := w.Bar.SystemCallsMax; most > 0 && len(r.SystemCalls) > 0 {
 		write("System calls per transaction: %.1f of Weir, which may take %.0f.\n", r.SystemCalls[Weir], most)
 	}
+	if line := r.confirmation(); line != "" {
+		write("%s\n", line)
+	}
 	r.writeFailed(write)
 	if line := r.projection(); line != "" {
 		write("%s\n", line)
 	}
 	return text.String()
+}
+
+// confirmation is what h2load measured, which shares no code with the load generator of the other figures.
+func (r *Row) confirmation() string {
+	var said []string
+	for _, proxy := range r.Proxies {
+		if confirmed, is := r.Confirmed[proxy]; is {
+			said = append(said, fmt.Sprintf("%s %.1f µs", proxy, confirmed.CPUus))
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "With h2load in place of weir-load, saturated, one round: " + strings.Join(said, ", ") + "."
 }
 
 // writeFailed tells what could not be measured, and the first line of why.
@@ -130,11 +147,16 @@ func (r *Row) writeFailed(write func(string, ...any)) {
 func (r *Row) conditions() string {
 	w := r.Workload
 	said := []string{fmt.Sprintf("%d bytes, %d connections", w.Load.ObjectBytes, w.Load.Connections)}
-	switch w.Load.RequestsPerConnection {
-	case 0:
+	if w.Service.Protocol != "" {
+		said = append(said, protocolText(w))
+	}
+	switch {
+	case w.Load.RequestsPerConnection == 0:
 		said = append(said, "kept alive")
-	case 1:
+	case w.Load.RequestsPerConnection == 1 && w.Service.Protocol == "":
 		said = append(said, "one request each (`Connection: close`)")
+	case w.Load.RequestsPerConnection == 1:
+		said = append(said, "one request each")
 	default:
 		said = append(said, fmt.Sprintf("%d requests each", w.Load.RequestsPerConnection))
 	}
@@ -145,12 +167,28 @@ func (r *Row) conditions() string {
 	if w.Service.ServerTLS {
 		said = append(said, "TLS to the servers, too")
 	}
-	if w.Origin.Segments == 2 {
+	switch {
+	case w.Echoes():
+		said = append(said, "the servers send back what they get")
+	case w.Origin.Segments == 2:
 		said = append(said, "the servers send head and body in two segments")
-	} else {
+	default:
 		said = append(said, "the servers send head and body in one segment")
 	}
 	return strings.Join(said, "; ") + "."
+}
+
+// protocolText says what clients speak, and to the servers the proxy.
+func protocolText(w workloads.Workload) string {
+	text := map[string]string{workloads.HTTP2: "HTTP/2", workloads.GRPC: "gRPC", workloads.WebSocket: "WebSocket",
+		workloads.UDP: "UDP"}[w.Service.Protocol]
+	if w.Load.Streams > 1 {
+		text += fmt.Sprintf(" with %d streams on each", w.Load.Streams)
+	}
+	if w.Service.ServerHTTP2 {
+		text += ", HTTP/2 to the servers"
+	}
+	return text
 }
 
 func (r *Row) sampleLine(proxy string, level Level) string {
@@ -180,6 +218,9 @@ func (r *Row) projection() string {
 
 func (r *Row) costName() string {
 	if r.Workload.Kind == workloads.Idle {
+		if r.Workload.Idle.Streams > 0 {
+			return "memory per waiting stream"
+		}
 		return "memory per idle connection"
 	}
 	return "CPU per transaction (user + system)"

@@ -139,6 +139,25 @@ func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 	}
 }
 
+func TestBarMayLimitWhatWeirItselfCosts(t *testing.T) {
+	for most, want := range map[float64]string{11: "ok", 10.9: "short", 0: "ok"} {
+		row := threeRounds()
+		row.Workload.Bar.CPUusMax = most
+		if against := row.AgainstBar(); against != want {
+			t.Errorf("11 µs of %v: %q, want %q", most, against, want)
+		}
+	}
+	for most, want := range map[float64]string{2048: "ok", 2047: "short"} {
+		row := NewRow(workloads.Workload{Kind: workloads.Idle, Bar: workloads.Bar{Must: 1, IdleBytesMax: most}}, 1)
+		for proxy, bytes := range map[string]float64{Weir: 2048, "near": 4096} {
+			row.Add(proxy, Light, Sample{Transactions: 1, IdleBytes: bytes})
+		}
+		if against := row.AgainstBar(); against != want {
+			t.Errorf("2 KiB of %v bytes: %q, want %q", most, against, want)
+		}
+	}
+}
+
 func TestReportReadsAsWritten(t *testing.T) {
 	machine := Machine{Kernel: "6.1", CPU: "a CPU", Cores: 2, Versions: []string{"near 1.0", "slow 2.0"},
 		Notes: []string{"Something."},

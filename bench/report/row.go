@@ -50,9 +50,16 @@ type Row struct {
 	// Rounds by proxy and level. Round i of all proxies was measured together.
 	Rounds      map[string]map[Level][]Sample
 	SystemCalls map[string]float64 // for each transaction; empty unless they were counted
-	Curve       []Point            // of a growth workload
-	OwnCode     []OwnCode          // of a workload of that kind, one each round
-	Failed      map[string]string  // proxies that could not be measured, and why
+	Confirmed   map[string]Confirmation
+	Curve       []Point           // of a growth workload
+	OwnCode     []OwnCode         // of a workload of that kind, one each round
+	Failed      map[string]string // proxies that could not be measured, and why
+}
+
+// Confirmation is what another load generator measured of a proxy, once.
+type Confirmation struct {
+	CPUus        float64 `json:"cpu_us"`
+	Transactions int64   `json:"transactions"`
 }
 
 // Point is Weir's cost at one step of a growth workload. Slice i of the first step and slice i of the last one were
@@ -65,7 +72,8 @@ type Point struct {
 // NewRow is a row without samples.
 func NewRow(w workloads.Workload, cores int) *Row {
 	return &Row{Workload: w, Cores: cores, Rounds: map[string]map[Level][]Sample{}, SystemCalls: map[string]float64{},
-		Failed: map[string]string{}}
+		Confirmed: map[string]Confirmation{},
+		Failed:    map[string]string{}}
 }
 
 // Add appends a sample of the next round.

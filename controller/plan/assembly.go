@@ -298,7 +298,13 @@ func elsewhere(vs, owner *model.VirtualService) string {
 	return ", in another vrfcontext: an engine is in one network; give them engine groups of their own (se_group_ref)"
 }
 
-func addressOf(listener *dataplanev1.Listener) netip.AddrPort {
+// port is a port of an address. UDP has ports of its own.
+type port struct {
+	netip.AddrPort
+	protocol dataplanev1.TransportProtocol
+}
+
+func addressOf(listener *dataplanev1.Listener) port {
 	address, _ := netip.ParseAddr(listener.GetAddress()) // addresses in the model are valid
-	return netip.AddrPortFrom(address, uint16(listener.GetPort()))
+	return port{netip.AddrPortFrom(address, uint16(listener.GetPort())), listener.GetProtocol()}
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -13,7 +12,7 @@ import (
 // claim is something that only one virtual service of an engine may have: a port of an address, or what a child wants
 // of its parent.
 type claim struct {
-	at           netip.AddrPort
+	at           port
 	parent, wish string // if it is not a port
 	field        string // where the operator wrote the wish
 }
@@ -34,6 +33,8 @@ func claimsOn(listeners []*dataplanev1.Listener) (claims []claim) {
 // refuseRole blocks children whose parent cannot have them.
 func refuseRole(subject subject, vs *model.VirtualService, report *report) {
 	switch parent := vs.Parent; {
+	case vs.UDP != nil && (vs.IsParent() || vs.IsChild()):
+		report.block(subject, "network_profile_ref", "datagrams name no host: virtual hosting needs a profile of TCP")
 	case vs.IsParent() && vs.ByRequest() && vs.ApplicationProfile != nil && vs.HTTP == nil:
 		report.block(subject, "vh_type", "only HTTP has requests to tell apart: use VS_TYPE_VH_SNI, or a profile of %s",
 			"APPLICATION_PROFILE_TYPE_HTTP")

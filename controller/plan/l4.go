@@ -17,6 +17,7 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 	warnUnheeded(subject, "", unheededOfApplicationProfile, vs.ApplicationProfile, report)
 	if vs.Pool != nil {
 		noteHashOfHTTP(vs.Pool, report)
+		noteReselectOfHTTP(vs.Pool, report)
 		if vs.Pool.EnableHTTP2 {
 			report.warn(about("pool", vs.Pool.Identity, vs.Pool.Named), "enable_http2",
 				"layer 4 passes on what clients speak: has no effect")
@@ -31,6 +32,13 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 		profile.ProxyProtocol = proxyProtocols[vs.L4.ProxyProtocolVersion]
 	}
 	return profile
+}
+
+func noteReselectOfHTTP(pool *model.Pool, report *report) {
+	if pool.ServerReselect != nil && pool.ServerReselect.Enabled {
+		report.warn(about("pool", pool.Identity, pool.Named), "server_reselect",
+			"needs HTTP: has no effect for layer 4 virtual services")
+	}
 }
 
 func noteHashOfHTTP(pool *model.Pool, report *report) {

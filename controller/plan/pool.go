@@ -69,6 +69,7 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		InlineHealth:            from.InlineHealthMonitor,
 		Http2:                   http2ToServers(from),
 	}
+	compiled.Reselect = reselect(subject, from, report)
 	if !keptByAddress(from) {
 		balance(subject, from, compiled, report)
 	}

@@ -40,7 +40,11 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	d.service = &dataplanev1.VirtualService{
 		Uuid: vs.UUID,
 		Name: vs.Name,
-		Tcp:  tcpProfile(vs, &d.report),
+	}
+	if vs.UDP != nil {
+		d.service.Udp = udpProfile(vs)
+	} else {
+		d.service.Tcp = tcpProfile(vs, &d.report)
 	}
 	if vs.IsChild() {
 		d.claims = child(d.subject, vs, d.service, &d.report)
@@ -88,9 +92,11 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 		report.blocked = true // model has a finding about that
 	case vs.HTTP == nil && vs.L4 == nil:
 		report.block(subject, "application_profile_ref",
-			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4 and _SSL yet",
+			"%s has type %s, engines can only serve APPLICATION_PROFILE_TYPE_HTTP, _L4, _SSL, _DNS and _SYSLOG yet",
 			profile.Name, profile.Type)
-	case profile.Type == "APPLICATION_PROFILE_TYPE_L4" && httpsPort(vs) != 0:
+	case vs.UDP != nil:
+		refuseUnservedUDP(subject, vs, report)
+	case profile.Type != "APPLICATION_PROFILE_TYPE_SSL" && vs.L4 != nil && httpsPort(vs) != 0:
 		report.block(subject, portField(vs, httpsPort(vs)),
 			"has enable_ssl, and %s passes on what comes as it is: use a profile of APPLICATION_PROFILE_TYPE_SSL",
 			profile.Name)
@@ -98,10 +104,9 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 	switch profile := vs.NetworkProfile; {
 	case profile == nil:
 		report.blocked = true
-	case vs.TCP == nil:
-		report.block(subject, "network_profile_ref",
-			"%s has type %s, engines can only proxy TCP yet: use one of PROTOCOL_TYPE_TCP_PROXY", profile.Name,
-			profile.Profile.Type)
+	case vs.TCP == nil && vs.UDP == nil:
+		report.block(subject, "network_profile_ref", "%s has type %s, engines do not serve that yet: "+
+			"use one of PROTOCOL_TYPE_TCP_PROXY, _UDP_PROXY or _UDP_FAST_PATH", profile.Name, profile.Profile.Type)
 	}
 	if vs.PoolRef != "" && vs.Pool == nil {
 		report.blocked = true
@@ -112,7 +117,8 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 }
 
 func refuseOverrides(subject subject, vs *model.VirtualService, field string, service kinds.Service, report *report) {
-	const refusal = "engines cannot treat ports differently yet: remove it"
+	const refusal = "engines cannot treat ports differently yet: remove it, and give the port a virtual service of " +
+		"its own with the same vsvip_ref"
 	if ref := service.ApplicationProfileRef; ref != "" && ref != vs.ApplicationProfileRef {
 		report.block(subject, field+"override_application_profile_ref", refusal)
 	}
@@ -153,6 +159,10 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 		report.block(subject, "services", "has no port: add one")
 	}
 	var listeners []*dataplanev1.Listener
+	protocol := dataplanev1.TransportProtocol_TRANSPORT_PROTOCOL_TCP
+	if vs.UDP != nil {
+		protocol = dataplanev1.TransportProtocol_TRANSPORT_PROTOCOL_UDP
+	}
 	for _, address := range vs.Addresses {
 		for i, service := range vs.Services {
 			if len(listeners)+int(service.PortRangeEnd-service.Port) >= listenersMax {
@@ -162,7 +172,7 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 			}
 			for port := service.Port; port <= service.PortRangeEnd; port++ {
 				listeners = append(listeners, &dataplanev1.Listener{Address: address.String(), Port: port,
-					Tls: service.EnableSSL, Http2: service.EnableHTTP2 && vs.HTTP != nil})
+					Tls: service.EnableSSL, Http2: service.EnableHTTP2 && vs.HTTP != nil, Protocol: protocol})
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 const tcpPath = "profile.tcp_proxy_profile."
@@ -15,8 +16,19 @@ func tcpProfile(vs *model.VirtualService, report *report) *dataplanev1.TcpProfil
 		warnUnheeded(subject, tcpPath, unheededOfTCPUnderHTTP, tcp, report)
 	}
 	return &dataplanev1.TcpProfile{
-		IdleTimeoutS:    tcp.IdleTimeoutS,
-		KeepaliveProbes: tcp.IdleConnectionType == "KEEP_ALIVE",
-		Nagle:           tcp.NaglesAlgorithm,
+		IdleTimeoutS:         tcp.IdleTimeoutS,
+		KeepaliveProbes:      tcp.IdleConnectionType == "KEEP_ALIVE",
+		CloseHalfClosed:      !tcp.KeepaliveInHalfClose,
+		Nagle:                tcp.NaglesAlgorithm,
+		ProxyProtocolSources: sourcesOf(tcp),
 	}
+}
+
+// sourcesOf returns the subnets from which PROXY headers are accepted.
+func sourcesOf(tcp *kinds.TCPProxy) []string {
+	var sources []string
+	for i := range tcp.ProxyProtocolSources {
+		sources = append(sources, tcp.ProxyProtocolSources[i].Prefix().String())
+	}
+	return sources
 }

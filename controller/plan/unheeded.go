@@ -62,8 +62,6 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 
 var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
-	{"server_reselect", func(p *model.Pool) bool { return p.ServerReselect != nil && p.ServerReselect.Enabled },
-		"engines do not ask another server after a response yet: has no effect"},
 	{"min_servers_up", func(p *model.Pool) bool { return p.MinServersUp > 1 },
 		"engines serve with any server that is up: has no effect"},
 	{"min_health_monitors_up", func(p *model.Pool) bool { return p.MinHealthMonitorsUp != 0 },
@@ -131,6 +129,8 @@ var unheededOfTCP = []unheeded[kinds.TCPProxy]{
 var unheededOfTCPUnderHTTP = []unheeded[kinds.TCPProxy]{
 	{"idle_connection_type", func(t *kinds.TCPProxy) bool { return t.IdleConnectionType == "CLOSE_IDLE" },
 		"idle connections are not probed, and closed by the timeouts of the application profile only"},
+	{"keepalive_in_halfclose_state", func(t *kinds.TCPProxy) bool { return !t.KeepaliveInHalfClose },
+		"http_profile.weir_half_close_timeout of the application profile decides about half-closed connections"},
 }
 
 // warnUnheeded warns of the settings in one table. path leads from the object to these settings: "http_profile.".

@@ -185,7 +185,8 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 		VirtualServices: []*dataplanev1.VirtualServiceCounters{{
 			Uuid: "vs-1", ConnectionsTotal: connections, OpenConnections: 5, RequestsTotal: 2 * connections,
 			TlsHandshakesTotal:  3,
-			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4, ClientAbortsTotal: 6,
+			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4,
+			ReselectsTotal: 3, ClientAbortsTotal: 6,
 			ReceivedBytesTotal: 7,
 			SentBytesTotal:     8,
 			ResponsesTotal:     []uint64{0, connections, 0, 1, 0},

@@ -64,6 +64,15 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool", `{"name":"p","server_name":"10.0.0.1"}`, `pool: server_name: "10.0.0.1" is not a host name`},
 		{"pool", `{"name":"p","domain_name":["shop.example","a b"]}`, `pool: domain_name[1]: "a b" is not a host name`},
 
+		{"pool",
+			`{"name":"p","server_reselect":{"enabled":true,"svr_resp_code":{"ranges":[{"begin":500,"end":500},{"begin":504,"end":502}]}}}`,
+			`pool: server_reselect.svr_resp_code.ranges[1].end: 502 is before begin 504`},
+		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":8}, {"ip_addr":{"addr":"lb.example"},"mask":8}`),
+			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[1].ip_addr.addr: "lb.example" is a DNS name; ` +
+				`give an IPv4 or IPv6 address`},
+		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":33}`),
+			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[0].mask: 33 is longer than the 32 bits of 10.0.0.0`},
+
 		{"applicationprofile",
 			`{"name":"a","type":"APPLICATION_PROFILE_TYPE_SSL","tcp_app_profile":{"weir_alpn_protocols":["h2",""]}}`,
 			`applicationprofile: tcp_app_profile.weir_alpn_protocols[1]: "" is not the name of a protocol: it must have 1 to 255 bytes`},
@@ -194,4 +203,10 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 			t.Errorf("%s %s\n got %v\nwant %s", c.kind, c.body, err, c.want)
 		}
 	}
+}
+
+// proxied is a network profile that accepts PROXY headers from these subnets.
+func proxied(sources string) string {
+	return `{"name":"n","profile":{"type":"PROTOCOL_TYPE_TCP_PROXY","tcp_proxy_profile":{"weir_proxy_protocol_sources":[` +
+		sources + `]}}}`
 }

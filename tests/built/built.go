@@ -25,7 +25,8 @@ var origins = map[string]origin{
 		[]string{".go", ".o", ".sh", ".tmpl", ".toml"},
 	},
 	"weir-dataplane": {[]string{"api/gen/rust", "api/src", "dataplane"}, []string{".rs"}},
-	"weir-load":      {[]string{"lab/load"}, []string{".rs"}},
+	"weir-load":      {[]string{"lab/load"}, []string{".rs", ".txt"}},
+	"weir-origin":    {[]string{"lab/load"}, []string{".rs"}},
 }
 
 // apart are no part of any program.

@@ -79,7 +79,8 @@ pub struct Sockets {
     #[prost(bool, tag = "2")]
     pub last: bool,
 }
-/// One SO_REUSEPORT listening socket; there is one for each worker.
+/// One SO_REUSEPORT socket that clients reach: a listening TCP socket, or a bound UDP socket. There is one for each
+/// worker.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Socket {
     /// IPv4 or IPv6 literal
@@ -89,6 +90,8 @@ pub struct Socket {
     pub port: u32,
     #[prost(uint32, tag = "3")]
     pub worker: u32,
+    #[prost(enumeration = "TransportProtocol", tag = "110")]
+    pub protocol: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Ack {
@@ -209,8 +212,11 @@ pub struct VirtualService {
     /// bytes are passed on without parsing
     #[prost(message, optional, tag = "9")]
     pub l4: ::core::option::Option<L4Profile>,
+    /// either tcp or udp, as all listeners; udp needs l4
     #[prost(message, optional, tag = "6")]
     pub tcp: ::core::option::Option<TcpProfile>,
+    #[prost(message, optional, tag = "110")]
+    pub udp: ::core::option::Option<UdpProfile>,
     /// set when a listener has tls
     #[prost(message, optional, tag = "7")]
     pub tls: ::core::option::Option<TlsProfile>,
@@ -277,6 +283,8 @@ pub struct Listener {
     /// clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
     #[prost(bool, tag = "4")]
     pub http2: bool,
+    #[prost(enumeration = "TransportProtocol", tag = "110")]
+    pub protocol: i32,
 }
 /// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -408,6 +416,18 @@ pub struct TcpProfile {
     pub keepalive_probes: bool,
     #[prost(bool, tag = "3")]
     pub nagle: bool,
+}
+/// The network profile of datagrams. A session is one client address and port at one listener.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UdpProfile {
+    /// a session without datagrams for this long ends; at least 1
+    #[prost(uint32, tag = "1")]
+    pub idle_timeout_s: u32,
+    /// the pool's algorithm chooses the server of each datagram, not of each session
+    #[prost(bool, tag = "2")]
+    pub per_datagram: bool,
+    #[prost(enumeration = "UdpAnswers", tag = "3")]
+    pub answers: i32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TlsProfile {
@@ -640,6 +660,12 @@ pub struct VirtualServiceCounters {
     pub sent_bytes_total: u64,
     #[prost(message, repeated, tag = "13")]
     pub errors: ::prost::alloc::vec::Vec<ErrorCounter>,
+    /// of clients
+    #[prost(uint64, tag = "110")]
+    pub received_datagrams_total: u64,
+    /// to clients
+    #[prost(uint64, tag = "111")]
+    pub sent_datagrams_total: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {
@@ -672,6 +698,32 @@ pub struct ServerCounters {
     /// a gauge: the workers that suspect it, see inline_health
     #[prost(uint32, tag = "60")]
     pub suspecting_workers: u32,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TransportProtocol {
+    Tcp = 0,
+    Udp = 1,
+}
+impl TransportProtocol {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Tcp => "TRANSPORT_PROTOCOL_TCP",
+            Self::Udp => "TRANSPORT_PROTOCOL_UDP",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TRANSPORT_PROTOCOL_TCP" => Some(Self::Tcp),
+            "TRANSPORT_PROTOCOL_UDP" => Some(Self::Udp),
+            _ => None,
+        }
+    }
 }
 /// Whether each worker is pinned to a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -892,6 +944,39 @@ impl XffUpdate {
             "XFF_UPDATE_REPLACE" => Some(Self::Replace),
             "XFF_UPDATE_APPEND" => Some(Self::Append),
             "XFF_UPDATE_ADD_NEW" => Some(Self::AddNew),
+            _ => None,
+        }
+    }
+}
+/// How many answers servers give, so that a session can end early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum UdpAnswers {
+    /// it ends when it is idle
+    Unknown = 0,
+    /// DNS: it ends when each datagram of the client is answered
+    OneEach = 1,
+    /// syslog: it ends one second after the last datagram
+    None = 2,
+}
+impl UdpAnswers {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "UDP_ANSWERS_UNKNOWN",
+            Self::OneEach => "UDP_ANSWERS_ONE_EACH",
+            Self::None => "UDP_ANSWERS_NONE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UDP_ANSWERS_UNKNOWN" => Some(Self::Unknown),
+            "UDP_ANSWERS_ONE_EACH" => Some(Self::OneEach),
+            "UDP_ANSWERS_NONE" => Some(Self::None),
             _ => None,
         }
     }

@@ -86,7 +86,13 @@ fn service(listener: Listener) -> api::VirtualService {
     let http2 = listener == Listener::Http2;
     api::VirtualService {
         uuid: format!("{listener:?}"),
-        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2 }],
+        listeners: vec![api::Listener {
+            address: at.ip().to_string(),
+            port: at.port().into(),
+            tls,
+            http2,
+            ..Default::default()
+        }],
         pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
         http: Some(api::HttpProfile { http2: http2.then(http2_profile), ..http_profile() }),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"fmt"
 	"net/netip"
 	"regexp"
 	"strconv"
@@ -44,6 +45,20 @@ func (p *IPAddrPrefix) Contains(address netip.Addr) bool { return p.Prefix().Con
 // Prefix returns the subnet with its host bits cleared. It is invalid if the address or the mask is.
 func (p *IPAddrPrefix) Prefix() netip.Prefix {
 	return netip.PrefixFrom(p.IPAddr.Address(), int(p.Mask)).Masked()
+}
+
+// problem returns the error in a subnet; field is the name of the field.
+func (p *IPAddrPrefix) problem(field string) *schema.FieldError {
+	if problem := p.IPAddr.literal(field + ".ip_addr"); problem != nil {
+		return problem
+	}
+	if bits := p.IPAddr.Address().BitLen(); int(p.Mask) > bits {
+		return &schema.FieldError{
+			Field:   field + ".mask",
+			Problem: fmt.Sprintf("%d is longer than the %d bits of %s", p.Mask, bits, p.IPAddr.Addr),
+		}
+	}
+	return nil
 }
 
 // Address returns the IP address. It is invalid for a DNS name.

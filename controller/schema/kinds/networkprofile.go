@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"fmt"
+
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
 )
@@ -90,6 +92,25 @@ type TCPProxy struct {
 	ReorderThreshold          uint32 `json:"reorder_threshold" min:"1" max:"100"`
 	ReassemblyQueueSize       uint32 `json:"reassembly_queue_size" default:"0"`
 	DSCP                      uint32 `json:"ip_dscp" max:"63" also:"2147483647" default:"0"`
+
+	// ProxyProtocolSources are the subnets that clients come from, each connection with a PROXY header. With none,
+	// connections have no such header.
+	ProxyProtocolSources []IPAddrPrefix `json:"weir_proxy_protocol_sources" items:"64"`
+}
+
+// Validate checks the subnets.
+func (p *NetworkProfile) Validate() *schema.FieldError {
+	if p.Profile == nil || p.Profile.TCPProxy == nil {
+		return nil
+	}
+	for i := range p.Profile.TCPProxy.ProxyProtocolSources {
+		source := &p.Profile.TCPProxy.ProxyProtocolSources[i]
+		here := fmt.Sprintf("profile.tcp_proxy_profile.weir_proxy_protocol_sources[%d]", i)
+		if problem := source.problem(here); problem != nil {
+			return problem
+		}
+	}
+	return nil
 }
 
 // TCPFastPath forwards TCP packets without ending connections.

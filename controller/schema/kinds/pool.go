@@ -246,7 +246,25 @@ func (p *Pool) Validate() *schema.FieldError {
 			Problem: "is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
 		}
 	}
+	if problem := p.checkReselect(); problem != nil {
+		return problem
+	}
 	return p.checkNames()
+}
+
+func (p *Pool) checkReselect() *schema.FieldError {
+	if p.ServerReselect == nil || p.ServerReselect.ResponseCodes == nil {
+		return nil
+	}
+	for i, span := range p.ServerReselect.ResponseCodes.Ranges {
+		if span.End < span.Begin {
+			return &schema.FieldError{
+				Field:   fmt.Sprintf("server_reselect.svr_resp_code.ranges[%d].end", i),
+				Problem: fmt.Sprintf("%d is before begin %d", span.End, span.Begin),
+			}
+		}
+	}
+	return nil
 }
 
 // checkNames checks the host names of servers.

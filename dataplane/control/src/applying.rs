@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
     hash::{BuildHasher, Hasher},
-    net::SocketAddr,
     os::fd::OwnedFd,
     sync::Arc,
 };
@@ -18,9 +17,9 @@ use crate::{held::Held, inbox::Received, pinning};
 pub struct Served {
     workers: Vec<Worker>,
     pub snapshots: Vec<Arc<Snapshot>>,
-    pub listening: BTreeSet<SocketAddr>,
+    pub listening: BTreeSet<TransportAddress>,
     /// Addresses at which the agent has replaced the socket. The workers listen on the new one with the next Plan.
-    renewed: BTreeSet<SocketAddr>,
+    renewed: BTreeSet<TransportAddress>,
     /// The agent that sent the Plan in force.
     agent: Option<u64>,
 }
@@ -92,9 +91,9 @@ impl Served {
     pub fn accept(&mut self, snapshots: Vec<Arc<Snapshot>>, agent: u64) {
         if let Some(Difference { listeners, listeners_gone, .. }) = snapshots.first().map(|made| made.difference()) {
             for at in listeners_gone {
-                self.listening.remove(&at.address);
+                self.listening.remove(at);
             }
-            self.listening.extend(listeners.iter().map(|at| at.address));
+            self.listening.extend(listeners);
         }
         self.renewed.clear();
         self.snapshots = snapshots;
@@ -102,26 +101,25 @@ impl Served {
     }
 
     /// Addresses of listeners that the last change removed.
-    pub fn left(&self) -> impl Iterator<Item = SocketAddr> {
+    pub fn left(&self) -> impl Iterator<Item = TransportAddress> {
         let gone = self.snapshots.first().map(|snapshot| &snapshot.difference().listeners_gone);
-        gone.into_iter().flatten().map(|at| at.address)
+        gone.into_iter().flatten().copied()
     }
 
     /// Records that the agent has replaced the sockets at these addresses.
-    pub fn renew(&mut self, changed: BTreeSet<SocketAddr>) {
+    pub fn renew(&mut self, changed: BTreeSet<TransportAddress>) {
         self.renewed.extend(changed.intersection(&self.listening));
     }
 
     /// The sockets on which a worker must start to listen. A worker that does not get all of them would serve only a part
     /// of the clients.
     fn sockets(&self, worker: u32, snapshot: &Snapshot, held: &Held) -> Result<Vec<OwnedFd>, Finding> {
-        let brought = snapshot.difference().listeners.iter().map(|at| at.address);
-        let brought = brought.filter(|address| !self.listening.contains(address));
-        let renewed = self.renewed.iter().copied();
-        let renewed = renewed.filter(|address| snapshot.listener(TransportAddress::tcp(*address)).is_some());
-        let share = |address: SocketAddr| {
-            held.share(address, worker).map_err(|why| {
-                let listener = snapshot.listener(TransportAddress::tcp(address));
+        let brought = snapshot.difference().listeners.iter().copied();
+        let brought = brought.filter(|at| !self.listening.contains(at));
+        let renewed = self.renewed.iter().copied().filter(|at| snapshot.listener(*at).is_some());
+        let share = |at: TransportAddress| {
+            held.share(at, worker).map_err(|why| {
+                let listener = snapshot.listener(at);
                 let service = listener.map(|listener| &listener.service);
                 Finding {
                     kind: "virtualservice".into(),
@@ -129,12 +127,12 @@ impl Served {
                     name: service.map(|service| service.name.clone()).unwrap_or_default(),
                     field: "services".into(),
                     message: format!(
-                        "worker {worker} cannot listen on {address}: {why}; each listener needs two file descriptors per \
+                        "worker {worker} cannot listen on {at}: {why}; each listener needs two file descriptors per \
                          worker, so raise the engine's limit of open files (LimitNOFILE)"
                     ),
                 }
             })
         };
-        brought.chain(renewed).filter_map(|address| share(address).transpose()).collect()
+        brought.chain(renewed).filter_map(|at| share(at).transpose()).collect()
     }
 }

@@ -5,15 +5,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs::File,
     io,
-    net::{IpAddr, SocketAddr, TcpListener},
+    net::{IpAddr, SocketAddr},
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::MetadataExt,
     },
 };
 
-use weir_api::dataplane::v1::{Finding, Socket, Sockets, VirtualService};
-use weir_reactor::unix::FDS_MAX;
+use weir_api::dataplane::v1::{Finding, Listener, Socket, Sockets, TransportProtocol, VirtualService};
+use weir_reactor::unix::{self, FDS_MAX};
+use weir_snapshot::{Protocol, TransportAddress};
 
 use crate::Error;
 
@@ -21,10 +22,10 @@ use crate::Error;
 const SOCKETS_MAX: usize = 65_536;
 
 pub struct Held {
-    sockets: BTreeMap<(SocketAddr, u32), TcpListener>,
+    sockets: BTreeMap<(TransportAddress, u32), OwnedFd>,
     workers: u32,
     /// Addresses of sockets that arrived since the last Plan was settled.
-    fresh: BTreeSet<SocketAddr>,
+    fresh: BTreeSet<TransportAddress>,
 }
 
 impl Held {
@@ -33,7 +34,7 @@ impl Held {
     }
 
     /// Takes the sockets of one frame. Returns the addresses whose socket was replaced.
-    pub fn take(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) -> Result<BTreeSet<SocketAddr>, Error> {
+    pub fn take(&mut self, frame: &Sockets, fds: Vec<OwnedFd>) -> Result<BTreeSet<TransportAddress>, Error> {
         if frame.sockets.len() != fds.len() {
             let why = format!("{} named, {} descriptors came", frame.sockets.len(), fds.len());
             return Err(Error::BadSockets(why));
@@ -50,14 +51,13 @@ impl Held {
                     named.worker
                 )));
             }
-            let socket = TcpListener::from(fd);
-            let bound = socket.local_addr()?;
+            let bound = unix::bound_to(fd.as_fd())?;
             if bound != address {
                 return Err(Error::BadSockets(format!("{address} is bound to {bound}")));
             }
             let known = self.sockets.get(&(address, named.worker));
-            if known.map(inode).transpose()? != Some(inode(&socket)?) {
-                self.sockets.insert((address, named.worker), socket);
+            if known.map(inode).transpose()? != Some(inode(&fd)?) {
+                self.sockets.insert((address, named.worker), fd);
                 self.fresh.insert(address);
                 changed.insert(address);
             }
@@ -66,8 +66,8 @@ impl Held {
     }
 
     /// A descriptor of its own for `worker`.
-    pub fn share(&self, address: SocketAddr, worker: u32) -> io::Result<Option<OwnedFd>> {
-        self.sockets.get(&(address, worker)).map(|socket| Ok(socket.try_clone()?.into())).transpose()
+    pub fn share(&self, address: TransportAddress, worker: u32) -> io::Result<Option<OwnedFd>> {
+        self.sockets.get(&(address, worker)).map(OwnedFd::try_clone).transpose()
     }
 
     /// What these virtual services lack: each listener needs a socket for each worker.
@@ -79,8 +79,7 @@ impl Held {
         let mut findings = Vec::new();
         for (index, listener) in service.listeners.iter().enumerate() {
             // The snapshot reports an invalid address.
-            let Ok(ip) = listener.address.parse::<IpAddr>() else { continue };
-            let address = SocketAddr::new(ip, listener.port as u16);
+            let Some(address) = wanted_by(listener) else { continue };
             let lacking = (0..self.workers).filter(|worker| !self.sockets.contains_key(&(address, *worker))).count();
             if lacking > 0 {
                 findings.push(Finding {
@@ -89,7 +88,7 @@ impl Held {
                     name: service.name.clone(),
                     field: format!("services[{index}]"),
                     message: format!(
-                        "the engine holds no listening socket on {address} for {lacking} of {} workers; see the agent's \
+                        "the engine holds no socket on {address} for {lacking} of {} workers; see the agent's \
                          log for why it could not open it (port in use, address not on this host, no permission)",
                         self.workers
                     ),
@@ -101,7 +100,7 @@ impl Held {
 
     /// Called after a Plan has been accepted or refused. Drops the sockets that came for it, and those at the addresses
     /// that it removed, except where the workers listen.
-    pub fn settle(&mut self, listening: &BTreeSet<SocketAddr>, left: impl IntoIterator<Item = SocketAddr>) {
+    pub fn settle(&mut self, listening: &BTreeSet<TransportAddress>, left: impl IntoIterator<Item = TransportAddress>) {
         let unused = std::mem::take(&mut self.fresh).into_iter().chain(left);
         for address in unused.filter(|address| !listening.contains(address)) {
             (0..self.workers).for_each(|worker| drop(self.sockets.remove(&(address, worker))));
@@ -128,44 +127,74 @@ impl Held {
     }
 }
 
-fn named(address: SocketAddr, worker: u32) -> Socket {
-    Socket { address: address.ip().to_string(), port: u32::from(address.port()), worker }
+fn named(at: TransportAddress, worker: u32) -> Socket {
+    let protocol = match at.protocol {
+        Protocol::Tcp => TransportProtocol::Tcp,
+        Protocol::Udp => TransportProtocol::Udp,
+    };
+    let TransportAddress { address, .. } = at;
+    Socket { address: address.ip().to_string(), port: u32::from(address.port()), worker, protocol: protocol.into() }
 }
 
-fn address_of(named: &Socket) -> Result<SocketAddr, Error> {
-    let ip = named.address.parse::<IpAddr>();
-    let port = u16::try_from(named.port);
-    match (ip, port) {
-        (Ok(ip), Ok(port)) => Ok(SocketAddr::new(ip, port)),
-        _ => Err(Error::BadSockets(format!("{}:{} is no address", named.address, named.port))),
+fn address_of(named: &Socket) -> Result<TransportAddress, Error> {
+    place(&named.address, named.port, named.protocol)
+        .ok_or_else(|| Error::BadSockets(format!("{}:{} is no address", named.address, named.port)))
+}
+
+fn wanted_by(listener: &Listener) -> Option<TransportAddress> {
+    place(&listener.address, listener.port, listener.protocol)
+}
+
+fn place(address: &str, port: u32, protocol: i32) -> Option<TransportAddress> {
+    let address = SocketAddr::new(address.parse::<IpAddr>().ok()?, u16::try_from(port).ok()?);
+    match TransportProtocol::try_from(protocol).ok()? {
+        TransportProtocol::Tcp => Some(TransportAddress::tcp(address)),
+        TransportProtocol::Udp => Some(TransportAddress::udp(address)),
     }
 }
 
 /// Identifies a socket: all its descriptors have the same inode.
-fn inode(socket: &TcpListener) -> io::Result<u64> {
-    Ok(File::from(OwnedFd::from(socket.try_clone()?)).metadata()?.ino())
+fn inode(socket: &OwnedFd) -> io::Result<u64> {
+    Ok(File::from(socket.try_clone()?).metadata()?.ino())
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_api::dataplane::v1::Listener;
+    use std::net::{TcpListener, UdpSocket};
 
     use super::*;
 
-    fn listener() -> (TcpListener, SocketAddr) {
+    fn listener() -> (TcpListener, TransportAddress) {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
-        (socket, address)
+        (socket, TransportAddress::tcp(address))
     }
 
-    fn give(held: &mut Held, socket: &TcpListener, named: Socket) -> Result<BTreeSet<SocketAddr>, Error> {
+    fn give(held: &mut Held, socket: &TcpListener, named: Socket) -> Result<BTreeSet<TransportAddress>, Error> {
         held.take(&Sockets { sockets: vec![named], last: true }, vec![socket.try_clone().unwrap().into()])
     }
 
-    fn service(address: SocketAddr) -> VirtualService {
-        let (address, port) = (address.ip().to_string(), address.port().into());
-        let listeners = vec![Listener { address, port, ..Listener::default() }];
+    fn service(at: TransportAddress) -> VirtualService {
+        let Socket { address, port, protocol, .. } = named(at, 0);
+        let listeners = vec![Listener { address, port, protocol, ..Listener::default() }];
         VirtualService { name: "shop".into(), listeners, ..Default::default() }
+    }
+
+    #[test]
+    fn port_of_udp_is_another_than_that_of_tcp() {
+        let (mut held, (tcp, at)) = (Held::new(1), listener());
+        let udp = UdpSocket::bind(at.address).unwrap();
+        let other = TransportAddress::udp(at.address);
+        give(&mut held, &tcp, named(at, 0)).unwrap();
+        assert_eq!(held.missing([service(other)].iter()).len(), 1);
+        let both = Sockets { sockets: vec![named(other, 0)], last: true };
+        held.take(&both, vec![udp.try_clone().unwrap().into()]).unwrap();
+        assert_eq!(held.missing([service(at), service(other)].iter()), []);
+        let wrong = held.take(&both, vec![tcp.into()]).unwrap_err().to_string();
+        assert!(wrong.contains("/udp is bound to") && wrong.contains("/tcp"), "{wrong}");
+        held.settle(&BTreeSet::from([other]), []);
+        let names: Vec<_> = held.hand_back().into_iter().flat_map(|(frame, _)| frame.sockets).collect();
+        assert_eq!(names, [named(other, 0)]);
     }
 
     #[test]

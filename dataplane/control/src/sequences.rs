@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::SocketAddr, net::TcpListener};
 
 use proptest::prelude::*;
 use weir_api::dataplane::v1::{Plan, Socket, Sockets};
-use weir_snapshot::{Change, Snapshot};
+use weir_snapshot::{Change, Snapshot, TransportAddress};
 
 use crate::{applying::Served, held::Held, sample::Rows};
 
@@ -24,7 +24,7 @@ fn sockets() -> (Held, Vec<SocketAddr>) {
     let addresses = PORTS.map(|_| {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = socket.local_addr().unwrap();
-        let named = Socket { address: at.ip().to_string(), port: at.port().into(), worker: 0 };
+        let named = Socket { address: at.ip().to_string(), port: at.port().into(), ..Socket::default() };
         held.take(&Sockets { sockets: vec![named], last: true }, vec![socket.into()]).unwrap();
         at
     });
@@ -41,8 +41,8 @@ fn placed(plan: &Plan, addresses: &[SocketAddr]) -> Plan {
     placed
 }
 
-fn listening(snapshot: &Snapshot) -> BTreeSet<SocketAddr> {
-    snapshot.listeners().map(|(at, _)| at.address).collect()
+fn listening(snapshot: &Snapshot) -> BTreeSet<TransportAddress> {
+    snapshot.listeners().map(|(at, _)| at).collect()
 }
 
 proptest! {
@@ -67,7 +67,7 @@ proptest! {
             let after = listening(snapshot);
             prop_assert_eq!(&served.listening, &after);
             let given: Vec<_> = prepared.sockets.into_iter().flatten().map(TcpListener::from).collect();
-            let given: Vec<_> = given.iter().map(|socket| socket.local_addr().unwrap()).collect();
+            let given: Vec<_> = given.iter().map(|socket| TransportAddress::tcp(socket.local_addr().unwrap())).collect();
             let new = after.difference(&before).chain(after.intersection(&renewed)).copied();
             prop_assert_eq!(given.len(), new.clone().count());
             prop_assert_eq!(BTreeSet::from_iter(given), BTreeSet::from_iter(new));
@@ -75,7 +75,7 @@ proptest! {
             prop_assert_eq!(&rows, &Rows::of(snapshot, 1));
             // The agent replaces some of the sockets.
             let chosen = addresses.iter().enumerate().filter(|(index, _)| replaced & (1 << index) != 0);
-            let chosen: BTreeSet<_> = chosen.map(|(_, at)| *at).collect();
+            let chosen: BTreeSet<_> = chosen.map(|(_, at)| TransportAddress::tcp(*at)).collect();
             renewed = chosen.intersection(&after).copied().collect();
             served.renew(chosen);
             plan = next;

@@ -6,8 +6,8 @@ use crate::text::Text;
 
 #[derive(Clone, Debug)]
 pub struct ClientFacts {
-    /// The client's address as X-Forwarded-For says it.
-    pub(crate) address: Text<46>,
+    /// The client's address as X-Forwarded-For says it. No address is longer: one of IPv4 inside IPv6 is shown as IPv4.
+    pub(crate) address: Text<39>,
     pub(crate) listener: SocketAddr,
     pub(crate) tls: bool,
 }
@@ -52,6 +52,20 @@ impl ClientFacts {
         match self.listener {
             SocketAddr::V4(listener) => Text::dotted(*listener.ip()),
             SocketAddr::V6(listener) => Text::of(format_args!("[{}]", listener.ip())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_address_fits() {
+        for address in ["ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fd00:1111:2222:3333:4444:5555:255.255.255.255"] {
+            let address: IpAddr = address.parse().expect("an address");
+            let facts = ClientFacts::new(SocketAddr::new(address, 1), SocketAddr::new(address, 2), false);
+            assert_eq!(facts.address.bytes(), address.to_string().as_bytes());
         }
     }
 }

@@ -19,12 +19,12 @@ pub enum ProxyProtocol {
 impl ProxyProtocol {
     pub const BYTES_MAX: usize = proxy_protocol::BYTES_MAX;
 
-    /// Writes the header in front of the client's bytes, and returns its length. `out` has room for
-    /// [`Self::BYTES_MAX`].
-    pub fn write(self, client: SocketAddr, listener: SocketAddr, out: &mut [u8]) -> usize {
+    /// Writes the header in front of the client's bytes, and returns its length. `tlvs` are the vectors of version 2.
+    /// `out` has room for them and for [`Self::BYTES_MAX`].
+    pub fn write(self, client: SocketAddr, listener: SocketAddr, tlvs: &[u8], out: &mut [u8]) -> usize {
         match self {
             ProxyProtocol::V1 => proxy_protocol::v1(client, listener, out),
-            ProxyProtocol::V2 => proxy_protocol::v2(client, listener, out),
+            ProxyProtocol::V2 => proxy_protocol::v2(client, listener, tlvs, out),
         }
     }
 }

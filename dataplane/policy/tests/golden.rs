@@ -133,6 +133,8 @@ fn response_passes(given: &Given, input: &[u8]) -> Told {
         (OutgoingBody::AsReceived, false) => "closes",
         (OutgoingBody::Unchunked, false) => "unchunks, closes",
         (OutgoingBody::Unchunked, true) => panic!("nothing ends this body"),
+        (OutgoingBody::Chunked, true) => "chunks, goes on",
+        (OutgoingBody::Chunked, false) => panic!("nobody needs these chunks"),
     };
     (passed, then)
 }

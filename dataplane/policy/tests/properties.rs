@@ -224,5 +224,6 @@ fn framing_for(sent: &Response<'_>, outgoing: Outgoing) -> Framing {
     match outgoing.body {
         OutgoingBody::AsReceived => sent.framing,
         OutgoingBody::Unchunked => Framing::UntilClose,
+        OutgoingBody::Chunked => Framing::Chunked,
     }
 }

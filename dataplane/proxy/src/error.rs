@@ -8,6 +8,8 @@ pub enum Error {
     /// The client's request, or its body, is not valid HTTP.
     Request(weir_wire::Error),
     AcceptTimeout,
+    /// The connection does not begin with a PROXY header, although the virtual service requires one.
+    ProxyHeader,
     HeadTimeout,
     BodyTimeout,
     BodyTooLarge,

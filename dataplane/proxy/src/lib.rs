@@ -17,6 +17,7 @@
 //! ```
 //!
 //! A virtual service without HTTP skips all of this: `carry` copies its bytes between the two connections, a `tunnel`.
+//! Datagrams have no connections, but sessions: `datagrams`.
 //!
 //! The modules, from the ground up: `connection` is our end of any connection. `exchange` is one request and its
 //! response; `tunnel` is a connection without requests. `client` and `server` are the two kinds of connection. `core`
@@ -29,10 +30,12 @@ mod carrier;
 mod client;
 mod connection;
 mod core;
+pub mod datagrams;
 mod error;
 mod exchange;
 mod flow;
 mod head;
+mod introduction;
 pub mod io;
 mod limits;
 mod page;

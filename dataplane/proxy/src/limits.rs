@@ -35,6 +35,11 @@ pub struct Limits {
     pub idle_connections: usize,
     /// How long a client may take nothing of what is queued for it.
     pub stalled_client: Duration,
+    /// Sessions of datagrams that a virtual service may have. A new one beyond this is refused: its datagrams are
+    /// dropped.
+    pub sessions_per_service: usize,
+    /// The same for the clients of one address (an IPv6 /64).
+    pub sessions_per_address: usize,
     /// How long a body may be slower than its minimum rate, at its beginning and after a pause in reading.
     pub slow_body: Duration,
 }
@@ -54,6 +59,8 @@ impl Default for Limits {
             connect_patience: Duration::from_millis(500),
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),
+            sessions_per_service: 65_536,
+            sessions_per_address: 1_024,
             slow_body: Duration::from_secs(5),
         }
     }

@@ -222,6 +222,11 @@ impl Pools {
         self.row(at.pool).is_some_and(|row| row.taker(at).is_some())
     }
 
+    /// Whether the server is in its pool and up, so that it keeps its sessions. It may be disabled.
+    pub fn keeps_work(&mut self, at: Place) -> bool {
+        self.row(at.pool).is_some_and(|row| row.position(at).is_some() && row.balancer.is_up(at.server))
+    }
+
     /// Whether a connection to this server, made for an earlier version of `pool`, may be kept for a later request. Not
     /// while the server is suspect: a trial must show whether new connections succeed.
     pub fn keeps(&mut self, at: Place, pool: &Pool) -> bool {

@@ -12,6 +12,7 @@ use crate::{
     client::Client,
     connection::stream::{CLIENT_STREAMS, SERVER_STREAMS},
     core::Core,
+    datagrams,
     error::{Error, defect},
     exchange::{
         Exchange,
@@ -31,6 +32,7 @@ pub struct Proxy {
     pub(crate) core: Core,
     /// For heads of responses that come on streams.
     pub(crate) replies: FieldTable,
+    pub(crate) sessions: datagrams::Sessions,
 }
 
 /// An exchange and its client.
@@ -79,6 +81,7 @@ impl Proxy {
             exchanges: Exchanges::with_room(clients),
             core,
             replies: FieldTable::new(),
+            sessions: datagrams::Sessions::default(),
         }
     }
 
@@ -95,6 +98,7 @@ impl Proxy {
         let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
+        self.sessions.changes = self.sessions.changes.wrapping_add(1);
         if displaces_clients {
             self.close_displaced(io);
         }
@@ -115,6 +119,7 @@ impl Proxy {
     /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
+        self.sessions.changes = self.sessions.changes.wrapping_add(1);
         for unused in self.core.pools.set_up(&pool, server_name, up) {
             self.retire(io, unused);
         }
@@ -149,9 +154,9 @@ impl Proxy {
         }
     }
 
-    /// No connection is left.
+    /// No connection and no session is left.
     pub fn is_idle(&self) -> bool {
-        let is_idle = self.clients.len() + self.servers.len() == 0;
+        let is_idle = self.clients.len() + self.servers.len() + self.sessions.len() == 0;
         debug_assert!(!is_idle || self.exchanges.len() == 0, "an exchange outlives its connections");
         is_idle
     }
@@ -179,7 +184,7 @@ impl Proxy {
             self.core.departed.push(departed);
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-            self.core.shortage.addresses.remove(client.peer);
+            self.core.shortage.addresses.remove(client.sender());
         }
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);

@@ -16,23 +16,49 @@ pub(crate) struct Tunnel {
     pub tried: Vec<u32>,
     /// The server's connection, being established or established.
     pub server: Option<Conn>,
-    /// When the last bytes crossed.
+    /// When the last bytes crossed, or an end ended.
     pub active_at: Time,
+    pub standing: Standing,
     /// Which directions bring so many bytes per read that a relay pays.
     pub up_in_bulk: bool,
     pub down_in_bulk: bool,
 }
 
+/// Which ends take part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub(crate) enum Standing {
+    Open,
+    /// One end has ended. The other may go on sending.
+    HalfClosed,
+    /// One end receives nothing more.
+    Broken,
+}
+
 impl Tunnel {
     pub fn new(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
         let key = service.pool.as_ref().map(|pool| balance_key(pool, None, peer)).unwrap_or_default();
-        Self { key, tried: Vec::new(), server: None, active_at: now, up_in_bulk: false, down_in_bulk: false }
+        Self {
+            key,
+            tried: Vec::new(),
+            server: None,
+            active_at: now,
+            standing: Standing::Open,
+            up_in_bulk: false,
+            down_in_bulk: false,
+        }
     }
 
     /// How much longer the tunnel may stay silent; `None`: without limit, because keepalive probes find dead peers or
-    /// the operator set no limit.
+    /// the operator set no limit. Probes do not find a peer that lives and takes nothing, so a tunnel that has lost an
+    /// end always has the limit.
     pub fn quiet_left(&self, service: &VirtualService, now: Time) -> Option<Duration> {
-        let idle = service.tcp.idle_timeout.filter(|_| !service.tcp.keepalive_probes)?;
+        let is_limited = !service.tcp.keepalive_probes || self.standing != Standing::Open;
+        let idle = service.tcp.idle_timeout.filter(|_| is_limited)?;
         Some(idle.saturating_sub(now.since(self.active_at)))
+    }
+
+    /// Whether a silent tunnel stays: one end has ended, nothing waits for the other, and probes show whether that lives.
+    pub fn is_probed(&self, service: &VirtualService) -> bool {
+        self.standing == Standing::HalfClosed && service.tcp.half_closed_probes
     }
 }

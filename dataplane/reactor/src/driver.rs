@@ -4,11 +4,14 @@
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
-use weir_proxy::io::{Event, Io, TransportAddress};
+use weir_proxy::{
+    datagrams::io::{Arrival, DatagramIo},
+    io::{Event, TransportAddress},
+};
 
 use crate::{SocketOptions, Waker};
 
-pub trait Driver: Io + Sized {
+pub trait Driver: DatagramIo + Sized {
     /// # Errors
     /// The kernel refuses what a driver needs from the begin on.
     fn new(limits: Limits) -> io::Result<Self>;
@@ -22,17 +25,20 @@ pub trait Driver: Io + Sized {
     /// Only if waiting itself fails, which no peer can cause.
     fn poll(&mut self, wait: Option<Duration>, events: &mut Vec<Event>) -> io::Result<bool>;
 
+    /// Appends the datagrams of the last [`poll`](Self::poll).
+    fn take_arrivals(&mut self, into: &mut Vec<Arrival>);
+
     /// Sends what the handler queued in this batch.
     fn flush(&mut self);
 
-    /// Accepts on a listening socket from now on, and no more on an earlier one at the same address. Returns the
-    /// address.
+    /// Accepts on a listening socket, or receives on a UDP socket, from now on, and no more on an earlier one at the same
+    /// address. Returns the address.
     ///
     /// # Errors
-    /// `fd` is not a listening TCP socket (datagram sockets are refused), or the driver can watch no more sockets.
+    /// `fd` is neither a listening TCP socket nor a bound UDP socket, or the driver can watch no more sockets.
     fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress>;
 
-    /// Changes the options of connections accepted from now on; false if nobody listens there.
+    /// Changes the options of connections accepted from now on; false if nobody listens there for connections.
     ///
     /// # Errors
     /// The kernel refuses an option.
@@ -43,6 +49,12 @@ pub trait Driver: Io + Sized {
     /// # Errors
     /// Only if watching itself fails.
     fn unlisten(&mut self, at: TransportAddress) -> io::Result<()>;
+
+    /// Stops accepting or receiving there. Sessions of datagrams can still answer.
+    ///
+    /// # Errors
+    /// Only if watching itself fails.
+    fn mute(&mut self, at: TransportAddress) -> io::Result<()>;
 
     fn listeners(&self) -> Vec<TransportAddress>;
 
@@ -56,6 +68,8 @@ pub struct Limits {
     /// The limit of connections, to clients and servers together. Accepting stops when clients have half of them, so
     /// that each client can have a server. A connect beyond the limit fails with [`Gone::Local`].
     pub connections: usize,
+    /// Sockets of sessions of datagrams, beside the connections. Opening one more fails with [`Gone::Local`].
+    pub datagram_sockets: usize,
     /// Pipes for relaying, of two descriptors each, beside the connections.
     pub pipes: usize,
     /// Blocks kept for reuse.
@@ -67,6 +81,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 500_000, pipes: 256, idle_blocks: 2048, buffer_bytes: 1 << 30 }
+        Self { connections: 500_000, datagram_sockets: 65_536, pipes: 256, idle_blocks: 2048, buffer_bytes: 1 << 30 }
     }
 }

@@ -10,9 +10,9 @@ use weir_proxy::{
 
 use crate::{
     READ_BYTES,
-    reactor::{Reactor, gone},
+    reactor::Reactor,
     slot::{Input, List, NextRead, Output, Phase},
-    socket,
+    socket::{self, gone},
 };
 
 /// The size of the first read after a relayed message: room for a head, and for little of a body, which need not be

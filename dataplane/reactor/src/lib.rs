@@ -1,11 +1,12 @@
 //! The epoll driver: the only place of the data plane that makes system calls. It implements `weir_proxy::io::Io` over
-//! TCP sockets for one worker thread. It also holds the few system calls that other crates need (descriptor passing in
+//! TCP and UDP sockets for one worker thread. It also holds the few system calls that other crates need (descriptor passing in
 //! [`unix`], the process itself in [`process`]).
 //!
 //! A loop drives it: [`Driver::poll`], then the handler, then [`Driver::flush`]. It knows nothing of HTTP or TLS, and
 //! makes no decisions. It must never block outside `poll`, and never let one connection keep others waiting.
 
 mod accept;
+mod datagrams;
 mod driver;
 mod input;
 mod listener;

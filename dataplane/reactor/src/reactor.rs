@@ -14,20 +14,23 @@ use std::{
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    io::{After, Close, Conn, Event, Gone, Io, Time, TransportAddress},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    io::{After, Close, Conn, Event, Gone, Io, Protocol, Time, TransportAddress},
 };
 
 use crate::{
     BLOCK_BYTES,
+    datagrams::{DATAGRAM_TOKEN, Datagrams},
     driver::{Driver, Limits},
     listener::{Listener, Listeners, SocketOptions},
     pipe::Pipes,
     poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     registration::Unregistered,
     slot::{Interest, List, Output, Phase, Then},
-    socket,
+    socket::{self, gone},
     table::Table,
     timers::Timers,
+    unix,
 };
 
 /// How long the peer of a connection that was given up may take nothing of its rest.
@@ -65,6 +68,7 @@ pub struct Reactor {
     /// What happened outside `poll`, for the next.
     pub(crate) pending: Vec<Event>,
     pub(crate) limits: Limits,
+    pub(crate) datagrams: Datagrams,
     pub(crate) batch: u64,
     pub(crate) now: Time,
     /// By the wall clock, until the monotonic one says that this second is over.
@@ -93,12 +97,13 @@ impl Driver for Reactor {
             unread: Vec::new(),
             bulk_bytes: 0,
             pending: Vec::new(),
-            limits,
+            datagrams: Datagrams::new(limits.datagram_sockets),
             batch: 0,
             now: Time::default(),
             unix_s: 0,
             second_ends: Time::default(),
             begun: Instant::now(),
+            limits,
             reports: Reports::default(),
             sources: Vec::new(),
             connects: 0,
@@ -133,6 +138,10 @@ impl Driver for Reactor {
         outcome.map(|()| woken)
     }
 
+    fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
+        self.datagrams.take_arrivals(into);
+    }
+
     fn flush(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for &conn in &dirty {
@@ -145,9 +154,14 @@ impl Driver for Reactor {
         dirty.clear();
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
+        self.datagrams.flush();
     }
 
     fn listen(&mut self, fd: OwnedFd, options: SocketOptions) -> io::Result<TransportAddress> {
+        let at = unix::bound_to(fd.as_fd())?;
+        if at.protocol == Protocol::Udp {
+            return self.datagrams.listen(fd, at, &self.poller).map(|()| at);
+        }
         let listener = Listener::new(fd, options)?;
         let at = listener.at;
         self.unlisten(at)?;
@@ -171,6 +185,9 @@ impl Driver for Reactor {
     }
 
     fn unlisten(&mut self, at: TransportAddress) -> io::Result<()> {
+        if at.protocol == Protocol::Udp {
+            return self.datagrams.unlisten(at, &self.poller);
+        }
         match self.listeners.take(at) {
             // Others may hold the socket, so that closing our descriptor would leave it in the set.
             Some(listener) => self.poller.remove(listener.socket.as_fd()),
@@ -178,8 +195,16 @@ impl Driver for Reactor {
         }
     }
 
+    fn mute(&mut self, at: TransportAddress) -> io::Result<()> {
+        match at.protocol {
+            Protocol::Tcp => self.unlisten(at),
+            Protocol::Udp => self.datagrams.mute(at, &self.poller),
+        }
+    }
+
     fn listeners(&self) -> Vec<TransportAddress> {
-        self.listeners.each().map(|(_, listener)| listener.at).collect()
+        let of_connections = self.listeners.each().map(|(_, listener)| listener.at);
+        of_connections.chain(self.datagrams.listens_at()).collect()
     }
 
     fn connections(&self) -> usize {
@@ -203,7 +228,8 @@ impl Reactor {
     }
 
     fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
-        if !self.pending.is_empty() || !self.unread.is_empty() || !self.dirty.is_empty() {
+        let undelivered = !self.pending.is_empty() || self.datagrams.has_arrivals();
+        if undelivered || !self.unread.is_empty() || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
         let next = [self.timers.next(), self.accept_again, self.unregistered.next()].into_iter().flatten().min();
@@ -214,6 +240,9 @@ impl Reactor {
 
     fn report(&mut self, report: Report, events: &mut Vec<Event>) {
         if report.token & LISTENER_TOKEN != 0 {
+            if report.token & DATAGRAM_TOKEN == DATAGRAM_TOKEN {
+                return self.datagrams.ready(report);
+            }
             return self.accept((report.token & !LISTENER_TOKEN) as usize, events);
         }
         let conn = conn_of(report.token);
@@ -403,21 +432,32 @@ impl Io for Reactor {
     }
 }
 
+impl DatagramIo for Reactor {
+    fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
+        self.datagrams.bound_to(listener)
+    }
+
+    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
+        self.datagrams.open(to, &self.poller)
+    }
+
+    fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
+        self.datagrams.forward(datagram, to);
+    }
+
+    fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
+        self.datagrams.reply(datagram, from, to);
+    }
+
+    fn shut(&mut self, socket: ServerSocket) {
+        self.datagrams.shut(socket);
+    }
+}
+
 pub(crate) fn token_of(conn: Conn) -> u64 {
     (u64::from(conn.slot) << 32) | u64::from(conn.generation)
 }
 
 fn conn_of(token: u64) -> Conn {
     Conn { slot: (token >> 32) as u32, generation: token as u32 }
-}
-
-pub(crate) fn gone(err: &io::Error) -> Gone {
-    match err.raw_os_error() {
-        Some(libc::ECONNREFUSED) => Gone::Refused,
-        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
-        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
-            Gone::Unreachable
-        }
-        _ => Gone::Local,
-    }
 }

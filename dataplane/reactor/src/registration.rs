@@ -10,8 +10,9 @@ use weir_proxy::io::{Conn, Event, Time};
 
 use crate::{
     poller::{EDGE, PEER_DONE, READABLE, WRITABLE},
-    reactor::{Reactor, gone, token_of},
+    reactor::{Reactor, token_of},
     slot::{Interest, Phase, Registration},
+    socket::gone,
 };
 
 /// How long a connection rests at most: it may take that long to learn that a client has given up.

@@ -11,9 +11,9 @@ use weir_proxy::io::{After, Conn, Event, Gone};
 
 use crate::{
     pipe::PIPE_BYTES,
-    reactor::{Reactor, gone},
+    reactor::Reactor,
     slot::{Input, NextRead, Output, Phase, Relay},
-    socket,
+    socket::{self, gone},
 };
 
 /// How often a pipe is filled for one connection in one batch, so that a fast connection does not make others wait.

@@ -1,12 +1,14 @@
-//! Single system calls on TCP sockets that the standard library does not have, or makes more expensive: non-blocking
+//! Single system calls on sockets that the standard library does not have, or makes more expensive: non-blocking
 //! accept and connect, options, reset on close. No decisions, no state.
 
 use std::{
     io::{self, IoSlice},
     mem::{MaybeUninit, size_of},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpListener, TcpStream, UdpSocket},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
+
+use weir_proxy::io::Gone;
 
 /// Takes one connection off the backlog, non-blocking from the start.
 pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
@@ -57,6 +59,34 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
         Err(err) if err.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
         outcome => outcome,
     }
+}
+
+/// A non-blocking UDP socket that is connected to `to`, from a port that the kernel chooses.
+pub fn open_datagrams(to: &SocketAddr) -> io::Result<UdpSocket> {
+    let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: no pointers.
+    let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
+    let socket = UdpSocket::from(owned(fd)?);
+    let (storage, len) = raw(to);
+    // SAFETY: `storage` holds an address of `len` bytes.
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), len) })?;
+    Ok(socket)
+}
+
+/// The address that a socket is bound to.
+pub fn bound_to(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: `storage` has room for `len` bytes, and both outlive the call.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), storage.as_mut_ptr().cast(), &mut len) })?;
+    // SAFETY: zeroed above, so initialised whatever the kernel wrote.
+    address(unsafe { storage.assume_init_ref() })
+}
+
+/// Whether `fd` is a UDP socket.
+pub fn takes_datagrams(fd: BorrowedFd<'_>) -> bool {
+    option(fd, libc::SOL_SOCKET, libc::SO_TYPE) == Some(libc::SOCK_DGRAM)
+        && option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP)
 }
 
 /// A pipe of `bytes`, or of as many as the kernel allows, with its reading end first.
@@ -147,6 +177,18 @@ fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), len) })
 }
 
+/// What an error says about a peer.
+pub fn gone(err: &io::Error) -> Gone {
+    match err.raw_os_error() {
+        Some(libc::ECONNREFUSED) => Gone::Refused,
+        Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Gone::Reset,
+        Some(libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN | libc::ENETDOWN) => {
+            Gone::Unreachable
+        }
+        _ => Gone::Local,
+    }
+}
+
 fn check(outcome: i32) -> io::Result<()> {
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -159,15 +201,20 @@ fn owned(fd: i32) -> io::Result<OwnedFd> {
 
 /// Whether `fd` is a listening socket. Any other descriptor would make the driver spin.
 pub fn is_listening(fd: BorrowedFd<'_>) -> bool {
+    option(fd, libc::SOL_SOCKET, libc::SO_ACCEPTCONN) == Some(1)
+}
+
+/// `None`: the descriptor has no such option.
+fn option(fd: BorrowedFd<'_>, level: i32, name: i32) -> Option<i32> {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as libc::socklen_t;
     let at = (&raw mut value).cast();
     // SAFETY: `value` has room for `len` bytes, and both outlive the call.
-    let asked = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ACCEPTCONN, at, &mut len) };
-    asked == 0 && value == 1
+    let asked = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, at, &mut len) };
+    (asked == 0).then_some(value)
 }
 
-fn address(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
+pub fn address(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     match i32::from(storage.ss_family) {
         libc::AF_INET => {
             // SAFETY: the family says that the storage holds a `sockaddr_in`, which is smaller and no stricter aligned.
@@ -185,7 +232,7 @@ fn address(storage: &libc::sockaddr_storage) -> io::Result<SocketAddr> {
     }
 }
 
-fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+pub fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zeroes is a valid `sockaddr_storage`.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let at = &raw mut storage;
@@ -252,22 +299,14 @@ mod tests {
         assert!(!is_listening(stream.as_fd()));
     }
 
-    fn option(socket: &impl AsRawFd, level: i32, name: i32) -> i32 {
-        let mut value = 0i32;
-        let mut len = size_of::<i32>() as libc::socklen_t;
-        let at = (&raw mut value).cast();
-        // SAFETY: `value` has room for `len` bytes, and both outlive the call.
-        assert_eq!(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &mut len) }, 0);
-        value
-    }
-
     #[test]
     fn silent_servers_are_probed() {
+        use std::os::fd::AsFd;
         let stream = open(&"127.0.0.1:80".parse().unwrap(), None).unwrap();
-        let tcp = |name| option(&stream, libc::IPPROTO_TCP, name);
-        assert_eq!(option(&stream, libc::SOL_SOCKET, libc::SO_KEEPALIVE), 1);
+        let tcp = |name| option(stream.as_fd(), libc::IPPROTO_TCP, name);
+        assert_eq!(option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE), Some(1));
         let probes = [libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT].map(tcp);
-        assert_eq!(probes, [60, 10, 6]);
+        assert_eq!(probes, [60, 10, 6].map(Some));
     }
 
     #[test]

@@ -10,10 +10,21 @@ use std::{
     },
 };
 
+use weir_proxy::io::{Protocol, TransportAddress};
+
+use crate::socket;
+
 /// Most descriptors in one message; the kernel's bound is 253.
 pub const FDS_MAX: usize = 250;
 
 const CONTROL_BYTES: usize = 1024;
+
+/// Where a socket for clients is bound, and for which protocol.
+pub fn bound_to(fd: BorrowedFd<'_>) -> io::Result<TransportAddress> {
+    let address = socket::bound_to(fd)?;
+    let protocol = if socket::takes_datagrams(fd) { Protocol::Udp } else { Protocol::Tcp };
+    Ok(TransportAddress { protocol, address })
+}
 
 /// Aligned as the kernel's header wants it.
 #[repr(C, align(8))]

@@ -68,6 +68,8 @@ pub struct Promises {
     pub half_close: bool,
     /// No server closes a connection that might be used again.
     pub keepalive: bool,
+    /// A server that is busy turns requests away, and another one takes them.
+    pub reselect: bool,
 }
 
 pub struct Client {
@@ -284,7 +286,7 @@ impl Client {
             Some(id) if id != request.id => {
                 desk.ledger.violation(&self.plan.name, format_args!("asked for {} and got {id}", request.id));
             }
-            Some(id) => self.take_server_head(head, status, id),
+            Some(id) => self.take_server_head(head, status, id, desk),
             None => {
                 let swallowed = !self.plan.promises.keepalive && !request.is_repeatable();
                 if self.plan.calm && self.plan.manner == Manner::Polite && !(swallowed && status == 502) {
@@ -296,12 +298,15 @@ impl Client {
         }
     }
 
-    fn take_server_head(&mut self, head: &Head, status: u16, id: u64) {
+    fn take_server_head(&mut self, head: &Head, status: u16, id: u64, desk: &mut Desk<'_>) {
         let Some(request) = self.asked.front().map(|index| &self.plan.requests[*index]) else { return };
         let no_body = request.method == "HEAD" || matches!(status, 204 | 304);
         let framing = if no_body { Some(Framing::Length(0)) } else { head.framing() };
         let closes = head.says_close() || (request.http10 && head.field("Connection").is_none());
         self.told_to_close |= closes;
+        if status == 503 && self.plan.calm && self.plan.promises.reselect && request.is_repeatable() {
+            desk.ledger.violation(&self.plan.name, format_args!("was turned away with request {id}"));
+        }
         self.answer = Some(Answer {
             status,
             id: Some(id),
@@ -332,7 +337,7 @@ impl Client {
         let expected = if request.has_no_response_body() { 0 } else { request.response_bytes };
         if answer.id.is_none() {
             desk.ledger.tally.refused += 1;
-        } else if answer.body.len < expected && !self.plan.calm && answer.ends_by_close {
+        } else if answer.body.len < expected && !self.plan.calm && request.style == Style::UntilClose {
             // A server that dies in a body without a length looks as if it were done.
             desk.ledger.tally.cut += 1;
         } else {

@@ -52,7 +52,7 @@ fn loiterer(rng: &mut Rng, n: u64, temper: u64, calm: bool, spread_us: u64, ids:
         pause_us: 0,
         deaf: appetite == Appetite::Never,
         calm,
-        promises: Promises { half_close: false, keepalive: false },
+        promises: Promises { half_close: false, keepalive: false, reselect: false },
     };
     let start = Duration::from_micros(rng.between(0, spread_us));
     ClientPlan { start, listener: PLAIN, tls: false, quality, plan }

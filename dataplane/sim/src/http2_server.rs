@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_proxy::io::Time;
 use weir_wire::{
-    head::{FieldTable, HeadSink, Limits, Overflow},
+    head::{FieldTable, HeadSink, Limits},
     http2::{Code, Config, Connection, Event, Refused, Role, Settings, hpack::Encoder},
 };
 
@@ -219,7 +219,8 @@ impl Http2Server {
         let surplus_fits = fault == Some(Fault::Surplus) && (fields.len() < 2 || !has_body || head_only);
         if surplus_fits {
             // Nothing would tell the surplus from the body.
-            return self.connection.end(stream, Code::InternalError).map_or((), |_| ());
+            self.connection.end(stream, Code::InternalError);
+            return;
         }
         let is_all = body.is_empty() && end == End::Stream;
         self.send_head(stream, status, &fields, is_all, desk);
@@ -241,7 +242,7 @@ impl Http2Server {
             fields.iter().for_each(|(name, value)| encoder.field(name.as_bytes(), [value.as_bytes()]));
             encoder.end()
         });
-        out.truncate(written.unwrap_or_else(|Overflow| 0));
+        out.truncate(written.unwrap_or(0));
         desk.send(out);
     }
 

@@ -11,6 +11,7 @@ mod agenda;
 mod channel;
 mod client;
 mod crowd;
+pub mod datagrams;
 mod dials;
 mod difference;
 mod http2_server;

@@ -53,6 +53,8 @@ pub struct Ledger {
     pub story: Vec<String>,
     /// How often a server has seen the head of a request, by its id.
     served: HashMap<u64, u32>,
+    /// How often which server has turned which request away.
+    turned_away: HashMap<(String, u64), u32>,
     pub violations: Vec<String>,
     pub tally: Tally,
 }
@@ -104,6 +106,20 @@ impl Ledger {
 
     pub fn violation(&mut self, who: &str, what: impl Display) {
         self.violations.push(format!("{who}: {what}"));
+    }
+
+    /// A server answers that it is busy: another one may get the request. `who` is the server and its connection.
+    pub fn turn_away(&mut self, who: &str, id: u64) {
+        if let Some(times) = self.served.get_mut(&id) {
+            *times -= 1;
+        }
+        let server = who.split('/').next().unwrap_or(who);
+        let times = self.turned_away.entry((server.to_owned(), id)).or_default();
+        *times += 1;
+        // Once more if the connection ended before the answer left.
+        if *times > 2 {
+            self.violation(who, format_args!("has turned request {id} away too often"));
+        }
     }
 
     /// A server receives the request `id`. `idempotent`: an idle connection may have swallowed it, so that it comes

@@ -105,10 +105,11 @@ impl Scenario {
     pub fn of(rng: &mut Rng, tls: bool) -> Self {
         let calm = rng.chance(50);
         let keepalive = rng.chance(50);
-        let servers: Vec<ServerPlan> = server_plans(rng, calm, keepalive);
+        let mut servers: Vec<ServerPlan> = server_plans(rng, calm, keepalive);
         let mut plan = plan(rng, &servers, calm, tls);
         let half_close = plan.virtual_services[0].http.as_ref().is_some_and(|http| http.half_close_timeout_ms > 0);
-        let promises = Promises { half_close, keepalive };
+        let promises =
+            Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -161,6 +162,22 @@ fn server_plans(rng: &mut Rng, calm: bool, keepalive: bool) -> Vec<ServerPlan> {
         .collect()
 }
 
+/// Lets servers be busy in some scenarios, and the pool ask others then. Returns whether all requests without a body get
+/// another answer: one server always takes them, and can always be reached. Draws from `rng` disturb nothing else.
+fn reselect(mut rng: Rng, calm: bool, plan: &mut api::Plan, servers: &mut [ServerPlan]) -> bool {
+    if servers.len() < 2 || !rng.chance(20) {
+        return false;
+    }
+    let statuses = vec![api::StatusRange { first: 500, last: 599 }];
+    plan.pools[0].reselect = Some(api::Reselect { statuses, max_retries: 4, ..Default::default() });
+    let is_sound = |server: &ServerPlan| server.silence.is_empty() && matches!(server.dials[..], [Dial::Accepted]);
+    let willing = servers.iter().position(is_sound);
+    for (n, server) in servers.iter_mut().enumerate() {
+        server.temper.busy_percent = if willing == Some(n) { 0 } else { rng.pick(&[30, 100]) };
+    }
+    calm && willing.is_some()
+}
+
 fn server_address(n: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
 }
@@ -170,12 +187,20 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
     if calm {
         let forever = Duration::from_secs(3600);
         let idle_time = if keepalive { forever } else { Duration::from_micros(rng.pick(&[1, 500, 20_000])) };
-        return Temper { faults: vec![], fault_percent: 0, requests_max: u64::MAX, idle_time, think_time_us };
+        return Temper {
+            faults: vec![],
+            fault_percent: 0,
+            requests_max: u64::MAX,
+            idle_time,
+            think_time_us,
+            busy_percent: 0,
+        };
     }
     let faults = (0..rng.between(1, 3)).map(|_| rng.pick(&Fault::ALL)).collect();
     Temper {
         faults,
         fault_percent: rng.pick(&[0, 5, 30]),
+        busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),
         think_time_us,
@@ -183,8 +208,12 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
 }
 
 fn plan(rng: &mut Rng, servers: &[ServerPlan], calm: bool, tls: bool) -> api::Plan {
-    let listener =
-        |at: SocketAddr, tls| api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false };
+    let listener = |at: SocketAddr, tls| api::Listener {
+        address: at.ip().to_string(),
+        port: at.port().into(),
+        tls,
+        ..Default::default()
+    };
     let mut main = api::VirtualService {
         uuid: "main".into(),
         name: "main".into(),

@@ -92,6 +92,8 @@ impl Fault {
 pub struct Temper {
     pub faults: Vec<Fault>,
     pub fault_percent: u64,
+    /// How often it answers that it is busy, in percent of requests.
+    pub busy_percent: u64,
     /// Closes its connections after this many requests, or when idle for a while.
     pub requests_max: u64,
     pub idle_time: Duration,
@@ -100,6 +102,9 @@ pub struct Temper {
 
 /// Up to this length, a response and the bytes after it arrive together on a connection that is not shredded.
 const TOGETHER_BYTES: usize = 12_000;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\n";
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n";
 
 pub struct Server {
     name: String,
@@ -216,6 +221,14 @@ impl Server {
         if let Some(fault) = fault {
             desk.tell(&self.name, format_args!("has a fault: {fault:?}"));
         }
+        let may_be_busy = self.temper.busy_percent > 0 && fault.is_none() && head.starts_with(OK);
+        let head = match may_be_busy && desk.rng.chance(self.temper.busy_percent) {
+            true => {
+                desk.ledger.turn_away(&self.name, request.id);
+                [BUSY, &head[OK.len()..]].concat()
+            }
+            false => head,
+        };
         let halfway = [&head[..], &body[..body.len() / 2]].concat();
         let whole = [head, body].concat();
         let closing = if closes { vec![Deed::Close] } else { vec![] };

@@ -13,7 +13,7 @@ use weir_policy::{Persistence, PersistenceSettings};
 use weir_tls::ServerName;
 
 use crate::{
-    Finding, ServerTls, address,
+    Finding, Reselect, ServerTls, address,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{both_or_neither, reference},
@@ -50,6 +50,8 @@ pub struct Pool {
     pub tls: Option<ServerTls>,
     /// `None`: the algorithm alone chooses the server of each request.
     pub persistence: Option<Persistence>,
+    /// `None`: clients get the first response.
+    pub reselect: Option<Reselect>,
     /// `None`: servers speak HTTP/1.1.
     pub http2: Option<Http2ToServers>,
 }
@@ -169,6 +171,7 @@ impl PoolReader<'_> {
         let fail_action = fail_action(source, subject, findings);
         let servers = self.servers(source, before.map(|kept| kept.object.as_ref()), findings);
         let persistence = persistence(source, &servers, subject, findings);
+        let reselect = source.reselect.as_ref().and_then(|source| Reselect::read(source, subject, findings));
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
@@ -193,6 +196,7 @@ impl PoolReader<'_> {
             fail_action: fail_action?,
             tls: tls.as_ref().map(|kept| kept.object.clone()),
             persistence,
+            reselect,
             http2: source.http2.as_ref().map(|http2| Http2ToServers {
                 control_frames: http2.max_control_frames,
                 field_bytes: limit(http2.max_field_bytes).map(|bytes| bytes as usize),

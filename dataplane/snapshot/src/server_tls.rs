@@ -110,7 +110,7 @@ impl ServerTlsReader<'_> {
             |kept: &&KeptServerTls| kept.source == *source && kept.protocols == protocols && kept.parts.are(&parts);
         let kept = match before.filter(is) {
             Some(kept) => kept.clone(),
-            None => self.build(pool, source, profile, protocols, parts, findings)?,
+            None => self.build(pool, source, protocols, parts, findings)?,
         };
         for warning in &kept.warnings {
             tls::warn(pool, profile, warning, findings);
@@ -134,11 +134,11 @@ impl ServerTlsReader<'_> {
         &self,
         pool: Subject<'_>,
         source: &v1::ServerTls,
-        profile: &v1::TlsProfile,
         protocols: &'static [&'static str],
         parts: Parts,
         findings: &mut Findings,
     ) -> Option<KeptServerTls> {
+        let profile = source.profile.as_ref()?;
         let settings = tls::settings(pool, profile, findings)?;
         let settings = TlsSettings { protocols: protocols.iter().copied().map(str::to_owned).collect(), ..settings };
         let naming = naming(pool, source, findings)?;

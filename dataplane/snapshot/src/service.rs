@@ -1,6 +1,11 @@
 //! A virtual service as a worker uses it, built from a virtual service of the Plan.
 
-use std::{net::SocketAddr, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
+    sync::Arc,
+    time::Duration,
+};
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
@@ -8,7 +13,7 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Finding, Hosting, Pool, Role, Worker, address,
+    Finding, Hosting, Pool, Role, Subnet, Worker, address,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
@@ -17,6 +22,7 @@ use crate::{
     role::{self, Wish},
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
+    udp::{self, Udp},
 };
 
 #[derive(Debug)]
@@ -28,7 +34,10 @@ pub struct VirtualService {
     pub application: Application,
     /// Whether it shares listeners with others.
     pub role: Role,
+    /// Of no use for a service of datagrams.
     pub tcp: Tcp,
+    /// `Some`: clients send datagrams, on all its listeners.
+    pub udp: Option<Udp>,
     /// `Some` if one of its listeners uses TLS, and for children that are chosen by server name in TLS.
     pub tls: Option<weir_tls::ServerConfig>,
     /// The same, for listeners whose clients may speak HTTP/2.
@@ -80,13 +89,29 @@ impl VirtualService {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tcp {
     /// `None`: no limit.
     pub idle_timeout: Option<Duration>,
     /// Whether keepalive probes begin after `idle_timeout`, or the connection is closed.
     pub keepalive_probes: bool,
+    /// The same for a tunnel one end of which has ended.
+    pub half_closed_probes: bool,
     pub nagle: bool,
+    /// Not empty: clients come from these subnets, and each connection begins with a PROXY header.
+    pub proxy_protocol_sources: Vec<Subnet>,
+}
+
+impl Tcp {
+    /// Whether a connection may come from here.
+    pub fn trusts(&self, source: IpAddr) -> bool {
+        !self.begins_with_proxy_header() || self.proxy_protocol_sources.iter().any(|subnet| subnet.contains(source))
+    }
+
+    /// Whether clients' connections begin with a PROXY header.
+    pub fn begins_with_proxy_header(&self) -> bool {
+        !self.proxy_protocol_sources.is_empty()
+    }
 }
 
 /// A service and its sources.
@@ -114,7 +139,7 @@ pub(crate) fn subject(source: &v1::VirtualService) -> Subject<'_> {
     Subject { kind: "virtualservice", uuid: &source.uuid, name: &source.name }
 }
 
-/// The address of a listener; `None` if it is invalid, with a finding.
+/// The address of a listener; `None` if it is invalid, with a finding. `udp` reports an unknown protocol.
 pub(crate) fn listener_address(
     service: Subject<'_>,
     listener: &v1::Listener,
@@ -128,7 +153,8 @@ pub(crate) fn listener_address(
     if port.is_none() {
         findings.error(service, "services", format!("{} is not a port to listen on; choose 1 to 65535", listener.port));
     }
-    Some(TransportAddress::tcp(SocketAddr::new(address?, port?)))
+    let protocol = udp::protocol(listener)?;
+    Some(TransportAddress { protocol, address: SocketAddr::new(address?, port?) })
 }
 
 impl ServiceReader<'_> {
@@ -154,7 +180,8 @@ impl ServiceReader<'_> {
             return Some(kept.clone());
         }
         let application = application(subject, source, findings);
-        let tcp = tcp(subject, source.tcp.as_ref(), findings);
+        let udp = udp::read(subject, source, pool.as_deref(), findings);
+        let tcp = tcp(subject, source, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         if findings.errors.len() > found {
@@ -167,6 +194,7 @@ impl ServiceReader<'_> {
             application: application?,
             role: role?,
             tcp: tcp?,
+            udp: udp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
@@ -258,7 +286,7 @@ impl KeptService {
     pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
         self.source.listeners.iter().filter_map(|listener| {
             let (address, port) = (address::ip(&listener.address)?, address::port(listener.port)?);
-            Some(TransportAddress::tcp(SocketAddr::new(address, port)))
+            Some(TransportAddress { protocol: udp::protocol(listener)?, address: SocketAddr::new(address, port) })
         })
     }
 
@@ -302,15 +330,32 @@ fn check_http2(service: Subject<'_>, source: &v1::VirtualService, findings: &mut
     }
 }
 
-fn tcp(service: Subject<'_>, profile: Option<&v1::TcpProfile>, findings: &mut Findings) -> Option<Tcp> {
-    let Some(profile) = profile else {
+fn tcp(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Tcp> {
+    if source.udp.is_some() {
+        return Some(Tcp::default());
+    }
+    let Some(profile) = &source.tcp else {
         findings.error(service, "network_profile_ref", "has no network profile");
         return None;
     };
+    let sources: Option<Vec<_>> = profile
+        .proxy_protocol_sources
+        .iter()
+        .map(|source| {
+            let subnet = Subnet::parse(source);
+            if subnet.is_none() {
+                let field = "network_profile_ref.profile.tcp_proxy_profile.weir_proxy_protocol_sources";
+                findings.error(service, field, format!("{source:?} is not a subnet like 10.0.0.0/8"));
+            }
+            subnet
+        })
+        .collect();
     Some(Tcp {
         idle_timeout: (profile.idle_timeout_s > 0).then(|| Duration::from_secs(profile.idle_timeout_s.into())),
         keepalive_probes: profile.keepalive_probes,
+        half_closed_probes: profile.keepalive_probes && !profile.close_half_closed,
         nagle: profile.nagle,
+        proxy_protocol_sources: sources?,
     })
 }
 

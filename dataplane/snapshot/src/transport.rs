@@ -6,6 +6,7 @@ use std::{fmt, net::SocketAddr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
     Tcp,
+    Udp,
 }
 
 /// An address and port of one protocol.
@@ -19,12 +20,17 @@ impl TransportAddress {
     pub const fn tcp(address: SocketAddr) -> Self {
         Self { protocol: Protocol::Tcp, address }
     }
+
+    pub const fn udp(address: SocketAddr) -> Self {
+        Self { protocol: Protocol::Udp, address }
+    }
 }
 
 impl fmt::Display for TransportAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.protocol {
             Protocol::Tcp => write!(f, "{}/tcp", self.address),
+            Protocol::Udp => write!(f, "{}/udp", self.address),
         }
     }
 }

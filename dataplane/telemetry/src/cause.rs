@@ -25,6 +25,10 @@ causes! {
     ClientTls = "client_tls",
     /// Nothing, or no whole TLS handshake, came in time after the accept.
     ClientAcceptTimeout = "client_accept_timeout",
+    /// It does not come from where the PROXY protocol is accepted from.
+    ClientSourceUntrusted = "client_source_untrusted",
+    /// Its connection does not begin with a PROXY header.
+    ClientProxyHeader = "client_proxy_header",
     ClientHeadTimeout = "client_head_timeout",
     ClientBodyTimeout = "client_body_timeout",
     /// The client takes no more of its response.
@@ -41,6 +45,8 @@ causes! {
     ClientUnknownHost = "client_unknown_host",
     /// A method, version or transfer coding that is not implemented.
     ClientUnsupported = "client_unsupported",
+    /// A client address has too many sessions of datagrams.
+    ClientSessions = "client_sessions",
     /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.
     ClientFlood = "client_flood",
     ServerRefused = "server_refused",

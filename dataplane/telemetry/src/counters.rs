@@ -29,6 +29,10 @@ pub enum Happening {
         status: u16,
         local: bool,
     },
+    /// A request goes to another server after a response, which the client does not get.
+    Reselected {
+        service: u32,
+    },
     /// An exchange or a connection has failed; a [`Cause::ClientAborted`] is counted as abort too.
     Failed {
         service: u32,
@@ -39,6 +43,16 @@ pub enum Happening {
         service: u32,
         received: u64,
         sent: u64,
+    },
+    /// A datagram has come from a client.
+    DatagramReceived {
+        service: u32,
+        bytes: u32,
+    },
+    /// A datagram goes to a client.
+    DatagramSent {
+        service: u32,
+        bytes: u32,
     },
     ServerConnected {
         server: u32,
@@ -70,10 +84,23 @@ pub struct ServiceCounters {
     /// By status class: index 0 is 1xx, index 4 is 5xx.
     pub responses: [u64; 5],
     pub local_responses: u64,
+    pub reselects: u64,
     pub client_aborts: u64,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    failures: [u64; Cause::ALL.len()],
+    pub received_datagrams: u64,
+    pub sent_datagrams: u64,
+    failures: Failures,
+}
+
+/// By cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Failures([u64; Cause::ALL.len()]);
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self([0; Cause::ALL.len()])
+    }
 }
 
 /// Cumulative, but for `open_connections`.
@@ -111,11 +138,22 @@ impl Counters {
             HandshakeFailed { service } => self.services.row(service).handshake_failures += 1,
             Request { service } => self.services.row(service).requests += 1,
             Response { service, status, local } => self.services.row(service).answered(status, local),
+            Reselected { service } => self.services.row(service).reselects += 1,
             Failed { service, cause } => self.services.row(service).failed(cause),
             ClientBytes { service, received, sent } => {
                 let row = self.services.row(service);
                 row.received_bytes += received;
                 row.sent_bytes += sent;
+            }
+            DatagramReceived { service, bytes } => {
+                let row = self.services.row(service);
+                row.received_datagrams += 1;
+                row.received_bytes += u64::from(bytes);
+            }
+            DatagramSent { service, bytes } => {
+                let row = self.services.row(service);
+                row.sent_datagrams += 1;
+                row.sent_bytes += u64::from(bytes);
             }
             ServerConnected { server } => {
                 let row = self.servers.row(server);
@@ -225,7 +263,7 @@ impl<T: Default> Table<T> {
 impl ServiceCounters {
     /// Every cause that occurred, with its count.
     pub fn failures(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        Cause::ALL.into_iter().zip(self.failures).filter(|(_, total)| *total > 0)
+        Cause::ALL.into_iter().zip(self.failures.0).filter(|(_, total)| *total > 0)
     }
 
     fn answered(&mut self, status: u16, local: bool) {
@@ -236,7 +274,7 @@ impl ServiceCounters {
     }
 
     fn failed(&mut self, cause: Cause) {
-        self.failures[cause as usize] += 1;
+        self.failures.0[cause as usize] += 1;
         self.client_aborts += u64::from(cause == Cause::ClientAborted);
     }
 
@@ -248,11 +286,14 @@ impl ServiceCounters {
         self.handshake_failures += other.handshake_failures;
         self.requests += other.requests;
         self.local_responses += other.local_responses;
+        self.reselects += other.reselects;
         self.client_aborts += other.client_aborts;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.received_datagrams += other.received_datagrams;
+        self.sent_datagrams += other.sent_datagrams;
         add_each(&mut self.responses, &other.responses);
-        add_each(&mut self.failures, &other.failures);
+        add_each(&mut self.failures.0, &other.failures.0);
     }
 }
 

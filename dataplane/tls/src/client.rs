@@ -119,6 +119,13 @@ impl ClientConfig {
         };
         Ok(Self { rustls: Arc::new(rustls), send_close_notify: true, towards: None })
     }
+
+    /// The same, offering these names of ALPN, in order of preference.
+    pub fn offering(mut self, protocols: &[&str]) -> Self {
+        Arc::make_mut(&mut self.rustls).alpn_protocols =
+            protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        self
+    }
 }
 
 impl fmt::Debug for ClientConfig {

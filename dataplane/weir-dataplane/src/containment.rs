@@ -7,7 +7,11 @@ use std::{
 };
 
 use weir_control::log;
-use weir_proxy::io::{Close, Conn, Event, Gone, Handler, Io};
+use weir_proxy::{
+    Proxy,
+    datagrams::io::{Arrival, DatagramIo},
+    io::{Close, Conn, Event, Gone, Handler, Io},
+};
 
 pub struct Containment {
     worker: u32,
@@ -37,16 +41,40 @@ impl Containment {
             io.close(conn, Close::Abort);
             events.push(Event::Gone { conn, why: Gone::Local });
         }
-        if handled(handler, io, events) {
-            Ok(())
-        } else {
-            Err(io::Error::other("another panic while containing a panic"))
+        if handled(handler, io, events) { Ok(()) } else { Err(again()) }
+    }
+}
+
+impl Containment {
+    /// Lets the proxy handle datagrams. A panic ends all sessions of the worker.
+    ///
+    /// # Errors
+    /// If the proxy panics again while it ends the sessions.
+    pub fn handle_datagrams<I: DatagramIo>(
+        &mut self,
+        proxy: &mut Proxy,
+        io: &mut I,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()> {
+        if contained(|| proxy.handle_datagrams(io, arrivals)) {
+            return Ok(());
         }
+        log::error(format!("worker {}: a panic ended all sessions of datagrams", self.worker));
+        arrivals.clear();
+        if contained(|| proxy.end_sessions(io)) { Ok(()) } else { Err(again()) }
     }
 }
 
 fn handled(handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> bool {
-    catch_unwind(AssertUnwindSafe(|| handler.handle(io, events))).is_ok()
+    contained(|| handler.handle(io, events))
+}
+
+fn contained(work: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(work)).is_ok()
+}
+
+fn again() -> io::Error {
+    io::Error::other("another panic while containing a panic")
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// duplicates.
 const OTHER_DESCRIPTORS: u64 = 1024;
 const DESCRIPTORS_OF_PIPE: usize = 2;
+/// The part of a worker's descriptors that sessions of datagrams may have: an eighth.
+const DATAGRAMS_PART: usize = 8;
 /// The part of the process's memory that buffers may use: a sixteenth. Mostly clients that do not read their responses
 /// need it.
 const BUFFERS_PART: u64 = 16;
@@ -83,9 +85,10 @@ fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
     // At most an eighth for pipes: relaying only saves work, but each client needs a connection.
     let pipes = default.pipes.min(share / 8 / DESCRIPTORS_OF_PIPE);
-    let connections = default.connections.min(share - pipes * DESCRIPTORS_OF_PIPE);
+    let datagram_sockets = default.datagram_sockets.min(share / DATAGRAMS_PART);
+    let connections = default.connections.min(share - datagram_sockets - pipes * DESCRIPTORS_OF_PIPE);
     let buffer_bytes = (memory_bytes / BUFFERS_PART / workers as u64).max(BUFFER_BYTES_MIN) as usize;
-    Limits { connections, pipes, buffer_bytes, ..default }
+    Limits { connections, datagram_sockets, pipes, buffer_bytes, ..default }
 }
 
 fn start_worker<D: Driver + 'static>(index: u32, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
@@ -128,11 +131,12 @@ mod tests {
     #[test]
     fn connections_and_pipes_of_all_workers_fit_the_descriptors_of_the_process() {
         for (descriptors, workers, connections, pipes) in
-            [(20_000, 2, 8_976, 256), (20_000, 1, 18_464, 256), (4_096, 16, 168, 12), (10_000_000, 4, 500_000, 256)]
+            [(20_000, 2, 7_790, 256), (20_000, 1, 16_092, 256), (4_096, 16, 144, 12), (10_000_000, 4, 500_000, 256)]
         {
             let limits = limits(descriptors, 0, workers);
             assert_eq!((limits.connections, limits.pipes), (connections, pipes));
-            let all = workers * (limits.connections + DESCRIPTORS_OF_PIPE * limits.pipes);
+            let sockets = limits.connections + limits.datagram_sockets;
+            let all = workers * (sockets + DESCRIPTORS_OF_PIPE * limits.pipes);
             assert!(all as u64 + OTHER_DESCRIPTORS <= descriptors);
         }
     }

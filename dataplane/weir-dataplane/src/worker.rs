@@ -9,7 +9,8 @@ use std::{
 use weir_control::{Answer, Counted, Inbox, Order, States, log};
 use weir_proxy::{
     Proxy,
-    io::{Event, TransportAddress},
+    datagrams::io::Arrival,
+    io::{Event, Protocol, TransportAddress},
 };
 use weir_reactor::{Driver, Limits, SocketOptions};
 use weir_snapshot::{Listener, Snapshot};
@@ -26,6 +27,7 @@ pub struct Worker<D> {
     orders: mpsc::Receiver<Order>,
     inbox: Inbox,
     events: Vec<Event>,
+    arrivals: Vec<Arrival>,
     containment: Containment,
     draining: Draining,
 }
@@ -53,6 +55,7 @@ impl<D: Driver> Worker<D> {
             orders,
             inbox,
             events: Vec::new(),
+            arrivals: Vec::new(),
             containment: Containment::new(index),
             draining: Draining::No,
         }
@@ -61,18 +64,29 @@ impl<D: Driver> Worker<D> {
     /// Runs until the process ends.
     pub fn run(mut self) -> io::Result<()> {
         loop {
-            if self.driver.poll(None, &mut self.events)? {
+            let due = self.proxy.datagrams_due().map(|due| due.since(self.driver.now()));
+            if self.driver.poll(due, &mut self.events)? {
                 while let Ok(order) = self.orders.try_recv() {
                     self.obey(order);
                 }
             }
             self.containment.handle(&mut self.proxy, &mut self.driver, &mut self.events)?;
+            self.handle_datagrams()?;
             self.driver.flush();
             if self.draining == Draining::Begun && self.proxy.is_idle() && self.driver.connections() == 0 {
                 self.draining = Draining::Done;
                 self.inbox.answer(Answer::Drained);
             }
         }
+    }
+
+    fn handle_datagrams(&mut self) -> io::Result<()> {
+        self.driver.take_arrivals(&mut self.arrivals);
+        let now = self.driver.now();
+        if self.arrivals.is_empty() && self.proxy.datagrams_due().is_none_or(|due| due > now) {
+            return Ok(());
+        }
+        self.containment.handle_datagrams(&mut self.proxy, &mut self.driver, &mut self.arrivals)
     }
 
     fn obey(&mut self, order: Order) {
@@ -83,8 +97,9 @@ impl<D: Driver> Worker<D> {
             Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
             Order::LetGo => self.proxy.let_go(),
             Order::Drain => {
-                self.driver.listeners().into_iter().for_each(|at| self.unlisten(at));
+                self.driver.listeners().into_iter().for_each(|at| self.mute(at));
                 self.proxy.drain(&mut self.driver);
+                self.proxy.drain_datagrams(self.driver.now());
                 self.draining = Draining::Begun;
             }
         }
@@ -94,6 +109,9 @@ impl<D: Driver> Worker<D> {
         snapshot.difference().listeners_gone.iter().for_each(|at| self.unlisten(*at));
         // The proxy must know a listener before its first connection arrives.
         self.proxy.replace(&mut self.driver, snapshot.clone());
+        if snapshot.difference().listeners_gone.iter().any(|at| at.protocol == Protocol::Udp) {
+            self.proxy.end_displaced_sessions(&mut self.driver);
+        }
         // After a restart, clients are waiting already: servers must be up for the first of them.
         let early_states = std::mem::take(&mut self.early_states);
         self.set_servers_up(&early_states);
@@ -131,6 +149,12 @@ impl<D: Driver> Worker<D> {
 
     fn unlisten(&mut self, at: TransportAddress) {
         if let Err(why) = self.driver.unlisten(at) {
+            log::error(format!("worker {} cannot leave {at}: {why}", self.index));
+        }
+    }
+
+    fn mute(&mut self, at: TransportAddress) {
+        if let Err(why) = self.driver.mute(at) {
             log::error(format!("worker {} cannot leave {at}: {why}", self.index));
         }
     }

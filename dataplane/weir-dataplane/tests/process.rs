@@ -1,6 +1,7 @@
 //! The data plane as a process, with real connections, and with commands over its socket as an agent sends them.
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code, reason = "the tests of datagrams use all of it")]
 mod bench;
 
 use std::{

@@ -1,13 +1,13 @@
-//! Reads one response at a time from the plaintext of a connection.
+//! What comes of requests, and the reader of HTTP/1.1: one response at a time from the plaintext of a connection.
 
 use weir_wire::{
     head::{FieldTable, Limits, Method},
     http1::{self, Body, Parsed},
 };
 
-use crate::tally::Cause;
+use crate::{script::Script, tally::Cause};
 
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A response that is whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,9 +16,30 @@ pub struct Answered {
     pub keep_alive: bool,
 }
 
+/// What came of the request of a lane.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Among the lanes of its connection.
+    pub lane: u32,
+    pub came: Came,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+pub enum Came {
+    Answered(Answered),
+    Failed(Cause),
+    /// The server says that it has not looked at the request.
+    Unprocessed,
+}
+
 /// Shared by all readers of a thread, with the callback for the value of the field by which answers are counted.
 pub struct Reading<'a> {
     pub method: Method,
+    /// Each answer is one message of gRPC, with its status in the trailers.
+    pub grpc: bool,
+    pub script: &'a Script,
+    /// The length that every body has to have.
+    pub answer_bytes: Option<u64>,
     pub table: &'a mut FieldTable,
     pub server_header: Option<&'a [u8]>,
     pub on_value: &'a mut dyn FnMut(&[u8]),
@@ -29,20 +50,20 @@ pub struct Reader {
     /// The beginning of a head that is not whole yet.
     head: Vec<u8>,
     body: Option<(Body, Answered)>,
+    /// Of the body that is being read.
+    content_bytes: u64,
     outcome: Option<Result<Answered, Cause>>,
-    pub bytes: u64,
 }
 
 impl Reader {
     /// Reads on; what came of it is taken with [`outcome`](Self::outcome).
     pub fn feed(&mut self, bytes: &[u8], reading: &mut Reading<'_>) {
-        self.bytes += bytes.len() as u64;
         if self.outcome.is_some() {
             // Bytes behind the end of the response belong to no request of ours.
             return self.outcome = Some(Err(Cause::BadResponse));
         }
         if self.body.is_some() {
-            return self.feed_body(bytes);
+            return self.feed_body(bytes, reading);
         }
         if self.head.is_empty() {
             return self.feed_head(bytes, reading);
@@ -72,20 +93,22 @@ impl Reader {
         };
         let rest = &bytes[len..];
         match self.body {
-            Some(_) => self.feed_body(rest),
+            Some(_) => self.feed_body(rest, reading),
             // An interim response: the final one follows.
             None if rest.is_empty() => {}
             None => self.feed_head(rest, reading),
         }
     }
 
-    fn feed_body(&mut self, bytes: &[u8]) {
+    fn feed_body(&mut self, bytes: &[u8], reading: &Reading<'_>) {
         let Some((body, answered)) = &mut self.body else { return };
-        self.outcome = match body.read(bytes) {
-            Ok(piece) if piece.done && piece.taken < bytes.len() => Some(Err(Cause::BadResponse)),
-            Ok(piece) if piece.done => Some(Ok(*answered)),
-            Ok(_) => None,
-            Err(_) => Some(Err(Cause::BadResponse)),
+        let Ok(piece) = body.read(bytes) else { return self.outcome = Some(Err(Cause::BadResponse)) };
+        self.content_bytes += piece.payload as u64;
+        let is_other = answered.status < 400 && reading.answer_bytes.is_some_and(|bytes| bytes != self.content_bytes);
+        self.outcome = match piece.done {
+            true if piece.taken < bytes.len() || is_other => Some(Err(Cause::BadResponse)),
+            true => Some(Ok(*answered)),
+            false => None,
         };
     }
 
@@ -102,7 +125,7 @@ impl Reader {
     /// The response or what is wrong with it, once; then the next response is read.
     pub fn outcome(&mut self) -> Option<Result<Answered, Cause>> {
         let outcome = self.outcome.take()?;
-        self.body = None;
+        (self.body, self.content_bytes) = (None, 0);
         Some(outcome)
     }
 }
@@ -111,10 +134,28 @@ impl Reader {
 mod tests {
     use super::*;
 
+    static NOTHING: Script = Script::Datagram(Vec::new());
+
+    fn reading<'a>(table: &'a mut FieldTable, on_value: &'a mut dyn FnMut(&[u8])) -> Reading<'a> {
+        Reading {
+            method: Method::Get,
+            grpc: false,
+            script: &NOTHING,
+            answer_bytes: None,
+            table,
+            server_header: None,
+            on_value,
+        }
+    }
+
     fn read(pieces: &[&str], end: bool) -> Option<Result<u16, Cause>> {
+        read_of(None, pieces, end)
+    }
+
+    fn read_of(answer_bytes: Option<u64>, pieces: &[&str], end: bool) -> Option<Result<u16, Cause>> {
         let mut reader = Reader::default();
-        let mut reading =
-            Reading { method: Method::Get, table: &mut FieldTable::new(), server_header: None, on_value: &mut |_| {} };
+        let (mut table, mut on_value) = (FieldTable::new(), |_: &[u8]| {});
+        let mut reading = Reading { answer_bytes, ..reading(&mut table, &mut on_value) };
         pieces.iter().for_each(|piece| reader.feed(piece.as_bytes(), &mut reading));
         if end {
             reader.end();
@@ -145,14 +186,20 @@ mod tests {
     }
 
     #[test]
+    fn body_of_another_length_than_wanted_is_a_mistake() {
+        let chunked = ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n", "3\r\nllo\r\n0\r\n\r\n"];
+        assert_eq!(read_of(Some(5), &chunked, false), Some(Ok(200)));
+        assert_eq!(read_of(Some(4), &chunked, false), Some(Err(Cause::BadResponse)));
+        let page = ["HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno"];
+        assert_eq!(read_of(Some(5), &page, false), Some(Ok(503)));
+    }
+
+    #[test]
     fn tells_value_of_the_server_header() {
         let mut values = Vec::new();
-        let mut reading = Reading {
-            method: Method::Get,
-            table: &mut FieldTable::new(),
-            server_header: Some(b"x-origin"),
-            on_value: &mut |value| values.push(value.to_vec()),
-        };
+        let mut table = FieldTable::new();
+        let mut on_value = |value: &[u8]| values.push(value.to_vec());
+        let mut reading = Reading { server_header: Some(b"x-origin"), ..reading(&mut table, &mut on_value) };
         let mut reader = Reader::default();
         reader.feed(b"HTTP/1.1 204 No\r\nX-Origin: one\r\n\r\n", &mut reading);
         assert!(reader.outcome().is_some());

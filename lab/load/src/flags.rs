@@ -5,74 +5,21 @@ use std::{ffi::OsString, net::IpAddr, time::Duration};
 use lexopt::{Arg, Parser, ValueExt};
 use weir_tls::{Group, Version};
 
-const HELP: &str = "\
-Sends requests to an HTTP or HTTPS server and reports throughput, latency and errors by cause.
-
-Usage: weir-load --url URL [options]
-
-What to send
-  --url URL                    http://… or https://…; the certificate is not verified
-  --method METHOD              default: GET
-  --body-bytes N               send a body of N bytes
-  --header 'NAME: VALUE'       add a field; may be repeated
-  --host NAME                  Host field, in place of the URL's
-  --no-close-header            send no Connection: close with the last request of a connection
-
-How much
-  --connections N              open at once; default: 64
-  --requests-per-connection N  default: 1; 0: as many as the server allows
-  --duration TIME              10s, 500ms, 2m; default: 10s (with --count: 5m)
-  --count N                    stop after N requests
-  --until-eof                  end also when standard input does
-  --drain                      at the end finish and count what is under way; default: it counts nowhere
-  --idle-connections N         open N more first, answer one request on each, and hold them to the end without another
-  --rate N                     begin N requests a second in all; default: as fast as answers come
-  --threads N                  default: 1; a thread drives tens of thousands of requests a second
-  --timeout TIME               of one request, connect to last byte; default: 10s
-
-TLS
-  --tls VERSION                1.2 or 1.3; default: both are offered
-  --cipher NAME                the only suite offered: ECDHE-ECDSA-AES128-GCM-SHA256 or the IANA name
-  --group NAME                 x25519, p256 or p384; default: all
-  --resume                     resume sessions; default: each connection makes a full handshake
-  --sni NAME                   server name, in place of the URL's host
-
-Sockets
-  --reset                      end each connection with a reset after its last answer: no socket stays in TIME_WAIT
-  --source-addresses N         on loopback, connect from 127.0.0.1 to 127.0.0.N in turn
-  --source ADDRESS             connect from this address; may be repeated, then from each in turn
-
-Output
-  --server-header NAME         count answers by the value of this response field
-  --json                       one JSON object
-  --timeline                   with it, when each failure was, and what was answered in each second
-  --announce                   say on standard error when the duration begins, and when it is over and nothing is closed yet
-
-Latency counts from the begin of a connection for its first request, and from the request for others. With --rate it
-counts from the moment the request was due, so that a server that stalls does not hide it by slowing the client
-(coordinated omission); the figures without that correction stand beside.
-
-A connection that is closed leaves a socket in TIME_WAIT on the side that closes first, and a pair of addresses has
-28,000 ports: beyond about 450 connections a second from a remote client (28,000 on loopback, where the kernel reuses
-them after a second) use --reset or --source-addresses.
-
-Examples
-  weir-load --url https://127.0.0.1:8443/index.html --tls 1.2 --cipher ECDHE-ECDSA-AES128-GCM-SHA256 --group p256
-      a new connection and a full handshake for each request, from 64 at once, for 10 s
-  weir-load --url http://10.0.0.1/ --connections 256 --requests-per-connection 0 --threads 2
-      keep-alive at full speed
-  weir-load --url http://10.0.0.1/ --rate 2000 --duration 1m --json
-      2000 requests a second
-";
+const HELP: &str = include_str!("help.txt");
 
 pub struct Flags {
     pub url: String,
+    pub http2: bool,
+    pub grpc: bool,
     pub method: String,
     pub body_bytes: usize,
     pub headers: Vec<String>,
     pub host: Option<String>,
     pub close_header: bool,
     pub connections: usize,
+    pub streams: usize,
+    /// Of datagrams; `None`: as many as usual.
+    pub in_flight: Option<usize>,
     /// 0: no limit.
     pub requests_per_connection: u64,
     pub duration: Duration,
@@ -80,6 +27,9 @@ pub struct Flags {
     pub until_eof: bool,
     pub drain: bool,
     pub idle_connections: usize,
+    pub waiting_streams: usize,
+    pub waiting_path: String,
+    pub answer_bytes: Option<u64>,
     pub rate: Option<f64>,
     pub threads: usize,
     pub timeout: Duration,
@@ -101,18 +51,25 @@ impl Default for Flags {
     fn default() -> Self {
         Self {
             url: String::new(),
+            http2: false,
+            grpc: false,
             method: "GET".into(),
             body_bytes: 0,
             headers: Vec::new(),
             host: None,
             close_header: true,
             connections: 64,
+            streams: 1,
+            in_flight: None,
             requests_per_connection: 1,
             duration: Duration::from_secs(10),
             count: None,
             until_eof: false,
             drain: false,
             idle_connections: 0,
+            waiting_streams: 0,
+            waiting_path: "/wait".into(),
+            answer_bytes: None,
             rate: None,
             threads: 1,
             timeout: Duration::from_secs(10),
@@ -143,6 +100,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Option<Flags>, 
             "help" => return Ok(print(HELP)),
             "version" => return Ok(print(concat!("weir-load ", env!("CARGO_PKG_VERSION"), "\n"))),
             "no-close-header" => flags.close_header = false,
+            "http2" => flags.http2 = true,
+            "grpc" => flags.grpc = true,
             "resume" => flags.resume = true,
             "reset" => flags.reset = true,
             "json" => flags.json = true,
@@ -172,6 +131,11 @@ fn set(flags: &mut Flags, name: &str, parser: &mut Parser) -> Result<(), lexopt:
         "header" => flags.headers.push(parser.value()?.parse_with(field)?),
         "host" => flags.host = Some(parser.value()?.string()?),
         "connections" => flags.connections = parser.value()?.parse_with(number(1, 1_000_000))? as usize,
+        "streams" => flags.streams = parser.value()?.parse_with(number(1, 1000))? as usize,
+        "in-flight" => flags.in_flight = Some(parser.value()?.parse_with(number(1, 10_000))? as usize),
+        "waiting-streams" => flags.waiting_streams = parser.value()?.parse_with(number(0, 1000))? as usize,
+        "waiting-path" => flags.waiting_path = parser.value()?.string()?,
+        "answer-bytes" => flags.answer_bytes = Some(parser.value()?.parse_with(number(0, u64::MAX))?),
         "requests-per-connection" => flags.requests_per_connection = parser.value()?.parse_with(number(0, u64::MAX))?,
         "count" => flags.count = Some(parser.value()?.parse_with(number(1, u64::MAX))?),
         "idle-connections" => flags.idle_connections = parser.value()?.parse_with(number(0, 1_000_000))? as usize,

@@ -23,6 +23,10 @@ pub fn table(tally: &Tally, flags: &Flags) -> String {
     }
     if flags.idle_connections > 0 {
         line("idle", format!("{} of {} connections held to the end", tally.idle_held, flags.idle_connections));
+        if flags.waiting_streams > 0 {
+            let all = flags.idle_connections * flags.waiting_streams;
+            line("waiting", format!("{} of {all} streams held to the end", tally.waiting_held));
+        }
     }
     line("received", format!("{:.1} MB", tally.bytes as f64 / 1e6));
     if let Some(first) = &tally.tls.first {
@@ -69,6 +73,7 @@ pub fn json(tally: &Tally, flags: &Flags) -> String {
     }
     pairs.push(("bytes", tally.bytes.to_string()));
     pairs.push(("idle_held", tally.idle_held.to_string()));
+    pairs.push(("waiting_held", tally.waiting_held.to_string()));
     pairs.push(("tls", tls(tally)));
     pairs.push(("per_value", per_value));
     if let Some(timeline) = &tally.timeline {
@@ -193,7 +198,7 @@ mod tests {
         let expected = concat!(
             r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"bad_response":0,"connect":0,"local":0,"#,
             r#""reset":0,"short_body":0,"status":0,"timeout":1,"tls":0},"error_total":1,"missed":0,"p50_us":200,"#,
-            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"idle_held":0,"tls":null,"#,
+            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"idle_held":0,"waiting_held":0,"tls":null,"#,
             r#""per_value":{"a\"b\\c\u000a":1}}"#,
             "\n"
         );

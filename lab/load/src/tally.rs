@@ -25,7 +25,7 @@ pub enum Cause {
     Status,
     /// The connection ended inside a body.
     ShortBody,
-    /// What came is no HTTP, or more than the answer.
+    /// What came is not what the protocol or the request asks for.
     BadResponse,
     /// This machine has no descriptor or no port left.
     Local,
@@ -81,6 +81,8 @@ pub struct Tally {
     pub missed: u64,
     /// Idle connections that still stood at the end.
     pub idle_held: u64,
+    /// Streams that still waited for their answer at the end.
+    pub waiting_held: u64,
     /// By the name of the cause, all of which are in it; of TLS also with the reason behind it. A failure counts once.
     pub errors: BTreeMap<String, u64>,
     /// From when a request was due, in µs; the same as `uncorrected` without a rate.
@@ -105,6 +107,7 @@ impl Tally {
             bytes: 0,
             missed: 0,
             idle_held: 0,
+            waiting_held: 0,
             errors: Cause::all().map(|cause| (cause.name().to_owned(), 0)).into(),
             latency: histogram(),
             uncorrected: histogram(),
@@ -159,6 +162,7 @@ impl Tally {
         self.bytes += other.bytes;
         self.missed += other.missed;
         self.idle_held += other.idle_held;
+        self.waiting_held += other.waiting_held;
         // Both have the same bounds.
         let _ = self.latency.add(&other.latency);
         let _ = self.uncorrected.add(&other.uncorrected);

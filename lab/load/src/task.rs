@@ -8,17 +8,31 @@ use std::{
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, Version};
 use weir_wire::head::Method;
 
-use crate::{Failure, flags::Flags};
+use crate::{
+    Failure,
+    flags::Flags,
+    script::{Protocol, Script},
+    url::Url,
+};
+
+/// Datagrams under way at once, unless told otherwise: a queue of the kernel holds about 270 small ones.
+const IN_FLIGHT: usize = 64;
 
 pub struct Task {
     pub address: SocketAddr,
     pub tls: Option<Tls>,
     pub method: Method,
-    /// A request after which others follow on its connection, and the last one of a connection.
-    pub request: Vec<u8>,
-    pub last_request: Vec<u8>,
+    pub script: Script,
+    pub grpc: bool,
+    pub answer_bytes: Option<u64>,
     pub connections: usize,
+    /// Requests at once on each connection.
+    pub streams: usize,
+    /// Datagrams under way at once.
+    pub in_flight: usize,
     pub idle_connections: usize,
+    /// On each of them.
+    pub waiting_streams: usize,
     pub drain: bool,
     /// 0: no limit.
     pub requests_per_connection: u64,
@@ -42,26 +56,33 @@ impl Task {
     /// The share of thread `index`.
     pub fn new(flags: &Flags, index: usize) -> Result<Self, Failure> {
         let url = Url::parse(&flags.url)?;
+        let protocol = Protocol::of(&url, flags);
+        protocol.check(flags)?;
         let address = (url.host, url.port).to_socket_addrs();
         let address = address.map_err(|why| format!("{} cannot be resolved: {why}", url.host))?.next();
         let address = address.ok_or_else(|| format!("{} has no address", url.host))?;
         let tls = match url.tls {
             true => {
                 let name = ServerName::parse(flags.sni.as_deref().unwrap_or(url.host)).map_err(|e| e.to_string())?;
-                Some(Tls { config: client_config(flags)?, name })
+                Some(Tls { config: client_config(flags)?.offering(protocol.names()), name })
             }
             false => None,
         };
         let share =
             |whole: u64| whole / flags.threads as u64 + u64::from((index as u64) < whole % flags.threads as u64);
+        let connections = share(flags.connections as u64) as usize;
         Ok(Self {
             address,
             tls,
-            method: Method::of(flags.method.as_bytes()),
-            request: request(flags, &url, false),
-            last_request: request(flags, &url, flags.close_header),
-            connections: share(flags.connections as u64) as usize,
+            method: Method::of(protocol.method(flags).as_bytes()),
+            script: Script::new(protocol, flags, &url),
+            grpc: protocol == Protocol::Grpc,
+            answer_bytes: flags.answer_bytes,
+            connections,
+            streams: flags.streams,
+            in_flight: (share(flags.in_flight.unwrap_or(IN_FLIGHT) as u64) as usize).clamp(1, connections),
             idle_connections: share(flags.idle_connections as u64) as usize,
+            waiting_streams: flags.waiting_streams,
             drain: flags.drain,
             requests_per_connection: flags.requests_per_connection,
             duration: flags.duration,
@@ -91,67 +112,9 @@ fn client_config(flags: &Flags) -> Result<ClientConfig, Failure> {
     Ok(ClientConfig::unverified(&settings, &Provider::new())?)
 }
 
-fn request(flags: &Flags, url: &Url<'_>, close: bool) -> Vec<u8> {
-    let mut head = format!("{} {} HTTP/1.1\r\n", flags.method, url.path);
-    head += &format!("Host: {}\r\n", flags.host.as_deref().unwrap_or(url.authority));
-    for field in &flags.headers {
-        head += &format!("{field}\r\n");
-    }
-    if flags.body_bytes > 0 {
-        head += &format!("Content-Length: {}\r\n", flags.body_bytes);
-    }
-    head += if close { "Connection: close\r\n\r\n" } else { "\r\n" };
-    let mut bytes = head.into_bytes();
-    bytes.resize(bytes.len() + flags.body_bytes, b'x');
-    bytes
-}
-
-#[derive(PartialEq, Eq, Debug)]
-struct Url<'a> {
-    tls: bool,
-    authority: &'a str,
-    host: &'a str,
-    port: u16,
-    path: &'a str,
-}
-
-impl<'a> Url<'a> {
-    fn parse(text: &'a str) -> Result<Self, String> {
-        let wrong = || format!("--url {text}: not a URL like https://127.0.0.1:8443/index.html");
-        let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;
-        let (tls, default_port) = match scheme {
-            "http" => (false, 80),
-            "https" => (true, 443),
-            _ => return Err(wrong()),
-        };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| wrong())?),
-            _ => (authority, default_port),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() || path.contains([' ', '\r', '\n']) {
-            return Err(wrong());
-        }
-        Ok(Self { tls, authority, host, port, path: if path.is_empty() { "/" } else { path } })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_urls_with_and_without_port() {
-        let url = |tls, authority, host, port, path| Ok(Url { tls, authority, host, port, path });
-        assert_eq!(Url::parse("http://a"), url(false, "a", "a", 80, "/"));
-        assert_eq!(Url::parse("https://a:8/b?c"), url(true, "a:8", "a", 8, "/b?c"));
-        assert_eq!(Url::parse("https://[::1]/x"), url(true, "[::1]", "::1", 443, "/x"));
-        assert_eq!(Url::parse("https://[::1]:44/"), url(true, "[::1]:44", "::1", 44, "/"));
-        for wrong in ["a", "ftp://a", "http://", "http://a:b/", "http://a/ b"] {
-            assert!(Url::parse(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn threads_share_connections_count_and_rate_without_loss() {
@@ -167,19 +130,5 @@ mod tests {
         assert_eq!(tasks.iter().map(|task| task.connections).sum::<usize>(), 10);
         assert_eq!(tasks.iter().filter_map(|task| task.count).sum::<u64>(), 100);
         assert_eq!(tasks[0].interval, Some(Duration::from_millis(100)));
-    }
-
-    #[test]
-    fn last_request_of_a_connection_says_so() {
-        let flags = Flags {
-            url: "http://127.0.0.1:9/x".into(),
-            headers: vec!["A: b".into()],
-            body_bytes: 3,
-            ..Flags::default()
-        };
-        let task = Task::new(&flags, 0).unwrap();
-        let head = "GET /x HTTP/1.1\r\nHost: 127.0.0.1:9\r\nA: b\r\nContent-Length: 3\r\n";
-        assert_eq!(task.request, format!("{head}\r\nxxx").as_bytes());
-        assert_eq!(task.last_request, format!("{head}Connection: close\r\n\r\nxxx").as_bytes());
     }
 }

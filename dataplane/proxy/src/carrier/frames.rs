@@ -2,7 +2,7 @@
 
 use weir_wire::{head::Overflow, http2::Connection};
 
-use crate::{buf::Buf, carrier::Outbox, io::Io};
+use crate::{buf::Buf, io::Io};
 
 /// Content of at most so many bytes is copied behind the header of its frame: a piece of its own would cost more.
 const COPIED_BYTES: usize = 2048;
@@ -31,10 +31,10 @@ impl Frames {
         }
     }
 
-    pub fn head<I: Io>(
+    pub fn head<I: Io, S: Default>(
         &mut self,
         io: &mut I,
-        connection: &mut Connection<Outbox>,
+        connection: &mut Connection<S>,
         id: u32,
         is_last: bool,
         block: &[u8],

@@ -6,13 +6,14 @@ pub(crate) mod hosted;
 mod http1;
 pub(crate) mod http2;
 pub(crate) mod intake;
+mod introduction;
 pub(crate) mod patience;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
-use weir_telemetry::Happening;
+use weir_telemetry::{Cause, Happening};
 
 use crate::{
     buf::Buf,
@@ -22,6 +23,7 @@ use crate::{
     core::Core,
     error::Error,
     exchange::table::ExchangeId,
+    introduction::Introduction,
     io::{Close, Conn, Io, Protocol, Time, TransportAddress},
     tunnel::Tunnel,
 };
@@ -36,7 +38,10 @@ pub(crate) struct Client {
     pub stage: Stage,
     /// A server connection for this client alone, where connections are not shared.
     pub reserved: Option<Conn>,
+    /// The client's address.
     pub peer: SocketAddr,
+    /// What the PROXY header of its connection said, if there is one.
+    introduction: Option<Box<Introduction>>,
     /// The protocol of its listener.
     protocol: Protocol,
     /// The snapshot from which `service` came. A child that was chosen for one request counts as outdated, so that the
@@ -45,10 +50,12 @@ pub(crate) struct Client {
     requests: u32,
     received: u64,
     /// The bytes queued at the last check whether the client takes any.
-    stalled_at: usize,
+    stalled_at: u32,
 }
 
 pub(crate) enum Stage {
+    /// Its connection begins with a PROXY header, which is not whole yet.
+    Introduction,
     /// The ClientHello, which chooses the virtual service, has not come yet.
     Hello(Box<Hello>),
     Handshake,
@@ -73,16 +80,21 @@ impl Client {
     ) -> Option<Self> {
         let found = core.snapshot.listener(listener)?;
         let service = found.service.clone();
+        let is_introduced = service.tcp.begins_with_proxy_header();
+        if is_introduced && !service.tcp.trusts(peer.ip()) {
+            core.counters.note(Happening::Failed { service: service.id, cause: Cause::ClientSourceUntrusted });
+            return None;
+        }
         let awaits_hello = hello::chooses(found);
         let channel = match found.tls() {
-            Some(config) if !awaits_hello => Channel::accept(config).ok()?,
+            Some(config) if !awaits_hello && !is_introduced => Channel::accept(config).ok()?,
             _ => Channel::Plain,
         };
         let is_plain = !found.tls;
         let mut connection = Connection::new(conn, channel, io.now());
         let patience = match service.http() {
             Some(http) => http.timeouts.post_accept,
-            None => (!is_plain || awaits_hello).then_some(core.limits.handshake),
+            None => (!is_plain || awaits_hello || is_introduced).then_some(core.limits.handshake),
         };
         connection.line.expect(io, patience);
         core.counters.note(Happening::ClientConnected { service: service.id });
@@ -92,18 +104,20 @@ impl Client {
             accepted_by: service.id,
             facts: ClientFacts::new(peer, listener.address, !is_plain),
             stage: match is_plain {
+                _ if is_introduced => Stage::Introduction,
                 _ if awaits_hello => Stage::Hello(Box::default()),
                 true => Stage::first(&service, peer, io.now()),
                 false => Stage::Handshake,
             },
             reserved: None,
             peer,
+            introduction: None,
             protocol: listener.protocol,
             epoch: core.epoch,
             service,
             requests: 0,
             received: 0,
-            stalled_at: usize::MAX,
+            stalled_at: u32::MAX,
         })
     }
 
@@ -117,12 +131,13 @@ impl Client {
             stage: Stage::Head,
             reserved: None,
             peer: self.peer,
+            introduction: None,
             protocol: self.protocol,
             epoch: self.epoch,
             service: service.unwrap_or_else(|| self.service.clone()),
             requests: 1,
             received: 0,
-            stalled_at: usize::MAX,
+            stalled_at: u32::MAX,
         }
     }
 
@@ -159,7 +174,7 @@ impl Client {
 
     pub fn is_idle(&self) -> bool {
         let does_nothing = match &self.stage {
-            Stage::Idle | Stage::Hello(_) | Stage::Handshake => true,
+            Stage::Idle | Stage::Introduction | Stage::Hello(_) | Stage::Handshake => true,
             Stage::Http2(carrier) => carrier.connection.streams() == 0,
             Stage::Head | Stage::Exchange(_) | Stage::Tunnel(_) => false,
         };
@@ -169,6 +184,26 @@ impl Client {
     /// Whether a handshake has begun and is not complete. A probe that only connects has begun none.
     pub fn is_amid_handshake(&self) -> bool {
         matches!(self.stage, Stage::Hello(_) | Stage::Handshake) && self.received > 0
+    }
+
+    /// Begins TLS, or its first request, behind a PROXY header.
+    pub fn begin<I: Io>(&mut self, io: &mut I, core: &Core) -> Result<(), Error> {
+        let listener = core.snapshot.listener(self.listener());
+        if listener.is_some_and(hello::chooses) {
+            self.stage = Stage::Hello(Box::default());
+            return Ok(());
+        }
+        self.stage = match listener.and_then(|listener| listener.tls()).filter(|_| self.facts.is_tls()) {
+            Some(config) => {
+                self.connection.channel = Channel::accept(config).map_err(|_| Error::ClientTls)?;
+                // What follows the header is received once more, by TLS.
+                self.received -= self.connection.inbox.first().len() as u64;
+                Stage::Handshake
+            }
+            None if self.facts.is_tls() => return Err(Error::ClientTls),
+            None => Stage::first(&self.service, self.peer, io.now()),
+        };
+        Ok(())
     }
 
     /// Takes input. Returns whether TLS has declared its end.

@@ -28,6 +28,10 @@ impl Client {
         if self.connection.inbox.is_empty() {
             return;
         }
+        if self.connection.inbox.first() == b"\r\n" {
+            // Old clients send an empty line behind a body. It begins no request (RFC 9112 §2.2).
+            return self.connection.inbox.head_read(2);
+        }
         if matches!(self.stage, Stage::Idle) {
             self.stage = Stage::Head;
             self.connection.line.expect(io, self.service.http().and_then(|http| http.timeouts.client_header));
@@ -46,7 +50,7 @@ impl Client {
 
     /// Waits for the client to take what is queued for it.
     pub fn watch_stall<I: Io>(&mut self, io: &mut I, core: &Core) {
-        self.stalled_at = self.connection.line.queued(io);
+        self.stalled_at = self.connection.line.queued(io).try_into().unwrap_or(u32::MAX);
         self.connection.line.expect(io, Some(core.limits.stalled_client));
     }
 
@@ -85,7 +89,7 @@ impl Client {
     pub fn finish_request<I: Io>(&mut self, io: &mut I) {
         self.rest(io, false);
         self.stage = Stage::Idle;
-        self.stalled_at = usize::MAX;
+        self.stalled_at = u32::MAX;
         self.await_next(io);
     }
 
@@ -118,12 +122,13 @@ impl Client {
                 }
             }
             Stage::Http2(_) => Expiry::Slow,
-            Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Introduction | Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
+                let before = self.stalled_at as usize;
                 let takes_some = match self.connection.stream() {
-                    None => queued < self.stalled_at,
-                    Some(stream) => stream.waits_for_turn || queued.saturating_add(TAKEN_BYTES_MIN) <= self.stalled_at,
+                    None => queued < before,
+                    Some(stream) => stream.waits_for_turn || queued.saturating_add(TAKEN_BYTES_MIN) <= before,
                 };
                 self.watch_stall(io, core);
                 if takes_some { Expiry::Slow } else { Expiry::Failed(Error::ClientStalled) }

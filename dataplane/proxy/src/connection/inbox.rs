@@ -75,17 +75,23 @@ impl Inbox {
         if self.incomplete == 0 {
             return self.first.is_some();
         }
-        while let Some(next) = self.rest.pop_front() {
-            self.join(&next);
-        }
-        let first = self.first();
-        let fresh = &first[self.incomplete.min(first.len())..];
+        let incomplete = self.incomplete;
+        let first = self.joined();
+        let fresh = &first[incomplete.min(first.len())..];
         may_complete(fresh) || (first.len() > head_bytes && !fresh.is_empty())
     }
 
     /// The bytes of the first piece.
     pub fn first(&self) -> &[u8] {
         self.first.as_deref().unwrap_or_default()
+    }
+
+    /// All bytes, joined. Only for what has to come whole and is short.
+    pub fn joined(&mut self) -> &[u8] {
+        while let Some(next) = self.rest.pop_front() {
+            self.join(&next);
+        }
+        self.first()
     }
 
     /// Whether the input begins with these bytes, however it was cut.

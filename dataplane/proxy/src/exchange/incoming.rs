@@ -59,6 +59,8 @@ pub(crate) enum Form {
     AsReceived,
     /// The content, and its trailers apart.
     Content,
+    /// The content in chunks.
+    Chunks,
 }
 
 /// A part of a body to pass on.
@@ -73,6 +75,7 @@ impl Form {
         match body {
             OutgoingBody::AsReceived => Form::AsReceived,
             OutgoingBody::Unchunked => Form::Content,
+            OutgoingBody::Chunked => Form::Chunks,
         }
     }
 }
@@ -137,6 +140,13 @@ impl Incoming {
         }
     }
 
+    /// The end of its connection has ended the body.
+    pub fn end(&mut self) {
+        if self.ends_with_connection() {
+            self.body = Framed::Http1(Body::new(Framing::None));
+        }
+    }
+
     /// Whether the end of the connection would end the body now, and not cut it.
     pub fn ends_with_connection(&self) -> bool {
         matches!(&self.body, Framed::Http1(body) if body.cut_is_end())
@@ -179,7 +189,7 @@ impl Incoming {
                 Form::Content if trailers.len() > LINE_END.len() => {
                     take(io, Part::Trailers(trailers.split_to(trailers.len() - LINE_END.len())));
                 }
-                Form::Content => {}
+                Form::Content | Form::Chunks => {}
             }
             return Ok(true);
         }
@@ -187,6 +197,10 @@ impl Incoming {
         let read = match form {
             Form::AsReceived => body.read(&piece),
             Form::Content => body.read_payload(&piece, |range| take(io, Part::Bytes(piece.part(range)))),
+            Form::Chunks => body.read_payload(&piece, |range| {
+                let chunk = chunk(io, &piece[range]);
+                take(io, Part::Bytes(chunk));
+            }),
         };
         let read = read.map_err(self.wrong)?;
         self.content_bytes += read.payload as u64;

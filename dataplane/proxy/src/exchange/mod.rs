@@ -4,6 +4,7 @@
 mod held;
 pub(crate) mod incoming;
 mod pace;
+mod reselect;
 pub(crate) mod table;
 
 use std::{sync::Arc, time::Duration};
@@ -66,6 +67,8 @@ struct Aside {
     /// What stands behind the body, as in [`Part::Trailers`].
     trailers: Option<Buf>,
     pace: Pace,
+    /// How many servers have answered in vain.
+    reselects: u32,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
 }
@@ -105,6 +108,8 @@ pub(crate) enum Outcome {
     NeedsMore,
     /// The exchange has reached its next phase, or its end. There may be more to do.
     Advanced,
+    /// The server has answered, and the request goes to another server.
+    Withheld,
 }
 
 /// What would be sent again of a request: all that has been sent of it.
@@ -349,12 +354,13 @@ impl Exchange {
 // Sending, and sending again.
 impl Exchange {
     /// Starts to send: returns the head, unless it has been sent already. On a reused connection, keeps an idempotent
-    /// request for a repeat. A server of HTTP/2 may refuse any request, so each is kept.
+    /// request for a repeat. A server of HTTP/2 may refuse any request, so each is kept. Where the pool wants that, keeps a
+    /// request for another server.
     pub fn send_on(&mut self, server: Conn, reused: bool, memory_is_short: bool) -> Option<Buf> {
         let sending = Phase::Sending { server, repeatable: None };
         let Phase::Waiting { head, .. } = std::mem::replace(&mut self.phase, sending) else { return None };
         let is_safe = reused && self.method.is_idempotent();
-        if is_safe || self.form == Form::Content {
+        if is_safe || self.form == Form::Content || self.wants_other_servers() {
             let repeatable = Some(Repeatable::new(&head, !is_safe || self.repeated, memory_is_short));
             self.phase = Phase::Sending { server, repeatable };
         }
@@ -383,23 +389,34 @@ impl Exchange {
     /// Returns to the choice of a server. False if nothing is kept, or a byte of a response has arrived. `refused`: the
     /// server has said that it did not process the request.
     pub fn begin_again(&mut self, refused: bool) -> bool {
-        let Phase::Sending { repeatable, .. } = &mut self.phase else { return false };
-        let kept = repeatable.take_if(|kept| refused || !kept.if_refused);
-        let Some(Repeatable { head, body, .. }) = kept else { return false };
+        let Phase::Sending { repeatable: Some(kept), .. } = &self.phase else { return false };
+        let may = refused || !kept.if_refused;
+        if may {
+            self.repeated = true;
+            self.return_to_choice();
+        }
+        may
+    }
+
+    fn return_to_choice(&mut self) {
+        let Phase::Sending { repeatable, .. } = &mut self.phase else { return };
+        let Some(Repeatable { head, body, .. }) = repeatable.take() else { return };
         if let Some(body) = body {
             self.aside().held.prepend(*body);
         }
         self.phase = Phase::Waiting { head, on: Wait::Place };
-        self.repeated = true;
         self.pause();
-        true
     }
 }
 
 impl Delivery {
     /// Whether the framing alone shows the client that something is missing.
     pub fn shows_cut(&self) -> bool {
-        self.form == Form::AsReceived && !self.body.ends_with_connection()
+        match self.form {
+            Form::AsReceived => !self.body.ends_with_connection(),
+            Form::Content => false,
+            Form::Chunks => true,
+        }
     }
 
     /// How many bytes the driver may relay to the client.

@@ -52,7 +52,8 @@ impl Proxy {
             Event::Broken { .. } => self.server_broken(io, conn),
             Event::Deadline { .. } => self.server_deadline(io, conn),
             Event::Gone { why, .. } => self.server_gone(io, conn, why),
-            Event::Accepted { .. } | Event::Leaving { .. } => {}
+            Event::Leaving { .. } => self.server_leaving(io, conn),
+            Event::Accepted { .. } => {}
         }
     }
 

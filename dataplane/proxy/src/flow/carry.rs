@@ -8,13 +8,13 @@ use weir_policy::ProxyProtocol;
 use weir_snapshot::Application;
 
 use crate::{
-    client::{Client, hosted::lacks_pool},
+    client::{Client, Stage, hosted::lacks_pool},
     core::Core,
     error::Error,
     io::{After, Close, Conn, Io, Time},
     proxy::Proxy,
     server::{Server, Work},
-    tunnel::Tunnel,
+    tunnel::{Standing, Tunnel},
 };
 
 // Connecting to a server.
@@ -42,8 +42,9 @@ impl Proxy {
         if let Application::L4(profile) = &client.service.application
             && let Some(version) = profile.proxy_protocol
         {
-            let mut greeting = io.buffer_for(ProxyProtocol::BYTES_MAX);
-            let bytes = version.write(client.peer, client.facts.listener(), greeting.room());
+            let tlvs = if version == ProxyProtocol::V2 { client.tlvs_for_server() } else { Vec::new() };
+            let mut greeting = io.buffer_for(ProxyProtocol::BYTES_MAX + tlvs.len());
+            let bytes = version.write(client.peer, client.destination(), &tlvs, greeting.room());
             greeting.filled(bytes);
             server.connection.line.send(io, greeting);
         }
@@ -91,7 +92,33 @@ impl Proxy {
         }
         if up_is_over && down_is_over {
             self.close_client(io, conn, Close::Flush);
+        } else if up_is_over || down_is_over {
+            self.limit_tunnel(io, conn, Standing::HalfClosed);
         }
+    }
+
+    /// A tunnel has lost an end: from now on it may be silent for the idle timeout at most.
+    pub(crate) fn limit_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, standing: Standing) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(tunnel) = client.tunnel().filter(|tunnel| tunnel.standing < standing) else { return };
+        tunnel.standing = standing;
+        tunnel.active_at = io.now();
+        client.await_crossing(io);
+    }
+
+    /// Whether a tunnel stays that was silent for the idle timeout. If so, that begins again.
+    pub(crate) fn outlasts_silence<I: Io>(&mut self, io: &mut I, conn: Conn) -> bool {
+        if self.carries(io, conn) {
+            return false;
+        }
+        let Some(client) = self.clients.find(conn) else { return false };
+        let Stage::Tunnel(tunnel) = &mut client.stage else { return false };
+        let stays = tunnel.is_probed(&client.service);
+        if stays {
+            tunnel.active_at = io.now();
+            client.await_crossing(io);
+        }
+        stays
     }
 
     /// Whether the client's tunnel holds bytes that have not been sent yet.

@@ -34,7 +34,8 @@ impl Proxy {
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let pool = exchange.service.pool.as_ref().ok_or_else(|| lacks_pool(&exchange.service))?;
-        if exchange.tried.len() >= core.limits.server_tries {
+        let tries = core.limits.server_tries;
+        if exchange.tried.len() >= tries && exchange.failed_tries() >= tries {
             return Err(otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));

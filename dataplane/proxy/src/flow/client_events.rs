@@ -9,6 +9,7 @@ use crate::{
     exchange::Exchange,
     io::{Close, Conn, Io, TransportAddress},
     proxy::Proxy,
+    tunnel::Standing,
 };
 
 impl Proxy {
@@ -65,6 +66,7 @@ impl Proxy {
             self.wait_with_ended(io, conn);
             self.proceed(io, conn);
         }
+        self.limit_tunnel(io, conn, Standing::HalfClosed);
     }
 
     /// Sets the deadline of a client that has ended and waits for its response.
@@ -103,7 +105,10 @@ impl Proxy {
     /// server.
     pub(crate) fn client_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         match self.clients.find(conn).is_some_and(|client| client.is_tunnel()) {
-            true => self.client_drained(io, conn),
+            true => {
+                self.limit_tunnel(io, conn, Standing::Broken);
+                self.client_drained(io, conn);
+            }
             false => self.client_gone(io, conn),
         }
     }
@@ -116,6 +121,7 @@ impl Proxy {
         let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
         match client.expired(io, &self.core, exchange.as_deref()) {
             Expiry::Slow => {}
+            Expiry::Idle if self.outlasts_silence(io, conn) => {}
             Expiry::Idle if self.carries(io, conn) => self.cut_tunnel(io, conn),
             Expiry::Idle => self.close_client(io, conn, Close::Flush),
             Expiry::Failed(error) => self.fail(io, conn, error),
@@ -128,7 +134,9 @@ impl Proxy {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
             Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
-            Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
+            Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => {
+                self.close_client(io, conn, Close::Abort)
+            }
         }
     }
 

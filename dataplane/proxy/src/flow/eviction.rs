@@ -52,7 +52,12 @@ impl Proxy {
         if self.clients.len() < self.core.limits.clients_usual() {
             return true;
         }
-        let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.id) else { return false };
+        let Some(found) = self.core.snapshot.listener(listener) else { return false };
+        if !found.service.tcp.trusts(peer.ip()) {
+            // It needs no place: it is refused.
+            return true;
+        }
+        let service = found.service.id;
         let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
         // The free places are for virtual services and addresses that hold little.
         let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
@@ -101,10 +106,10 @@ impl Proxy {
     /// Whether a candidate is still one. Updates its weight, because the survey may be long ago.
     fn is_still(&self, candidate: &mut Candidate) -> bool {
         let Some(client) = self.clients.peek(candidate.conn) else { return false };
-        candidate.weight = self.core.shortage.weight(client.peer);
+        candidate.weight = self.core.shortage.weight(client.sender());
         let hoards = matches!(candidate.turn, Turn::Hoarded | Turn::HoarderWorks);
         self.moved_at(client) == candidate.since
-            && (self.core.shortage.is_heavy(client.peer) || !hoards && self.core.is_above_share(client.accepted_by))
+            && (self.core.shortage.is_heavy(client.sender()) || !hoards && self.core.is_above_share(client.accepted_by))
     }
 
     /// Selects candidates for eviction.
@@ -114,8 +119,8 @@ impl Proxy {
         self.core.shortage.least = self.core.shortage.addresses.least();
         self.core.shortage.share = self.clients.len() as u64 / self.core.counters.services_in_use().max(1);
         let candidate = |(conn, client): (Conn, &Client)| {
-            let weight = self.core.shortage.weight(client.peer);
-            let heavy = self.core.shortage.is_heavy(client.peer);
+            let weight = self.core.shortage.weight(client.sender());
+            let heavy = self.core.shortage.is_heavy(client.sender());
             if !heavy && !self.core.is_above_share(client.accepted_by) {
                 return None;
             }
@@ -204,13 +209,13 @@ impl Proxy {
             self.clients.iter().map(|(conn, client)| (conn, client, self.pieces_of(io, client))).collect();
         let mut weights = HashMap::<u128, usize>::new();
         for (_, client, pieces) in &holders {
-            *weights.entry(network(client.peer)).or_default() += pieces;
+            *weights.entry(network(client.sender())).or_default() += pieces;
         }
         let mut holders: Vec<_> = holders
             .into_iter()
             .filter(|(_, _, pieces)| *pieces > 0)
             .map(|(conn, client, _)| {
-                let weight = weights.get(&network(client.peer)).map_or(0, |pieces| pieces.ilog2());
+                let weight = weights.get(&network(client.sender())).map_or(0, |pieces| pieces.ilog2());
                 Holder { weight, since: Reverse(self.moved_at(client)), conn }
             })
             .collect();
@@ -230,7 +235,9 @@ impl Proxy {
         let server = match &client.stage {
             Stage::Exchange(_) => self.exchange_of(client)?.server(),
             Stage::Tunnel(tunnel) => tunnel.server,
-            Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => None,
+            Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => {
+                None
+            }
         };
         self.servers.peek(server?)
     }
@@ -288,7 +295,7 @@ fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bo
         (Stage::Http2(_), _) if stuck => Standing::Stuck,
         (Stage::Http2(_), _) => Standing::Works,
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,
-        (Stage::Idle | Stage::Head | Stage::Hello(_) | Stage::Handshake, _) => Standing::Partial,
+        (Stage::Idle | Stage::Head | Stage::Introduction | Stage::Hello(_) | Stage::Handshake, _) => Standing::Partial,
         (_, Some(exchange)) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) if stuck => Standing::Stuck,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) => Standing::Works,

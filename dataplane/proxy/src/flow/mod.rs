@@ -1,13 +1,16 @@
 //! Handlers of events, one file per subject. None imports another: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod batch;
+mod carrier_ends;
 pub(crate) mod carriers;
 mod carry;
 mod choice;
 mod client_events;
 mod eviction;
+mod introduction;
 mod request;
 mod rescue;
+mod reselect;
 mod response;
 mod server_events;
 mod server_streams;

@@ -48,6 +48,7 @@ impl Proxy {
                     Err(_) => return self.abandon(io, conn),
                 },
                 Stage::Handshake | Stage::Idle | Stage::Head => self.next_request(io, conn),
+                Stage::Introduction => self.take_introduction(io, conn),
             };
             if let Outcome::NeedsMore = outcome {
                 return;
@@ -191,6 +192,11 @@ impl Proxy {
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
+        if !exchange.tried.is_empty()
+            && let Some(span) = exchange.retry_timeout()
+        {
+            server.response_timeout = Some(span);
+        }
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {

@@ -30,6 +30,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
     let (page, cause) = match error {
         Error::Request(wrong) => request_remedy(wrong),
         Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
+        Error::ProxyHeader => return without_page(Close::Abort, Cause::ClientProxyHeader),
         // Lingers, so that the client gets the alert with the reason.
         Error::ClientTls => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),

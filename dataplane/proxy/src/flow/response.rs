@@ -17,9 +17,10 @@ use crate::{
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
-        incoming::{Form, Incoming, Part},
+        incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
     },
+    flow::reselect::is_withheld,
     head,
     io::{After, Close, Conn, Io},
     pool::Idle,
@@ -38,6 +39,7 @@ impl Proxy {
         match self.pass_response(io, id) {
             Ok(Outcome::NeedsMore) => {}
             Ok(Outcome::Advanced) => self.proceed(io, client),
+            Ok(Outcome::Withheld) => self.reselect(io, id),
             Err(error) => {
                 if !self.repeat(io, id, error) {
                     self.fail_exchange(io, id, error);
@@ -65,8 +67,10 @@ impl Proxy {
                 }
                 Phase::Sending { .. } => {
                     let uploaded = !exchange.awaits_body();
-                    if !parties.pass_head(io)? {
-                        return wait_for_server(io, parties.server, uploaded);
+                    match parties.pass_head(io)? {
+                        Passed::Nothing => return wait_for_server(io, parties.server, uploaded),
+                        Passed::Head => {}
+                        Passed::Withheld => return Ok(Outcome::Withheld),
                     }
                 }
                 Phase::Streaming { delivery, .. } => {
@@ -80,6 +84,12 @@ impl Proxy {
                         let is_long = delivery.relayable_bytes() >= core.limits.relay_bytes;
                         if is_long && to.is_plain() && from.is_plain() {
                             core.relayable.push(id);
+                        }
+                        if delivery.form == Form::Chunks && from.is_exhausted() && from.has_ended_for_good() {
+                            delivery.body.end();
+                            let last = last_chunk(io, b"");
+                            to.deliver(io, &mut core.unflushed, last);
+                            continue;
                         }
                         return wait_for_server(io, server, true);
                     }
@@ -185,6 +195,7 @@ impl Parties<'_> {
         }
         let is_shared = !server.binds && exchange.http()?.connection_multiplexing;
         core.pools.end(place);
+        server.response_timeout = server.pool.timeouts.response;
         server.connection.line.read(io, true);
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         if !is_shared {
@@ -197,18 +208,24 @@ impl Parties<'_> {
         Ok(core.pools.put_idle(place, idle, &core.limits).map(|spared| (spared, Close::Flush)))
     }
 
-    /// Passes a response head on; false while none is complete.
-    fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
+    /// Passes a response head on.
+    fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
-        let limits = &context.http.response_limits;
+        let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
-            context.translate(io, received, Incoming::of_server(received.framing))
+            let head = &received.head;
+            if head.status >= 400
+                && is_withheld(exchange, &mut core.pools, place, head.status)
+                && !(binds || context.http.binds_connection_by(head))
+            {
+                return Ok(None);
+            }
+            context.translate(io, received, Incoming::of_server(received.framing)).map(Some)
         });
-        let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
-        self.pass_written(io, written?);
-        Ok(true)
+        let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
+        self.pass_written(io, written?)
     }
 
     /// The same for the head of a response that has come on a stream.
@@ -218,7 +235,7 @@ impl Parties<'_> {
         io: &mut I,
         received: &Response<'_>,
         body: Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         // No window limits how many interim heads come.
         if received.head.status < 200 && client.connection.line.queued(io) >= core.limits.queued_bytes {
@@ -226,30 +243,35 @@ impl Parties<'_> {
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
-        let written = context.translate(io, received, body)?;
-        self.pass_written(io, written);
-        Ok(())
+        let status = received.head.status;
+        let written = match status >= 400 && is_withheld(exchange, &mut core.pools, server.place, status) {
+            true => None,
+            false => Some(context.translate(io, received, body)?),
+        };
+        self.pass_written(io, written)
     }
 
+    /// `None`: the response is withheld.
     #[inline(always)]
-    fn pass_written<I: Io>(&mut self, io: &mut I, written: Written) {
+    fn pass_written<I: Io>(&mut self, io: &mut I, written: Option<Written>) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
-        let Written { status, out, delivery, binds } = written;
-        server.binds |= binds;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),
             false => core.pools.answered(server.place),
         }
+        let Some(Written { status, out, delivery, binds }) = written else { return Ok(Passed::Withheld) };
+        server.binds |= binds;
         if status >= 200 {
             exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();
             if exchange.keeps_interim_from_client(status) {
-                return;
+                return Ok(Passed::Head);
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200);
+        Ok(Passed::Head)
     }
 }
 
@@ -316,11 +338,20 @@ impl<'p> Context<'p> {
     }
 }
 
+/// What has become of a server's response head.
+pub(crate) enum Passed {
+    /// None is complete.
+    Nothing,
+    Head,
+    /// Another server gets the request.
+    Withheld,
+}
+
 /// Whether all of a response has been passed on.
 fn is_over(delivery: &Delivery, server: &Server) -> bool {
     let connection = &server.connection;
     let ended = connection.has_ended_for_good() && connection.inbox.is_empty();
-    delivery.body.is_done() || ended && delivery.body.ends_with_connection()
+    delivery.body.is_done() || ended && delivery.body.ends_with_connection() && delivery.form != Form::Chunks
 }
 
 /// Waits for the server. Once the server has the whole request, its response timeout applies.

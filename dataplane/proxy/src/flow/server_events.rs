@@ -14,6 +14,7 @@ use crate::{
     pool::Place,
     proxy::Proxy,
     server::{Life, State, Work},
+    tunnel::Standing,
 };
 
 // Beginnings.
@@ -129,6 +130,13 @@ impl Proxy {
         }
     }
 
+    /// A server has ended while it is not read, because its tunnel's client takes nothing.
+    pub(crate) fn server_leaving<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(Work::Tunnel(client)) = self.servers.find(conn).and_then(|server| server.work()) {
+            self.limit_tunnel(io, client, Standing::HalfClosed);
+        }
+    }
+
     /// The driver has relayed this many bytes of the server.
     pub(crate) fn relayed<I: Io>(&mut self, io: &mut I, conn: Conn, bytes: u64) {
         match self.servers.find(conn).map(|server| server.state) {
@@ -145,6 +153,9 @@ impl Proxy {
     pub(crate) fn server_broken<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.life = Life::Broken;
+            if let Some(Work::Tunnel(client)) = server.work() {
+                self.limit_tunnel(io, client, Standing::Broken);
+            }
             self.server_drained(io, conn);
         }
     }

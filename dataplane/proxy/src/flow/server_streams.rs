@@ -11,12 +11,13 @@ use crate::{
     carrier::millis,
     error::Error,
     exchange::{Phase, incoming::Incoming, table::ExchangeId},
+    flow::response::Passed,
     head,
     io::{Close, Conn, Io},
     proxy::{Parties, Proxy},
     server::{
         Life, Work,
-        http2::{Back, Stage},
+        back::{Back, Stage},
     },
 };
 
@@ -90,7 +91,7 @@ impl Proxy {
         piece: &Buf,
     ) -> Result<(), Code> {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return Err(Code::InternalError) };
-        let Self { exchanges, clients, servers, core, replies } = self;
+        let Self { exchanges, clients, servers, core, replies, .. } = self;
         let Ok(exchange) = exchanges.live(id) else { return Err(Code::InternalError) };
         let (Some(http), Some(pool)) = (exchange.service.http(), exchange.service.pool.as_ref()) else {
             return Err(Code::InternalError);
@@ -125,7 +126,8 @@ impl Proxy {
         let mut parties = Parties { exchange, client, server, core };
         let passed = parties.pass_stream_head(io, &response, body);
         match passed {
-            Ok(()) => self.respond(io, conn, id),
+            Ok(Passed::Withheld) => self.reselect(io, id),
+            Ok(_) => self.respond(io, conn, id),
             Err(error) => self.server_lost(io, conn, error),
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! A connection to a server: which work it carries, and whether other requests may use it.
 
+pub(crate) mod back;
 mod http1;
-pub(crate) mod http2;
+mod http2;
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::{
     io::{Conn, Io, Time},
     limits::Limits,
     pool::Place,
-    server::http2::Back,
+    server::back::Back,
 };
 
 pub(crate) struct Server {
@@ -36,6 +37,9 @@ pub(crate) struct Server {
     pub unproven: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
+    /// From the last byte of the request to the next byte of the response: the pool's time, or a shorter one for a request
+    /// that another server has answered in vain.
+    pub response_timeout: Option<Duration>,
     /// Of a connection that carries streams. Boxed, because most carry none.
     pub back: Option<Box<Back>>,
 }
@@ -81,6 +85,7 @@ impl Server {
             connection: Connection::new(conn, Channel::Plain, now),
             begun_at: now,
             place,
+            response_timeout: pool.timeouts.response,
             pool,
             state: State::Connecting(work),
             requests: 0,
@@ -169,7 +174,7 @@ impl Server {
 
     /// Waits for the next byte of a response.
     pub fn await_response<I: Io>(&mut self, io: &mut I) {
-        self.connection.line.expect(io, self.pool.timeouts.response);
+        self.connection.line.expect(io, self.response_timeout);
     }
 
     /// Whether its age and its number of requests allow another one.

@@ -1,6 +1,6 @@
 //! Clients that speak HTTP/2: each stream is an exchange of its own.
 
-use weir_api::dataplane::v1::{Http2Profile, Plan};
+use weir_api::dataplane::v1::{self as api, Http2Profile, Plan};
 use weir_proxy::io::{Close, Conn, Event};
 use weir_telemetry::Cause;
 use weir_wire::{
@@ -563,4 +563,42 @@ fn urgent_responses_go_first_and_others_take_turns() {
     let heard = browser.heard();
     let order: String = heard.iter().map(|told| &told[..1]).collect();
     assert_eq!(order, "333575757111", "{heard:?}");
+}
+
+#[test]
+fn streams_are_of_the_client_that_the_proxy_header_names() {
+    let mut plan = http2(plan(1));
+    let service = &mut plan.virtual_services[0];
+    let http = service.http.as_mut().expect("speaks HTTP");
+    (http.xff, http.xff_name) = (true, "X-Forwarded-For".into());
+    service.tcp.as_mut().expect("speaks TCP").proxy_protocol_sources = vec!["10.2.0.0/16".into()];
+    let mut stage = Stage::new(&plan);
+    let mut browser = Browser::new(&mut stage);
+    stage.says(browser.conn, "PROXY TCP4 192.0.2.7 203.0.113.1 5000 443\r\n");
+    for _ in 0..2 {
+        browser.asks(&mut stage, "GET", &[], true);
+        let server = stage.connected();
+        let request = stage.sent(server);
+        assert!(request.contains("X-Forwarded-For: 192.0.2.7\r\n"), "{request}");
+    }
+}
+
+#[test]
+fn stream_gets_the_first_response_that_may_pass() {
+    let mut plan = http2(plan(2));
+    let statuses = vec![api::StatusRange { first: 503, last: 503 }];
+    plan.pools[0].reselect = Some(api::Reselect { statuses, max_retries: 4, ..Default::default() });
+    let mut stage = Stage::new(&plan);
+    let mut browser = Browser::new(&mut stage);
+    let id = browser.asks(&mut stage, "PUT", &[], false);
+    let first = stage.connected();
+    browser.sends(&mut stage, id, b"abc", true);
+    stage.says(first, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy");
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), [""; 0]);
+    let second = stage.connected();
+    assert!(stage.sent(second).ends_with("\r\n\r\n3\r\nabc\r\n0\r\n\r\n"));
+    stage.says(second, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
 }

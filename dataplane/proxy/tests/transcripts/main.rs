@@ -1,14 +1,17 @@
 //! What the proxy does on exact batches of events: cases that a simulation meets once in a thousand seeds.
 
 mod authenticated;
+mod datagrams;
 mod departures;
 mod heads;
 mod hosted;
 mod http2;
 mod http2_attacks;
 mod http2_servers;
+mod introductions;
 mod persistence;
 mod repeats;
+mod reselects;
 mod secure_servers;
 mod shortages;
 mod suspects;
@@ -272,9 +275,10 @@ fn cut_that_the_framing_shows_does_not_overtake_what_was_sent() {
 
 #[test]
 fn cut_that_only_the_end_of_the_connection_shows_is_a_reset() {
-    for (request, head, half) in
-        [(GET, "Server: a", "half"), ("GET / HTTP/1.0\r\n\r\n", "Transfer-Encoding: chunked", "9\r\nhalf")]
-    {
+    for (request, head, half) in [
+        ("GET / HTTP/1.0\r\n\r\n", "Server: a", "half"),
+        ("GET / HTTP/1.0\r\n\r\n", "Transfer-Encoding: chunked", "9\r\nhalf"),
+    ] {
         let (mut stage, _, server) = warm(1);
         let client = stage.client();
         stage.says(client, request);
@@ -296,14 +300,67 @@ fn client_that_sends_bytes_after_its_last_request_gets_the_response() {
 }
 
 #[test]
-fn body_without_length_ends_with_its_connection() {
+fn body_without_length_goes_in_chunks_to_a_client_that_stays() {
     let (mut stage, client, server) = warm(1);
     stage.says(client, GET);
-    stage.says(server, "HTTP/1.1 200 OK\r\n\r\nto the end");
+    stage.says(server, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the");
+    let answer = stage.sent(client);
+    assert!(answer.contains("\r\nTransfer-Encoding: chunked\r\n") && !answer.contains("close"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n6\r\nto the\r\n"), "{answer}");
+    stage.says(server, " very long end");
     stage.batch(vec![Event::Eof { conn: server }]);
-    assert!(stage.sent(client).ends_with("to the end"));
-    assert_eq!(stage.closed(client), Some(Close::Linger));
+    assert_eq!(stage.sent(client), "e\r\n very long end\r\n0\r\n\r\n");
     assert!(stage.closed(server).is_some());
+    assert_eq!(stage.closed(client), None);
+    stage.says(client, GET);
+    let server = stage.connected();
+    stage.says(server, "HTTP/1.1 200 OK\r\n\r\n");
+    stage.batch(vec![Event::Eof { conn: server }]);
+    assert!(stage.sent(client).ends_with("\r\n\r\n0\r\n\r\n"), "an empty body has an end, too");
+    assert_eq!((stage.closed(client), stage.blocks_in_use()), (None, 0));
+}
+
+#[test]
+fn body_without_length_ends_with_the_connection_of_a_client_that_does_not_stay() {
+    for request in [
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    ] {
+        let (mut stage, _, server) = warm(1);
+        let client = stage.client();
+        stage.says(client, request);
+        stage.says(server, "HTTP/1.1 200 OK\r\n\r\nto the end");
+        stage.batch(vec![Event::Eof { conn: server }]);
+        let answer = stage.sent(client);
+        assert!(answer.ends_with("\r\n\r\nto the end") && answer.contains("Connection: close\r\n"), "{answer}");
+        assert!(!answer.contains("chunked") && stage.closed(client).is_some());
+    }
+}
+
+#[test]
+fn empty_line_between_requests_begins_none() {
+    let (mut stage, client, server) = warm(1);
+    stage.says(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody\r\n");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!((stage.blocks_in_use(), stage.is_paused(client)), (0, false));
+    stage.sent(server);
+    stage.says(client, format!("\r\n{GET}"));
+    assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"), "another one in front of it, too");
+    stage.says(server, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    stage.says(client, "\r");
+    stage.says(client, "\n");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(3), "a request that is cut there has begun");
+}
+
+#[test]
+fn client_that_sends_only_an_empty_line_is_idle() {
+    let (mut stage, client, _) = warm(1);
+    stage.says(client, "\r\n");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(5));
+    assert_eq!((stage.sent(client), stage.closed(client)), (String::new(), Some(Close::Flush)));
 }
 
 /// The driver holds the end of such a relay back until the close.
@@ -453,8 +510,8 @@ fn response_without_length_is_cut_when_its_server_was_lost() {
         stage.says(server, "x".repeat(1000));
     }
     stage.gone(server, Gone::Reset);
-    assert!(stage.sent(client).ends_with('x'), "no last chunk");
-    assert_eq!(stage.closed(client), Some(Close::Cut));
+    assert!(stage.sent(client).ends_with("x\r\n"), "no last chunk");
+    assert_eq!(stage.closed(client), Some(Close::Linger), "the framing shows the cut");
 }
 
 #[test]

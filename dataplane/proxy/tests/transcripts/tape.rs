@@ -11,6 +11,8 @@ use weir_proxy::{
 use weir_snapshot::{Snapshot, Worker};
 use weir_telemetry::Cause;
 
+use crate::datagrams::Sockets;
+
 #[derive(Default)]
 struct Side {
     sent: Vec<u8>,
@@ -33,6 +35,7 @@ pub struct Tape {
     pub relays: Vec<(Conn, Conn, u64, After)>,
     /// Peers take nothing while this is set.
     pub stuck: bool,
+    pub sockets: Sockets,
     /// Bytes that peers have not taken hold their blocks, as in a driver.
     pub keeps_buffers: bool,
 }
@@ -188,6 +191,7 @@ impl Stage {
             connects: vec![],
             relays: vec![],
             stuck: false,
+            sockets: Sockets::default(),
             keeps_buffers: false,
         };
         Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
@@ -197,6 +201,7 @@ impl Stage {
         let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &worker()).expect("the plan is sound");
         self.snapshot = Arc::new(snapshot);
         self.proxy.replace(&mut self.tape, self.snapshot.clone());
+        self.proxy.end_displaced_sessions(&mut self.tape);
     }
 
     /// Runs one batch. Afterwards peers have taken everything sent, unless `stuck` is set.
@@ -306,7 +311,7 @@ impl Stage {
     }
 
     pub fn has_deadline(&self, conn: Conn) -> bool {
-        self.tape.sides[&conn].deadline.is_some()
+        self.tape.sides.get(&conn).is_some_and(|side| side.deadline.is_some())
     }
 
     pub fn deadline_has_passed(&self, conn: Conn) -> bool {

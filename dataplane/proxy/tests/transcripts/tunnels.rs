@@ -149,6 +149,75 @@ fn idle_tunnel_with_unsent_bytes_is_cut() {
     assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Cut), Some(Close::Cut)));
 }
 
+/// A tunnel that probes idle ends, and half-closed ones if so `half_closed_probes`.
+fn probing(half_closed_probes: bool) -> (Stage, Conn, Conn) {
+    let mut plan = l4_plan(1);
+    let close_half_closed = !half_closed_probes;
+    let tcp = api::TcpProfile { idle_timeout_s: 10, keepalive_probes: true, close_half_closed, ..Default::default() };
+    plan.virtual_services[0].tcp = Some(tcp);
+    tunnel(&plan)
+}
+
+#[test]
+fn half_closed_tunnel_stays_as_long_as_it_is_probed() {
+    for probes in [false, true] {
+        let (mut stage, client, server) = probing(probes);
+        assert!(!stage.has_deadline(client));
+        stage.says(client, "question");
+        stage.batch(vec![Event::Eof { conn: client }]);
+        assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(10));
+        assert_eq!(stage.closed(client).is_none(), probes);
+        if probes {
+            stage.says(server, "answer");
+            assert_eq!(stage.sent(client), "answer");
+            assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(10));
+            assert_eq!(stage.closed(client), None);
+        }
+    }
+}
+
+#[test]
+fn tunnel_that_has_lost_an_end_while_the_other_takes_nothing_is_cut_in_time() {
+    for how in ["client broken", "server broken", "client left", "server left", "client ended"] {
+        let (mut stage, client, server) = probing(true);
+        let (from, to) = if how.starts_with("client") { (client, server) } else { (server, client) };
+        stage.tape.stuck = true;
+        stage.says(from, "x".repeat(600));
+        if how != "client ended" {
+            (0..2).for_each(|_| stage.says(from, "x".repeat(600)));
+            assert!(stage.is_paused(from));
+        }
+        assert!(!stage.has_deadline(client), "probes find a peer that is gone");
+        stage.tape.sleep(Duration::from_secs(60));
+        stage.batch(vec![match how {
+            "client ended" => Event::Eof { conn: from },
+            _ if how.ends_with("left") => Event::Leaving { conn: from },
+            _ => Event::Broken { conn: from },
+        }]);
+        assert_eq!(stage.closed(to), None, "{how}");
+        assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(10), "{how}");
+        assert_eq!((stage.closed(client), stage.closed(server)), (Some(Close::Cut), Some(Close::Cut)), "{how}");
+        assert_eq!(stage.blocks_in_use(), 0);
+    }
+}
+
+#[test]
+fn end_that_takes_some_keeps_a_half_closed_tunnel() {
+    let (mut stage, client, server) = probing(false);
+    stage.tape.stuck = true;
+    (0..3).for_each(|_| stage.says(server, "x".repeat(600)));
+    stage.batch(vec![Event::Leaving { conn: server }]);
+    stage.tape.sleep(Duration::from_secs(6));
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    stage.batch(vec![Event::Drained { conn: client }]);
+    assert_eq!(stage.sent(client).len(), 1800);
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(4));
+    assert_eq!(stage.closed(client), None, "bytes have crossed since");
+    assert_eq!(stage.wait_for_deadline(client), Duration::from_secs(6));
+    assert!(stage.closed(client).is_some());
+}
+
 #[test]
 fn end_that_receives_nothing_more_is_still_read() {
     for client_breaks in [false, true] {

@@ -54,7 +54,16 @@ fn service_has_its_profiles_certificates_and_pool() {
     let shop = snapshot.service("virtualservice-1").unwrap();
     assert!(shop.http().unwrap().connection_multiplexing && shop.tls.is_some());
     let ten_minutes = Some(Duration::from_secs(600));
-    assert_eq!(shop.tcp, Tcp { idle_timeout: ten_minutes, keepalive_probes: true, nagle: false });
+    assert_eq!(
+        shop.tcp,
+        Tcp {
+            idle_timeout: ten_minutes,
+            keepalive_probes: true,
+            half_closed_probes: true,
+            nagle: false,
+            proxy_protocol_sources: vec![]
+        }
+    );
     assert_eq!(shop.pool.as_ref().unwrap().name, "shop-pool");
     let intranet = snapshot.service("virtualservice-2").unwrap();
     assert!(intranet.tls.is_none());

@@ -24,6 +24,16 @@ fn child(plan: &mut Plan, edit: impl FnOnce(&mut VirtualService)) {
     plan.virtual_services.push(child);
 }
 
+/// The second service, made one of datagrams.
+fn datagrams(plan: &mut Plan) -> &mut VirtualService {
+    let service = &mut plan.virtual_services[1];
+    (service.http, service.tcp, service.l4) = (None, None, Some(L4Profile::default()));
+    service.udp = Some(UdpProfile { idle_timeout_s: 10, ..UdpProfile::default() });
+    service.listeners[0].protocol = TransportProtocol::Udp.into();
+    service.pool_uuid = "pool-1".to_owned();
+    service
+}
+
 pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
@@ -80,6 +90,28 @@ pub const CASES: &[Case] = &[
             Some(L4Profile { alpn_protocols: vec!["h2".to_owned(), String::new()], ..L4Profile::default() });
     }),
     ("no network profile", |p| p.virtual_services[0].tcp = None),
+    ("TCP and UDP at once", |p| datagrams(p).tcp = Some(TcpProfile::default())),
+    ("UDP for HTTP", |p| {
+        let service = datagrams(p);
+        (service.http, service.l4) = (Some(HttpProfile::default()), None);
+    }),
+    ("UDP on listeners of TCP, and TLS", |p| {
+        let service = datagrams(p);
+        service.listeners.push(listener("2001:db8::1", 54, false));
+        service.listeners.push(Listener { protocol: 1, ..listener("2001:db8::1", 55, true) });
+        service.tls = None;
+    }),
+    ("UDP at every address", |p| datagrams(p).listeners[0].address = "::".to_owned()),
+    ("a listener of UDP for a service of TCP", |p| p.virtual_services[1].listeners[0].protocol = 1),
+    ("a listener of a protocol from the future", |p| p.virtual_services[1].listeners[0].protocol = 2),
+    ("sessions without an idle time", |p| datagrams(p).udp = Some(UdpProfile::default())),
+    ("a number of answers from the future", |p| datagrams(p).udp.as_mut().unwrap().answers = 9),
+    ("datagrams to servers with TLS", |p| datagrams(p).pool_uuid = "pool-2".to_owned()),
+    ("one address and port for TCP and UDP", |p| datagrams(p).listeners[0].address = "192.0.2.10".to_owned()),
+    ("PROXY headers from sources that are no subnets", |p| {
+        let sources = suites(&["10.0.0.0/8", "10.0.0.0/33", "balancer"]);
+        p.virtual_services[0].tcp.as_mut().unwrap().proxy_protocol_sources = sources;
+    }),
     ("a header name that is none", |p| {
         p.virtual_services[0].http.as_mut().unwrap().xff_name = "X Forwarded".to_owned()
     }),
@@ -139,6 +171,10 @@ pub const CASES: &[Case] = &[
     ("too many servers", |p| p.pools[0].servers = (0..16385).map(|n| server("10.0.0.1", n + 1)).collect()),
     ("enumerators from the future", |p| {
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
+    }),
+    ("another server after responses with statuses that are none", |p| {
+        let statuses = vec![StatusRange { first: 500, last: 599 }, StatusRange { first: 200, last: 204 }];
+        p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });
     }),
     ("a hash by a header without a name", |p| p.pools[1].hash_header.clear()),
     ("TLS to servers without an SSL profile", |p| server_tls(p).profile = None),

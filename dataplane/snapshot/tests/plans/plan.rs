@@ -26,7 +26,8 @@ pub fn plan() -> Plan {
                 pool_uuid: "pool-1".to_owned(),
                 http: Some(http()),
                 l4: None,
-                tcp: Some(TcpProfile { idle_timeout_s: 600, keepalive_probes: true, nagle: false }),
+                tcp: Some(TcpProfile { idle_timeout_s: 600, keepalive_probes: true, ..Default::default() }),
+                udp: None,
                 tls: Some(tls()),
                 certificate_uuids: vec!["certificate-1".to_owned(), "certificate-2".to_owned()],
                 duty: Duty::Serve.into(),
@@ -40,6 +41,7 @@ pub fn plan() -> Plan {
                 http: Some(http()),
                 l4: None,
                 tcp: Some(TcpProfile::default()),
+                udp: None,
                 tls: None,
                 certificate_uuids: Vec::new(),
                 duty: Duty::Serve.into(),
@@ -86,7 +88,7 @@ pub fn plan() -> Plan {
 }
 
 pub fn listener(address: &str, port: u32, tls: bool) -> Listener {
-    Listener { address: address.to_owned(), port, tls, http2: false }
+    Listener { address: address.to_owned(), port, tls, ..Listener::default() }
 }
 
 pub fn server(address: &str, port: u32) -> Server {

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     os::{fd::AsFd, unix::net::UnixStream},
     path::PathBuf,
     process::{Child, Command, Stdio},
@@ -16,7 +16,8 @@ use std::{
 
 use weir_api::dataplane::v1::{
     FailAction, FromDataplane, Greeting, Hello, HttpProfile, Listener, Plan, PlanChange, Pool, Removed, Sample, Server,
-    Socket, Sockets, TcpProfile, ToDataplane, VirtualService, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    Socket, Sockets, TcpProfile, ToDataplane, TransportProtocol, VirtualService, from_dataplane::Frame as Reply,
+    to_dataplane::Frame,
 };
 use weir_control::frame;
 use weir_reactor::process::Thread;
@@ -24,7 +25,7 @@ use weir_reactor::process::Thread;
 pub const WORKERS: u32 = 2;
 
 /// Longer than any step takes. A test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Dataplane {
     pub process: Child,
@@ -181,13 +182,33 @@ impl Agent {
 
     /// Gives the data plane a listening socket, the same one for each worker. Returns its address.
     pub fn give_socket(&mut self) -> SocketAddr {
-        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.give_listener(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// The same at this address.
+    pub fn give_socket_at(&mut self, address: SocketAddr) {
+        self.give_listener(TcpListener::bind(address).unwrap());
+    }
+
+    fn give_listener(&mut self, socket: TcpListener) -> SocketAddr {
         let address = socket.local_addr().unwrap();
-        let named = |worker| Socket { address: "127.0.0.1".into(), port: address.port().into(), worker };
-        let sockets = Sockets { sockets: (0..WORKERS).map(named).collect(), last: true };
+        let port = address.port().into();
+        let named = |worker| Socket { address: "127.0.0.1".into(), port, worker, ..Socket::default() };
+        let sockets = Sockets { sockets: (0..self.hello.workers).map(named).collect(), last: true };
         let message = ToDataplane { frame: Some(Frame::Sockets(sockets)) };
-        frame::write(&self.stream, &message, &[socket.as_fd(); WORKERS as usize]).unwrap();
+        frame::write(&self.stream, &message, &vec![socket.as_fd(); self.hello.workers as usize]).unwrap();
         address
+    }
+
+    /// Gives the only worker a UDP socket. Returns its address.
+    pub fn give_datagram_socket(&mut self) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        let (port, protocol) = (at.port().into(), TransportProtocol::Udp.into());
+        let named = Socket { address: at.ip().to_string(), port, worker: 0, protocol };
+        let message = ToDataplane { frame: Some(Frame::Sockets(Sockets { sockets: vec![named], last: true })) };
+        frame::write(&self.stream, &message, &[socket.as_fd()]).unwrap();
+        at
     }
 
     pub fn apply(&mut self, plan: Plan) {

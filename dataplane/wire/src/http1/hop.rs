@@ -2,7 +2,7 @@
 //! body ends (§6).
 
 use super::{Framing, HeadWriter, Response};
-use crate::head::Version;
+use crate::head::{BodyLength, Version};
 
 /// What a head says of the connection that it goes out on. These lines come behind all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -73,16 +73,23 @@ pub enum OutgoingBody {
     AsReceived,
     /// The content alone, ended by closing: the server chunks, an HTTP/1.0 client cannot read that.
     Unchunked,
+    /// In chunks: the server ends the content by closing, and the client's connection stays.
+    Chunked,
 }
 
 impl Outgoing {
     /// To a client of `version`. `keep_alive`: both sides would go on. A 1xx head says nothing about that.
     pub fn of(response: &Response<'_>, version: Version, keep_alive: bool) -> Self {
-        let chunked = response.framing == Framing::Chunked;
-        let unchunked = chunked && version == Version::Http10;
-        let keep_alive = keep_alive && !unchunked && response.framing != Framing::UntilClose;
+        let (body, chunked) = match (response.framing, version) {
+            (Framing::None | Framing::Length(_), _) => (OutgoingBody::AsReceived, false),
+            (Framing::Chunked, Version::Http11) => (OutgoingBody::AsReceived, true),
+            (Framing::Chunked, Version::Http10) => (OutgoingBody::Unchunked, false),
+            (Framing::UntilClose, Version::Http11) if keep_alive => (OutgoingBody::Chunked, true),
+            (Framing::UntilClose, _) => (OutgoingBody::AsReceived, false),
+        };
+        let ends_by_closing = response.framing.length() == BodyLength::Unknown && !chunked;
+        let keep_alive = keep_alive && !ends_by_closing;
         let told = if response.head.status < 200 { Hop::default() } else { Hop::to_client(version, keep_alive) };
-        let body = if unchunked { OutgoingBody::Unchunked } else { OutgoingBody::AsReceived };
-        Self { body, keep_alive, hop: Hop { chunked: chunked && !unchunked, ..told } }
+        Self { body, keep_alive, hop: Hop { chunked, ..told } }
     }
 }

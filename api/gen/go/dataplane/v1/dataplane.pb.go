@@ -28,6 +28,52 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type TransportProtocol int32
+
+const (
+	TransportProtocol_TRANSPORT_PROTOCOL_TCP TransportProtocol = 0
+	TransportProtocol_TRANSPORT_PROTOCOL_UDP TransportProtocol = 1
+)
+
+// Enum value maps for TransportProtocol.
+var (
+	TransportProtocol_name = map[int32]string{
+		0: "TRANSPORT_PROTOCOL_TCP",
+		1: "TRANSPORT_PROTOCOL_UDP",
+	}
+	TransportProtocol_value = map[string]int32{
+		"TRANSPORT_PROTOCOL_TCP": 0,
+		"TRANSPORT_PROTOCOL_UDP": 1,
+	}
+)
+
+func (x TransportProtocol) Enum() *TransportProtocol {
+	p := new(TransportProtocol)
+	*p = x
+	return p
+}
+
+func (x TransportProtocol) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TransportProtocol) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+}
+
+func (TransportProtocol) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+}
+
+func (x TransportProtocol) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TransportProtocol.Descriptor instead.
+func (TransportProtocol) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+}
+
 // Whether each worker is pinned to a core.
 type WorkerPinning int32
 
@@ -62,11 +108,11 @@ func (x WorkerPinning) String() string {
 }
 
 func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[0].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
 }
 
 func (WorkerPinning) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[0]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
 }
 
 func (x WorkerPinning) Number() protoreflect.EnumNumber {
@@ -75,7 +121,7 @@ func (x WorkerPinning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WorkerPinning.Descriptor instead.
 func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
 }
 
 // How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
@@ -112,11 +158,11 @@ func (x Hosting) String() string {
 }
 
 func (Hosting) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (Hosting) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x Hosting) Number() protoreflect.EnumNumber {
@@ -125,7 +171,7 @@ func (x Hosting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Hosting.Descriptor instead.
 func (Hosting) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 type PathCriterion int32
@@ -167,11 +213,11 @@ func (x PathCriterion) String() string {
 }
 
 func (PathCriterion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (PathCriterion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x PathCriterion) Number() protoreflect.EnumNumber {
@@ -180,7 +226,7 @@ func (x PathCriterion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PathCriterion.Descriptor instead.
 func (PathCriterion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
@@ -217,11 +263,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -230,7 +276,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 type ProxyProtocol int32
@@ -266,11 +312,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -279,7 +325,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -316,11 +362,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -329,7 +375,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type XffUpdate int32
@@ -365,11 +411,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -378,7 +424,57 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+}
+
+// How many answers servers give, so that a session can end early.
+type UdpAnswers int32
+
+const (
+	UdpAnswers_UDP_ANSWERS_UNKNOWN  UdpAnswers = 0 // it ends when it is idle
+	UdpAnswers_UDP_ANSWERS_ONE_EACH UdpAnswers = 1 // DNS: it ends when each datagram of the client is answered
+	UdpAnswers_UDP_ANSWERS_NONE     UdpAnswers = 2 // syslog: it ends one second after the last datagram
+)
+
+// Enum value maps for UdpAnswers.
+var (
+	UdpAnswers_name = map[int32]string{
+		0: "UDP_ANSWERS_UNKNOWN",
+		1: "UDP_ANSWERS_ONE_EACH",
+		2: "UDP_ANSWERS_NONE",
+	}
+	UdpAnswers_value = map[string]int32{
+		"UDP_ANSWERS_UNKNOWN":  0,
+		"UDP_ANSWERS_ONE_EACH": 1,
+		"UDP_ANSWERS_NONE":     2,
+	}
+)
+
+func (x UdpAnswers) Enum() *UdpAnswers {
+	p := new(UdpAnswers)
+	*p = x
+	return p
+}
+
+func (x UdpAnswers) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+}
+
+func (UdpAnswers) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+}
+
+func (x UdpAnswers) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UdpAnswers.Descriptor instead.
+func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type TlsVersion int32
@@ -420,11 +516,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -433,7 +529,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 type Algorithm int32
@@ -469,11 +565,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -482,7 +578,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type HashInput int32
@@ -521,11 +617,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -534,7 +630,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 // What a client gets when no server can take its request.
@@ -568,11 +664,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -581,7 +677,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type ToDataplane struct {
@@ -1042,12 +1138,14 @@ func (x *Sockets) GetLast() bool {
 	return false
 }
 
-// One SO_REUSEPORT listening socket; there is one for each worker.
+// One SO_REUSEPORT socket that clients reach: a listening TCP socket, or a bound UDP socket. There is one for each
+// worker.
 type Socket struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // IPv4 or IPv6 literal
 	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
 	Worker        uint32                 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	Protocol      TransportProtocol      `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1101,6 +1199,13 @@ func (x *Socket) GetWorker() uint32 {
 		return x.Worker
 	}
 	return 0
+}
+
+func (x *Socket) GetProtocol() TransportProtocol {
+	if x != nil {
+		return x.Protocol
+	}
+	return TransportProtocol_TRANSPORT_PROTOCOL_TCP
 }
 
 type Ack struct {
@@ -1710,7 +1815,8 @@ type VirtualService struct {
 	PoolUuid         string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
 	Http             *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
 	L4               *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
-	Tcp              *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`
+	Tcp              *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
+	Udp              *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
 	Tls              *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
 	CertificateUuids []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
 	Duty             Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
@@ -1797,6 +1903,13 @@ func (x *VirtualService) GetL4() *L4Profile {
 func (x *VirtualService) GetTcp() *TcpProfile {
 	if x != nil {
 		return x.Tcp
+	}
+	return nil
+}
+
+func (x *VirtualService) GetUdp() *UdpProfile {
+	if x != nil {
+		return x.Udp
 	}
 	return nil
 }
@@ -2037,6 +2150,7 @@ type Listener struct {
 	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
 	Tls           bool                   `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
 	Http2         bool                   `protobuf:"varint,4,opt,name=http2,proto3" json:"http2,omitempty"` // clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
+	Protocol      TransportProtocol      `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2097,6 +2211,13 @@ func (x *Listener) GetHttp2() bool {
 		return x.Http2
 	}
 	return false
+}
+
+func (x *Listener) GetProtocol() TransportProtocol {
+	if x != nil {
+		return x.Protocol
+	}
+	return TransportProtocol_TRANSPORT_PROTOCOL_TCP
 }
 
 // The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
@@ -2583,6 +2704,67 @@ func (x *TcpProfile) GetNagle() bool {
 	return false
 }
 
+// The network profile of datagrams. A session is one client address and port at one listener.
+type UdpProfile struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	IdleTimeoutS  uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"` // a session without datagrams for this long ends; at least 1
+	PerDatagram   bool                   `protobuf:"varint,2,opt,name=per_datagram,json=perDatagram,proto3" json:"per_datagram,omitempty"`      // the pool's algorithm chooses the server of each datagram, not of each session
+	Answers       UdpAnswers             `protobuf:"varint,3,opt,name=answers,proto3,enum=weir.dataplane.v1.UdpAnswers" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UdpProfile) Reset() {
+	*x = UdpProfile{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UdpProfile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UdpProfile) ProtoMessage() {}
+
+func (x *UdpProfile) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
+func (*UdpProfile) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *UdpProfile) GetIdleTimeoutS() uint32 {
+	if x != nil {
+		return x.IdleTimeoutS
+	}
+	return 0
+}
+
+func (x *UdpProfile) GetPerDatagram() bool {
+	if x != nil {
+		return x.PerDatagram
+	}
+	return false
+}
+
+func (x *UdpProfile) GetAnswers() UdpAnswers {
+	if x != nil {
+		return x.Answers
+	}
+	return UdpAnswers_UDP_ANSWERS_UNKNOWN
+}
+
 type TlsProfile struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Uuid              string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the SSL profile, for findings
@@ -2599,7 +2781,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2793,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2806,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -2697,7 +2879,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2891,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2904,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2758,7 +2940,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2952,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2965,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2826,7 +3008,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +3020,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +3033,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2901,7 +3083,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +3095,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +3108,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Pool) GetUuid() string {
@@ -3067,7 +3249,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3261,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3274,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -3122,7 +3304,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3316,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3329,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -3195,7 +3377,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3389,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3402,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3288,7 +3470,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3482,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3495,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Server) GetId() string {
@@ -3389,7 +3571,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3583,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3596,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3481,27 +3663,29 @@ func (x *Sample) GetPinnedWorkers() uint32 {
 }
 
 type VirtualServiceCounters struct {
-	state               protoimpl.MessageState `protogen:"open.v1"`
-	Uuid                string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	ConnectionsTotal    uint64                 `protobuf:"varint,2,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	OpenConnections     uint64                 `protobuf:"varint,3,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
-	TlsHandshakesTotal  uint64                 `protobuf:"varint,4,opt,name=tls_handshakes_total,json=tlsHandshakesTotal,proto3" json:"tls_handshakes_total,omitempty"`
-	TlsResumptionsTotal uint64                 `protobuf:"varint,5,opt,name=tls_resumptions_total,json=tlsResumptionsTotal,proto3" json:"tls_resumptions_total,omitempty"`
-	TlsFailuresTotal    uint64                 `protobuf:"varint,6,opt,name=tls_failures_total,json=tlsFailuresTotal,proto3" json:"tls_failures_total,omitempty"`
-	RequestsTotal       uint64                 `protobuf:"varint,7,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	ResponsesTotal      []uint64               `protobuf:"varint,8,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`           // index 0–4: 1xx–5xx
-	LocalResponsesTotal uint64                 `protobuf:"varint,9,opt,name=local_responses_total,json=localResponsesTotal,proto3" json:"local_responses_total,omitempty"` // of those, sent by the data plane itself
-	ClientAbortsTotal   uint64                 `protobuf:"varint,10,opt,name=client_aborts_total,json=clientAbortsTotal,proto3" json:"client_aborts_total,omitempty"`
-	ReceivedBytesTotal  uint64                 `protobuf:"varint,11,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
-	SentBytesTotal      uint64                 `protobuf:"varint,12,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
-	Errors              []*ErrorCounter        `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	state                  protoimpl.MessageState `protogen:"open.v1"`
+	Uuid                   string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	ConnectionsTotal       uint64                 `protobuf:"varint,2,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections        uint64                 `protobuf:"varint,3,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	TlsHandshakesTotal     uint64                 `protobuf:"varint,4,opt,name=tls_handshakes_total,json=tlsHandshakesTotal,proto3" json:"tls_handshakes_total,omitempty"`
+	TlsResumptionsTotal    uint64                 `protobuf:"varint,5,opt,name=tls_resumptions_total,json=tlsResumptionsTotal,proto3" json:"tls_resumptions_total,omitempty"`
+	TlsFailuresTotal       uint64                 `protobuf:"varint,6,opt,name=tls_failures_total,json=tlsFailuresTotal,proto3" json:"tls_failures_total,omitempty"`
+	RequestsTotal          uint64                 `protobuf:"varint,7,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	ResponsesTotal         []uint64               `protobuf:"varint,8,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`           // index 0–4: 1xx–5xx
+	LocalResponsesTotal    uint64                 `protobuf:"varint,9,opt,name=local_responses_total,json=localResponsesTotal,proto3" json:"local_responses_total,omitempty"` // of those, sent by the data plane itself
+	ClientAbortsTotal      uint64                 `protobuf:"varint,10,opt,name=client_aborts_total,json=clientAbortsTotal,proto3" json:"client_aborts_total,omitempty"`
+	ReceivedBytesTotal     uint64                 `protobuf:"varint,11,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
+	SentBytesTotal         uint64                 `protobuf:"varint,12,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
+	Errors                 []*ErrorCounter        `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
+	ReceivedDatagramsTotal uint64                 `protobuf:"varint,110,opt,name=received_datagrams_total,json=receivedDatagramsTotal,proto3" json:"received_datagrams_total,omitempty"` // of clients
+	SentDatagramsTotal     uint64                 `protobuf:"varint,111,opt,name=sent_datagrams_total,json=sentDatagramsTotal,proto3" json:"sent_datagrams_total,omitempty"`             // to clients
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3513,7 +3697,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3710,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3620,6 +3804,20 @@ func (x *VirtualServiceCounters) GetErrors() []*ErrorCounter {
 	return nil
 }
 
+func (x *VirtualServiceCounters) GetReceivedDatagramsTotal() uint64 {
+	if x != nil {
+		return x.ReceivedDatagramsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetSentDatagramsTotal() uint64 {
+	if x != nil {
+		return x.SentDatagramsTotal
+	}
+	return 0
+}
+
 type ErrorCounter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"` // "server_connect_timeout"
@@ -3630,7 +3828,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3840,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3853,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3689,7 +3887,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3899,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3912,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3812,11 +4010,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rtakes_changes\x18\x05 \x01(\bR\ftakesChanges\"R\n" +
 	"\aSockets\x123\n" +
 	"\asockets\x18\x01 \x03(\v2\x19.weir.dataplane.v1.SocketR\asockets\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\bR\x04last\"N\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"\x90\x01\n" +
 	"\x06Socket\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x16\n" +
-	"\x06worker\x18\x03 \x01(\rR\x06worker\"Y\n" +
+	"\x06worker\x18\x03 \x01(\rR\x06worker\x12@\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"Y\n" +
 	"\x03Ack\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
 	"\bwarnings\x18\x02 \x03(\v2\x1a.weir.dataplane.v1.FindingR\bwarnings\"n\n" +
@@ -3857,7 +4056,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
 	"\fcertificates\x18\x03 \x03(\tR\fcertificates\x12!\n" +
-	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xe9\x04\n" +
+	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\x9a\x05\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -3866,6 +4065,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04http\x18\x05 \x01(\v2\x1e.weir.dataplane.v1.HttpProfileR\x04http\x12,\n" +
 	"\x02l4\x18\t \x01(\v2\x1c.weir.dataplane.v1.L4ProfileR\x02l4\x12/\n" +
 	"\x03tcp\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.TcpProfileR\x03tcp\x12/\n" +
+	"\x03udp\x18n \x01(\v2\x1d.weir.dataplane.v1.UdpProfileR\x03udp\x12/\n" +
 	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
 	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\x12+\n" +
 	"\x04duty\x18\n" +
@@ -3886,12 +4086,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\anegated\x18\x02 \x01(\bR\anegated\x12\x16\n" +
 	"\x06values\x18\x03 \x03(\tR\x06values\x12%\n" +
 	"\x0ecase_sensitive\x18\x04 \x01(\bR\rcaseSensitive\x12\x18\n" +
-	"\adecoded\x18\x05 \x01(\bR\adecoded\"`\n" +
+	"\adecoded\x18\x05 \x01(\bR\adecoded\"\xa2\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
-	"\x05http2\x18\x04 \x01(\bR\x05http2\"\x9a\v\n" +
+	"\x05http2\x18\x04 \x01(\bR\x05http2\x12@\n" +
+	"\bprotocol\x18n \x01(\x0e2$.weir.dataplane.v1.TransportProtocolR\bprotocol\"\x9a\v\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -3942,7 +4143,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"TcpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12)\n" +
 	"\x10keepalive_probes\x18\x02 \x01(\bR\x0fkeepaliveProbes\x12\x14\n" +
-	"\x05nagle\x18\x03 \x01(\bR\x05nagle\"\xdf\x02\n" +
+	"\x05nagle\x18\x03 \x01(\bR\x05nagle\"\x8e\x01\n" +
+	"\n" +
+	"UdpProfile\x12$\n" +
+	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12!\n" +
+	"\fper_datagram\x18\x02 \x01(\bR\vperDatagram\x127\n" +
+	"\aanswers\x18\x03 \x01(\x0e2\x1d.weir.dataplane.v1.UdpAnswersR\aanswers\"\xdf\x02\n" +
 	"\n" +
 	"TlsProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -4033,7 +4239,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
-	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xe1\x04\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xcd\x05\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -4048,7 +4254,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	" \x01(\x04R\x11clientAbortsTotal\x120\n" +
 	"\x14received_bytes_total\x18\v \x01(\x04R\x12receivedBytesTotal\x12(\n" +
 	"\x10sent_bytes_total\x18\f \x01(\x04R\x0esentBytesTotal\x127\n" +
-	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\":\n" +
+	"\x06errors\x18\r \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\x06errors\x128\n" +
+	"\x18received_datagrams_total\x18n \x01(\x04R\x16receivedDatagramsTotal\x120\n" +
+	"\x14sent_datagrams_total\x18o \x01(\x04R\x12sentDatagramsTotal\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +
@@ -4061,7 +4269,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
 	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
-	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*]\n" +
+	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*K\n" +
+	"\x11TransportProtocol\x12\x1a\n" +
+	"\x16TRANSPORT_PROTOCOL_TCP\x10\x00\x12\x1a\n" +
+	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*]\n" +
 	"\rWorkerPinning\x12\x17\n" +
 	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
 	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
@@ -4093,7 +4304,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\tXffUpdate\x12\x16\n" +
 	"\x12XFF_UPDATE_REPLACE\x10\x00\x12\x15\n" +
 	"\x11XFF_UPDATE_APPEND\x10\x01\x12\x16\n" +
-	"\x12XFF_UPDATE_ADD_NEW\x10\x02*}\n" +
+	"\x12XFF_UPDATE_ADD_NEW\x10\x02*U\n" +
+	"\n" +
+	"UdpAnswers\x12\x17\n" +
+	"\x13UDP_ANSWERS_UNKNOWN\x10\x00\x12\x18\n" +
+	"\x14UDP_ANSWERS_ONE_EACH\x10\x01\x12\x14\n" +
+	"\x10UDP_ANSWERS_NONE\x10\x02*}\n" +
 	"\n" +
 	"TlsVersion\x12\x1b\n" +
 	"\x17TLS_VERSION_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -4127,116 +4343,123 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                   // 1: weir.dataplane.v1.Hosting
-	(PathCriterion)(0),             // 2: weir.dataplane.v1.PathCriterion
-	(Duty)(0),                      // 3: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 4: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 5: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 6: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 7: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 8: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 9: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 10: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 11: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 12: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 13: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 14: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 15: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 16: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 17: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 18: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 19: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 20: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 21: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 22: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 23: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 24: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 25: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 26: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 27: weir.dataplane.v1.VirtualService
-	(*HostMatch)(nil),              // 28: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 29: weir.dataplane.v1.HostRule
-	(*PathMatch)(nil),              // 30: weir.dataplane.v1.PathMatch
-	(*Listener)(nil),               // 31: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 32: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 33: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 34: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 35: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 36: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 37: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 38: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 39: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 40: weir.dataplane.v1.Pool
-	(*Http2ToServers)(nil),         // 41: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 42: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 43: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 44: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 45: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 46: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 47: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 48: weir.dataplane.v1.ServerCounters
+	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
+	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                   // 2: weir.dataplane.v1.Hosting
+	(PathCriterion)(0),             // 3: weir.dataplane.v1.PathCriterion
+	(Duty)(0),                      // 4: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 5: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 6: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 7: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 8: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 9: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 10: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 11: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 12: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 13: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 14: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 15: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 16: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 17: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 18: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 19: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 20: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 21: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 22: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 23: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 24: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 25: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 26: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 27: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 28: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 29: weir.dataplane.v1.VirtualService
+	(*HostMatch)(nil),              // 30: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 31: weir.dataplane.v1.HostRule
+	(*PathMatch)(nil),              // 32: weir.dataplane.v1.PathMatch
+	(*Listener)(nil),               // 33: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 34: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 35: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 36: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 37: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 38: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 39: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 40: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 41: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 42: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 43: weir.dataplane.v1.Pool
+	(*Http2ToServers)(nil),         // 44: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 45: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 46: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 47: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 48: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 49: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 50: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 51: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	15, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	24, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	20, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	23, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	22, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	25, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	12, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	14, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	15, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	17, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	18, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	45, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	16, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	19, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	19, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	21, // 15: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	27, // 16: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	40, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	38, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	39, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	0,  // 20: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	24, // 21: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	26, // 22: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	31, // 23: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	32, // 24: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	34, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	35, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	36, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	3,  // 28: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	1,  // 29: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	28, // 30: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	29, // 31: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	30, // 32: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
-	2,  // 33: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
-	6,  // 34: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	5,  // 35: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	33, // 36: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	4,  // 37: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	7,  // 38: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	37, // 39: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	8,  // 40: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	9,  // 41: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	44, // 42: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	10, // 43: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	43, // 44: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	42, // 45: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	41, // 46: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	36, // 47: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	46, // 48: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	48, // 49: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	47, // 50: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	26, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	22, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	25, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	24, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	27, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	14, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	16, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	17, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	19, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	20, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	48, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	18, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,  // 13: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	21, // 14: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	21, // 15: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	23, // 16: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29, // 17: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	43, // 18: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	41, // 19: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	42, // 20: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	1,  // 21: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	26, // 22: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	28, // 23: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	33, // 24: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	34, // 25: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	36, // 26: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	37, // 27: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	38, // 28: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	39, // 29: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	4,  // 30: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	2,  // 31: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	30, // 32: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	31, // 33: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	32, // 34: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
+	3,  // 35: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
+	0,  // 36: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	7,  // 37: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	6,  // 38: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	35, // 39: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	5,  // 40: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	8,  // 41: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	9,  // 42: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	40, // 43: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	10, // 44: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	11, // 45: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	47, // 46: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12, // 47: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	46, // 48: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	45, // 49: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	44, // 50: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	39, // 51: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	49, // 52: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	51, // 53: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	50, // 54: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -4265,8 +4488,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      11,
-			NumMessages:   38,
+			NumEnums:      13,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -564,3 +564,56 @@ fn leaving_takes_what_is_under_way() {
     }
     assert!(end.connection.is_over() && end.sent().is_empty());
 }
+
+/// A client whose server has said nothing but its settings.
+fn asking(settings: Settings) -> End {
+    let mut end = End::new(Role::Client, config());
+    end.connection.control().clear();
+    let mut entries = Vec::new();
+    settings.write(&mut entries);
+    assert!(!end.connection.has_peer());
+    assert_eq!(end.take(&frame(FrameType::Settings, Flags::NONE, 0, &entries)), Ok(()));
+    assert_eq!((end.connection.has_peer(), end.sent()), (true, frame(FrameType::Settings, Flags::ACK, 0, &[])));
+    end
+}
+
+#[test]
+fn client_opens_as_many_streams_as_its_server_takes() {
+    let mut client = asking(Settings { max_concurrent_streams: Some(2), ..Settings::default() });
+    assert_eq!(
+        [client.connection.open(), client.connection.open(), client.connection.open()],
+        [Some(1), Some(3), None]
+    );
+    client.connection.end(3, Code::Cancel);
+    assert_eq!(client.sent(), [0; 0], "the server has not heard of it");
+    assert_eq!(client.connection.open(), Some(5));
+}
+
+#[test]
+fn client_takes_no_push_and_no_stream_of_its_server() {
+    let push = [&[0, 0, 0, 2][..], &block(&GET)].concat();
+    for wrong in [
+        frame(FrameType::PushPromise, END_HEADERS, 1, &push),
+        // ENABLE_PUSH is 1.
+        frame(FrameType::Settings, Flags::NONE, 0, &[0, 2, 0, 0, 0, 1]),
+        frame(FrameType::Headers, all(), 2, &block(&[(":status", "200")])),
+        frame(FrameType::Headers, all(), 7, &block(&[(":status", "200")])),
+    ] {
+        let mut client = asking(Settings::default());
+        client.ask("/", true);
+        assert_eq!(client.take(&wrong), Err(Code::ProtocolError), "{wrong:?}");
+    }
+}
+
+#[test]
+fn answer_to_a_ping_shows_that_the_peer_still_stands() {
+    let mut client = asking(Settings::default());
+    client.connection.ping();
+    assert!(!client.connection.has_peer());
+    let ping = client.sent();
+    let payload = &ping[FRAME_HEADER_BYTES..];
+    assert_eq!(client.take(&frame(FrameType::Ping, Flags::ACK, 0, b"another!")), Ok(()));
+    assert!(!client.connection.has_peer());
+    assert_eq!(client.take(&frame(FrameType::Ping, Flags::ACK, 0, payload)), Ok(()));
+    assert!(client.connection.has_peer());
+}

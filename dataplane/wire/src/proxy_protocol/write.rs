@@ -1,17 +1,18 @@
-//! The PROXY protocol, sending side: the first bytes of a connection to a server say which client it belongs to.
+//! The sending side.
 
 use std::{
     io::{Cursor, Write},
     net::{IpAddr, SocketAddr},
 };
 
-/// Room that either version needs at most.
-pub const BYTES_MAX: usize = 107;
+use super::{SIGNATURE, TCP_OVER_IPV4, TCP_OVER_IPV6, V1_BYTES_MAX};
 
-const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
+/// Room that either version needs at most, without the vectors of version 2.
+pub const BYTES_MAX: usize = V1_BYTES_MAX;
+
 const VERSION_2_PROXY: u8 = 0x21;
-const TCP_OVER_IPV4: u8 = 0x11;
-const TCP_OVER_IPV6: u8 = 0x21;
+const IPV4_BYTES: usize = 12;
+const IPV6_BYTES: usize = 36;
 const UNSPECIFIED: u8 = 0;
 
 /// Writes version 1, a line of text; returns its bytes. `out` has room for [`BYTES_MAX`].
@@ -25,25 +26,30 @@ pub fn v1(client: SocketAddr, listener: SocketAddr, out: &mut [u8]) -> usize {
     written(out, |line| write!(line, "PROXY {family} {from} {to} {} {}\r\n", client.port(), listener.port()))
 }
 
-/// Writes version 2, which is binary; returns its bytes. `out` has room for [`BYTES_MAX`].
-pub fn v2(client: SocketAddr, listener: SocketAddr, out: &mut [u8]) -> usize {
+/// Writes version 2, which is binary; returns its bytes. `tlvs` are its vectors, at most 32 KiB. `out` has room for them
+/// and for [`BYTES_MAX`].
+pub fn v2(client: SocketAddr, listener: SocketAddr, tlvs: &[u8], out: &mut [u8]) -> usize {
+    let length = |addresses: usize| ((addresses + tlvs.len()) as u16).to_be_bytes();
     written(out, |header| {
         header.write_all(&SIGNATURE)?;
         match (client.ip().to_canonical(), listener.ip().to_canonical()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
-                header.write_all(&[VERSION_2_PROXY, TCP_OVER_IPV4, 0, 12])?;
+                header.write_all(&[VERSION_2_PROXY, TCP_OVER_IPV4])?;
+                header.write_all(&length(IPV4_BYTES))?;
                 header.write_all(&from.octets())?;
                 header.write_all(&to.octets())?;
             }
             (IpAddr::V6(from), IpAddr::V6(to)) => {
-                header.write_all(&[VERSION_2_PROXY, TCP_OVER_IPV6, 0, 36])?;
+                header.write_all(&[VERSION_2_PROXY, TCP_OVER_IPV6])?;
+                header.write_all(&length(IPV6_BYTES))?;
                 header.write_all(&from.octets())?;
                 header.write_all(&to.octets())?;
             }
             _ => return header.write_all(&[VERSION_2_PROXY, UNSPECIFIED, 0, 0]),
         }
         header.write_all(&client.port().to_be_bytes())?;
-        header.write_all(&listener.port().to_be_bytes())
+        header.write_all(&listener.port().to_be_bytes())?;
+        header.write_all(tlvs)
     })
 }
 
@@ -68,7 +74,7 @@ mod tests {
 
     fn binary(client: &str, listener: &str) -> Vec<u8> {
         let mut out = [0; BYTES_MAX];
-        let len = v2(client.parse().unwrap(), listener.parse().unwrap(), &mut out);
+        let len = v2(client.parse().unwrap(), listener.parse().unwrap(), b"", &mut out);
         out[..len].to_vec()
     }
 

@@ -1,0 +1,263 @@
+//! Handles a batch of datagrams. A datagram of a client goes to the server of its session; the first one begins the
+//! session. A datagram of a server goes to the client. What cannot be passed on is dropped and counted.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use weir_balance::Failure;
+use weir_snapshot::VirtualService;
+use weir_telemetry::{Cause, Happening};
+
+use super::{
+    io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    session::{Key, Session},
+};
+use crate::{
+    io::{Close, Gone, Time},
+    pool::{Place, balance_key},
+    proxy::Proxy,
+};
+
+/// How long a worker that drains waits for answers.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+impl Proxy {
+    /// Handles the datagrams of one batch, in order of arrival, and leaves the list empty. Ends idle sessions.
+    pub fn handle_datagrams<I: DatagramIo>(&mut self, io: &mut I, arrivals: &mut Vec<Arrival>) {
+        for arrival in arrivals.drain(..) {
+            match arrival {
+                Arrival::FromClient { listener, peer, datagram } => {
+                    self.datagram_of_client(io, listener, peer, datagram)
+                }
+                Arrival::FromServer { socket, datagram } => self.datagram_of_server(io, socket, datagram),
+                Arrival::Refused { socket, why } => self.refused(io, socket, why),
+                Arrival::Dropped { listener } => self.dropped(io, listener),
+            }
+        }
+        let now = io.now();
+        if self.datagrams_due().is_some_and(|due| due <= now) {
+            self.sessions.expired(now).into_iter().for_each(|id| self.end_session(io, id));
+        }
+    }
+
+    /// When [`handle_datagrams`](Self::handle_datagrams) has to be called even if there is none.
+    pub fn datagrams_due(&self) -> Option<Time> {
+        self.sessions.due()
+    }
+
+    /// Ends sessions soon: with their last answers, or after a second.
+    pub fn drain_datagrams(&mut self, now: Time) {
+        self.sessions.shorten(LAST_ANSWERS, now);
+    }
+
+    /// Ends all sessions.
+    pub fn end_sessions<I: DatagramIo>(&mut self, io: &mut I) {
+        self.sessions.ids().into_iter().for_each(|id| self.end_session(io, id));
+    }
+
+    fn datagram_of_client<I: DatagramIo>(
+        &mut self,
+        io: &mut I,
+        listener: ListenerId,
+        peer: SocketAddr,
+        datagram: Datagram,
+    ) {
+        let key = Key { listener, peer, server: Key::ANY };
+        let Some(id) = self.session_in_order(io, &key).or_else(|| self.other_session(io, key, datagram)) else {
+            return;
+        };
+        let now = io.now();
+        let Some(session) = self.sessions.at_mut(id) else { return };
+        session.asked(now);
+        io.forward(datagram, session.socket);
+        let (service, bytes) = (session.service.id, datagram.bytes);
+        self.core.counters.note(Happening::DatagramReceived { service, bytes });
+        self.sessions.used(id, now);
+    }
+
+    fn datagram_of_server<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, datagram: Datagram) {
+        let Some(id) = self.sessions.of_socket(socket) else { return };
+        let now = io.now();
+        let Some(session) = self.sessions.at_mut(id) else { return };
+        let is_over = session.answered(now);
+        match std::mem::replace(&mut session.proved, true) {
+            false => self.core.pools.proved(session.place),
+            true => self.core.pools.answered(session.place),
+        }
+        io.reply(datagram, session.key.listener, session.key.peer);
+        let (service, bytes) = (session.service.id, datagram.bytes);
+        self.core.counters.note(Happening::DatagramSent { service, bytes });
+        if is_over {
+            self.end_session(io, id);
+        } else {
+            self.sessions.used(id, now);
+        }
+    }
+
+    /// The server's host has refused a datagram, or cannot be reached.
+    fn refused<I: DatagramIo>(&mut self, io: &mut I, socket: ServerSocket, why: Gone) {
+        let Some(id) = self.sessions.of_socket(socket) else { return };
+        let Some(Session { service, place, begun, .. }) = self.sessions.at(id) else { return };
+        let (service, place, begun) = (service.id, *place, *begun);
+        self.core.counters.note(Happening::Failed { service, cause: cause_of(why) });
+        if why == Gone::Local {
+            return;
+        }
+        self.core.counters.note(Happening::ServerFailed { server: place.server });
+        for idle in self.core.pools.failed(place, Failure::Broken, begun, io.now()) {
+            self.close_server(io, idle, Close::Flush);
+        }
+        self.move_session(io, id);
+    }
+
+    fn dropped<I: DatagramIo>(&mut self, io: &I, listener: ListenerId) {
+        let listener = io.bound_to(listener).and_then(|at| self.core.snapshot.listener(at));
+        let Some(service) = listener.map(|listener| listener.service.id) else { return };
+        self.core.counters.note(Happening::Failed { service, cause: Cause::LocalResources });
+    }
+}
+
+// Sessions.
+impl Proxy {
+    fn session_in_order<I: DatagramIo>(&mut self, io: &mut I, key: &Key) -> Option<u32> {
+        let id = self.sessions.find(key)?;
+        if self.is_in_order(io, id) {
+            return Some(id);
+        }
+        self.end_session(io, id);
+        None
+    }
+
+    /// A new session, or the one of the server that the algorithm chooses for this datagram.
+    fn other_session<I: DatagramIo>(&mut self, io: &mut I, key: Key, datagram: Datagram) -> Option<u32> {
+        let at = io.bound_to(key.listener)?;
+        let service = self.core.snapshot.listener(at)?.service.clone();
+        let found = match service.udp.as_ref()?.per_datagram {
+            true => self.session_of_datagram(io, key, &service),
+            false => self.begin_session(io, key, &service),
+        };
+        found
+            .inspect_err(|cause| {
+                let (service, bytes) = (service.id, datagram.bytes);
+                self.core.counters.note(Happening::DatagramReceived { service, bytes });
+                self.core.counters.note(Happening::Failed { service, cause: *cause });
+            })
+            .ok()
+    }
+
+    fn session_of_datagram<I: DatagramIo>(
+        &mut self,
+        io: &mut I,
+        key: Key,
+        service: &Arc<VirtualService>,
+    ) -> Result<u32, Cause> {
+        let place = self.choose_place(io.now(), service, key.peer, &[])?;
+        let key = Key { server: place.server, ..key };
+        match self.session_in_order(io, &key) {
+            Some(id) => {
+                self.core.pools.end(place);
+                Ok(id)
+            }
+            None => self.begin_session_at(io, key, service, place),
+        }
+    }
+
+    fn begin_session<I: DatagramIo>(
+        &mut self,
+        io: &mut I,
+        key: Key,
+        service: &Arc<VirtualService>,
+    ) -> Result<u32, Cause> {
+        let place = self.choose_place(io.now(), service, key.peer, &[])?;
+        self.begin_session_at(io, key, service, place)
+    }
+
+    /// Picks a server, and counts a session there.
+    fn choose_place(
+        &mut self,
+        now: Time,
+        service: &VirtualService,
+        peer: SocketAddr,
+        exclude: &[u32],
+    ) -> Result<Place, Cause> {
+        let pool = service.pool.as_ref().ok_or(Cause::NoPool)?;
+        self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude).ok_or(Cause::NoServer)
+    }
+
+    fn begin_session_at<I: DatagramIo>(
+        &mut self,
+        io: &mut I,
+        key: Key,
+        service: &Arc<VirtualService>,
+        place: Place,
+    ) -> Result<u32, Cause> {
+        let opened = self.has_room(key.peer, service.id).and_then(|()| io.open(place.address).map_err(cause_of));
+        let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
+        let now = io.now();
+        self.core.counters.note(Happening::ClientConnected { service: service.id });
+        self.core.counters.note(Happening::ServerConnected { server: place.server });
+        let session = Session {
+            key,
+            service: service.clone(),
+            place,
+            socket,
+            begun: now,
+            active: now,
+            checked: self.sessions.changes,
+            unanswered: 0,
+            proved: false,
+        };
+        Ok(self.sessions.insert(session, now))
+    }
+
+    fn has_room(&self, peer: SocketAddr, service: u32) -> Result<(), Cause> {
+        let limits = &self.core.limits;
+        if self.sessions.of_address(peer) >= limits.sessions_per_address {
+            return Err(Cause::ClientSessions);
+        }
+        if self.sessions.of_service(service) >= limits.sessions_per_service {
+            return Err(Cause::EngineRefused);
+        }
+        Ok(())
+    }
+
+    /// Gives a session another server than the one that has refused its datagrams, if there is another. The client
+    /// repeats what was lost.
+    fn move_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
+        let Some(session) = self.sessions.at(id) else { return };
+        let (key, service, left) = (session.key, session.service.clone(), session.place);
+        if key.server != Key::ANY {
+            return self.end_session(io, id);
+        }
+        let now = io.now();
+        let Ok(place) = self.choose_place(now, &service, key.peer, &[left.server]) else { return };
+        let Ok(socket) = io.open(place.address) else { return self.core.pools.end(place) };
+        if let Some(session) = self.sessions.at_mut(id) {
+            io.shut(session.socket);
+            (session.place, session.begun) = (place, now);
+            (session.unanswered, session.proved) = (0, false);
+        }
+        self.sessions.connect(id, socket);
+        self.leave(left);
+        self.core.counters.note(Happening::ServerConnected { server: place.server });
+    }
+
+    pub(super) fn end_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        io.shut(session.socket);
+        self.leave(session.place);
+        self.core.counters.note(Happening::ClientGone { service: session.service.id });
+    }
+
+    fn leave(&mut self, place: Place) {
+        self.core.pools.end(place);
+        self.core.counters.note(Happening::ServerGone { server: place.server });
+    }
+}
+
+fn cause_of(why: Gone) -> Cause {
+    match why {
+        Gone::Refused => Cause::ServerRefused,
+        Gone::Unreachable | Gone::Reset => Cause::ServerUnreachable,
+        Gone::Local => Cause::LocalResources,
+    }
+}

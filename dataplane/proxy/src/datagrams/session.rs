@@ -1,0 +1,59 @@
+//! One session: a client's address and port at a listener, and the server that its datagrams go to.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_snapshot::{Udp, VirtualService};
+
+use super::io::{ListenerId, ServerSocket};
+use crate::{io::Time, pool::Place};
+
+/// What a session is found by. A client of a service that chooses a server per datagram has a session for each server
+/// that it uses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    pub listener: ListenerId,
+    pub peer: SocketAddr,
+    /// The dense id of the server, or [`Key::ANY`].
+    pub server: u32,
+}
+
+impl Key {
+    /// The session has one server at a time.
+    pub const ANY: u32 = u32::MAX;
+}
+
+pub(crate) struct Session {
+    pub key: Key,
+    pub service: Arc<VirtualService>,
+    pub place: Place,
+    pub socket: ServerSocket,
+    /// Since when it has this server.
+    pub begun: Time,
+    /// When the last datagram came, in either direction.
+    pub active: Time,
+    /// The number of the last change after which it was found to be in order.
+    pub checked: u32,
+    /// Datagrams of the client that the server has not answered.
+    pub unanswered: u32,
+    /// The server has answered.
+    pub proved: bool,
+}
+
+impl Session {
+    pub fn udp(&self) -> Option<&Udp> {
+        self.service.udp.as_ref()
+    }
+
+    /// The server got a datagram.
+    pub fn asked(&mut self, now: Time) {
+        self.active = now;
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+
+    /// The server sent a datagram. True if no other is to come.
+    pub fn answered(&mut self, now: Time) -> bool {
+        self.active = now;
+        self.unanswered = self.unanswered.saturating_sub(1);
+        self.unanswered == 0 && self.udp().is_some_and(|udp| udp.counts_answers)
+    }
+}

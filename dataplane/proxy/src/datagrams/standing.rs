@@ -1,0 +1,44 @@
+//! Whether a session may keep its server. After a change, the next datagram of each client asks.
+
+use super::{
+    io::DatagramIo,
+    session::{Key, Session},
+};
+use crate::{core::Core, proxy::Proxy};
+
+impl Proxy {
+    /// Whether the session is served as before: by the same service, whose pool still has its server, and the server is
+    /// up. A disabled server keeps its sessions. A service that has changed takes effect for the session.
+    #[inline]
+    pub(super) fn is_in_order<I: DatagramIo>(&mut self, io: &I, id: u32) -> bool {
+        let changes = self.sessions.changes;
+        let Some(session) = self.sessions.at_mut(id) else { return false };
+        if session.checked == changes {
+            return true;
+        }
+        session.checked = changes;
+        follow(&mut self.core, io, session)
+    }
+
+    /// Ends the sessions whose listener is gone. Call it after a snapshot that removes listeners.
+    pub fn end_displaced_sessions<I: DatagramIo>(&mut self, io: &mut I) {
+        for id in self.sessions.ids() {
+            let at = self.sessions.at(id).and_then(|session| io.bound_to(session.key.listener));
+            if at.is_none_or(|at| self.core.snapshot.listener(at).is_none()) {
+                self.end_session(io, id);
+            }
+        }
+    }
+}
+
+#[cold]
+fn follow<I: DatagramIo>(core: &mut Core, io: &I, session: &mut Session) -> bool {
+    let Some(at) = io.bound_to(session.key.listener) else { return false };
+    let Some(service) = core.snapshot.listener(at).map(|listener| listener.service.clone()) else { return false };
+    let per_datagram = session.key.server != Key::ANY;
+    let same = service.id == session.service.id
+        && service.udp.as_ref().is_some_and(|udp| udp.per_datagram == per_datagram)
+        && service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool);
+    session.service = service;
+    same && core.pools.keeps_work(session.place)
+}

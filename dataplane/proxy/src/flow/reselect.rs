@@ -1,0 +1,36 @@
+//! Another server for a request that one server has answered, where the pool wants that for some statuses. The response
+//! is withheld, so the client sees one answer: the first that may pass, or the last.
+
+use weir_telemetry::Happening;
+
+use crate::{
+    error::Error,
+    exchange::{Exchange, table::ExchangeId},
+    io::{Close, Io},
+    pool::{Place, Pools},
+    proxy::{Parties, Proxy},
+};
+
+/// Whether the request goes to another server instead of passing on a response with this status. That server must be
+/// there already: otherwise the client would lose this answer and get none.
+#[cold]
+pub(crate) fn is_withheld(exchange: &Exchange, pools: &mut Pools, at: Place, status: u16) -> bool {
+    let Some(reselect) = exchange.reselect() else { return false };
+    reselect.follows(status) && exchange.reselects() < reselect.max_retries && pools.has_other(at, &exchange.tried)
+}
+
+impl Proxy {
+    /// Gives a request whose response is withheld to another server.
+    #[cold]
+    pub(crate) fn reselect<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        let Ok(Parties { exchange, server, core, .. }) = self.parties(id) else { return };
+        core.counters.note(Happening::Reselected { service: exchange.service.id });
+        let (client, conn) = (exchange.client, server.connection.conn());
+        exchange.tried.push(server.place.server);
+        exchange.begin_elsewhere();
+        // The rest of the response may be long.
+        self.close_server(io, conn, Close::Abort);
+        self.choose_server(io, id, Error::NoServer);
+        self.proceed(io, client);
+    }
+}

@@ -1,0 +1,354 @@
+//! Virtual services of datagrams.
+
+use std::{net::SocketAddr, time::Duration};
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::{
+    Limits,
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    io::{Gone, TransportAddress},
+};
+use weir_telemetry::Cause;
+
+use crate::tape::{Stage, Tape, l4_plan};
+
+/// The UDP sockets of a tape, and what was sent on them.
+#[derive(Default)]
+pub struct Sockets {
+    /// By slot.
+    opened: Vec<SocketAddr>,
+    shut: Vec<ServerSocket>,
+    sent: Vec<String>,
+    /// Opening a socket fails.
+    none_left: bool,
+}
+
+const LISTENER: ListenerId = ListenerId(7);
+
+impl DatagramIo for Tape {
+    fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
+        (listener == LISTENER).then(|| TransportAddress::udp("10.0.0.1:53".parse().expect("an address")))
+    }
+
+    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
+        if self.sockets.none_left {
+            return Err(Gone::Local);
+        }
+        self.sockets.opened.push(to);
+        Ok(ServerSocket { slot: self.sockets.opened.len() as u32 - 1, generation: 1 })
+    }
+
+    fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
+        assert!(!self.sockets.shut.contains(&to), "sends on a socket that it has shut");
+        let server = self.sockets.opened[to.slot as usize];
+        self.sockets.sent.push(format!("{} to {} on {}", datagram.index, server.ip(), to.slot));
+    }
+
+    fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
+        assert_eq!(from, LISTENER);
+        self.sockets.sent.push(format!("{} to {to}", datagram.index));
+    }
+
+    fn shut(&mut self, socket: ServerSocket) {
+        assert!(!self.sockets.shut.contains(&socket), "shuts a socket twice");
+        self.sockets.shut.push(socket);
+    }
+}
+
+impl Stage {
+    /// Runs one batch of datagrams. Returns what was sent.
+    fn arrive(&mut self, mut arrivals: Vec<Arrival>) -> Vec<String> {
+        self.proxy.handle_datagrams(&mut self.tape, &mut arrivals);
+        std::mem::take(&mut self.tape.sockets.sent)
+    }
+
+    /// A client sends a datagram. Returns what was sent for it.
+    fn asks(&mut self, peer: &str, index: u32) -> String {
+        self.arrive(vec![from(peer, index)]).join(", ")
+    }
+
+    fn answers(&mut self, slot: u32, index: u32) -> String {
+        self.arrive(vec![answer(slot, index)]).join(", ")
+    }
+
+    fn refuses(&mut self, slot: u32) {
+        self.arrive(vec![Arrival::Refused { socket: socket(slot), why: Gone::Refused }]);
+    }
+
+    fn shut(&self) -> Vec<u32> {
+        self.tape.sockets.shut.iter().map(|socket| socket.slot).collect()
+    }
+
+    /// Lets time pass, with a batch at each moment that the proxy asks for.
+    fn idle_for(&mut self, span: Duration) {
+        let mut left = span;
+        while let Some(due) = self.proxy.datagrams_due() {
+            let step = due.since(weir_proxy::io::Io::now(&self.tape)).max(Duration::from_millis(1));
+            if step > left {
+                break;
+            }
+            left -= step;
+            self.tape.sleep(step);
+            self.arrive(Vec::new());
+        }
+        self.tape.sleep(left);
+        self.arrive(Vec::new());
+    }
+
+    fn open_sessions(&self) -> u64 {
+        self.proxy.counters().service(0).map_or(0, |service| service.open_connections)
+    }
+}
+
+fn socket(slot: u32) -> ServerSocket {
+    ServerSocket { slot, generation: 1 }
+}
+
+fn from(peer: &str, index: u32) -> Arrival {
+    let peer = peer.parse().expect("an address");
+    Arrival::FromClient { listener: LISTENER, peer, datagram: Datagram { index, bytes: 100 } }
+}
+
+fn answer(slot: u32, index: u32) -> Arrival {
+    Arrival::FromServer { socket: socket(slot), datagram: Datagram { index, bytes: 50 } }
+}
+
+fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {
+    let mut plan = l4_plan(servers);
+    let service = &mut plan.virtual_services[0];
+    let mut profile = api::UdpProfile { idle_timeout_s: 10, ..Default::default() };
+    edit(&mut profile);
+    (service.tcp, service.udp) = (None, Some(profile));
+    let listener = &mut service.listeners[0];
+    (listener.port, listener.protocol) = (53, api::TransportProtocol::Udp.into());
+    plan
+}
+
+fn stage(servers: usize) -> Stage {
+    Stage::new(&udp_plan(servers, |_| {}))
+}
+
+const ONE: &str = "10.2.0.1:4000";
+const TWO: &str = "10.2.0.2:4000";
+
+#[test]
+fn each_client_keeps_its_server_and_gets_its_answers() {
+    let mut stage = stage(2);
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 0");
+    assert_eq!(stage.asks(TWO, 0), "0 to 10.1.0.2 on 1");
+    let sent = stage.arrive(vec![from(TWO, 0), answer(0, 1), from(ONE, 2), answer(1, 3), from(ONE, 4)]);
+    let expected =
+        ["0 to 10.1.0.2 on 1", "1 to 10.2.0.1:4000", "2 to 10.1.0.1 on 0", "3 to 10.2.0.2:4000", "4 to 10.1.0.1 on 0"];
+    assert_eq!(sent, expected);
+    let counted = stage.proxy.counters().service(0).expect("a service");
+    assert_eq!((counted.connections, counted.open_connections), (2, 2));
+    assert_eq!((counted.received_datagrams, counted.received_bytes), (5, 500));
+    assert_eq!((counted.sent_datagrams, counted.sent_bytes), (2, 100));
+}
+
+#[test]
+fn session_ends_when_it_is_idle_and_not_before() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.idle_for(Duration::from_secs(9));
+    stage.answers(0, 0);
+    stage.idle_for(Duration::from_millis(9_900));
+    assert_eq!((stage.open_sessions(), stage.shut()), (1, vec![]), "the answer keeps it");
+    stage.idle_for(Duration::from_millis(700));
+    assert_eq!((stage.open_sessions(), stage.shut()), (0, vec![0]));
+    assert!(stage.proxy.is_idle() && stage.proxy.datagrams_due().is_none());
+    assert_eq!(stage.answers(0, 0), "", "an answer that comes too late");
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 1");
+}
+
+#[test]
+fn every_session_of_a_crowd_ends_in_time() {
+    let mut stage = stage(3);
+    for client in 0..600 {
+        stage.asks(&format!("10.3.{}.{}:53", client / 100, client % 100), 0);
+        stage.tape.sleep(Duration::from_millis(5));
+    }
+    for _ in 0..20 {
+        stage.asks("10.3.0.0:53", 0);
+        stage.idle_for(Duration::from_millis(520));
+    }
+    assert_eq!(stage.open_sessions(), 1, "only the busy one is left");
+    stage.idle_for(Duration::from_millis(10_600));
+    assert_eq!((stage.open_sessions(), stage.shut().len()), (0, 600));
+}
+
+#[test]
+fn counted_answers_end_a_session_and_a_question_left_open_does_not() {
+    let mut stage = Stage::new(&udp_plan(1, |udp| udp.answers = api::UdpAnswers::OneEach.into()));
+    stage.arrive(vec![from(ONE, 0), from(ONE, 1)]);
+    stage.answers(0, 0);
+    assert_eq!(stage.shut(), []);
+    assert_eq!(stage.answers(0, 1), "1 to 10.2.0.1:4000");
+    assert_eq!(stage.shut(), [0]);
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 1");
+    stage.idle_for(Duration::from_millis(10_600));
+    assert_eq!(stage.shut(), [0, 1]);
+}
+
+#[test]
+fn sessions_of_one_way_traffic_end_after_a_second() {
+    let mut stage = Stage::new(&udp_plan(1, |udp| udp.answers = api::UdpAnswers::None.into()));
+    stage.asks(ONE, 0);
+    stage.idle_for(Duration::from_millis(900));
+    assert_eq!(stage.open_sessions(), 1);
+    stage.idle_for(Duration::from_millis(700));
+    assert_eq!(stage.open_sessions(), 0);
+}
+
+#[test]
+fn each_datagram_goes_to_the_next_server_and_all_answers_come_back() {
+    let mut stage = Stage::new(&udp_plan(2, |udp| udp.per_datagram = true));
+    let sent: Vec<_> = (0..4).map(|index| stage.asks(ONE, index)).collect();
+    assert_eq!(sent, ["0 to 10.1.0.1 on 0", "1 to 10.1.0.2 on 1", "2 to 10.1.0.1 on 0", "3 to 10.1.0.2 on 1"]);
+    assert_eq!([stage.answers(1, 8), stage.answers(0, 9)], ["8 to 10.2.0.1:4000", "9 to 10.2.0.1:4000"]);
+    assert_eq!(stage.open_sessions(), 2);
+}
+
+#[test]
+fn server_that_goes_down_loses_its_sessions_at_once() {
+    let mut plan = udp_plan(2, |_| {});
+    plan.pools[0].monitored = true;
+    let mut stage = Stage::new(&plan);
+    for server in ["server 0", "server 1"] {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", server, true);
+    }
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 0");
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", false);
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.2 on 1");
+    assert_eq!((stage.open_sessions(), stage.shut()), (1, vec![0]));
+    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 1", false);
+    assert_eq!(stage.asks(ONE, 2), "");
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::NoServer)), (0, 1));
+}
+
+#[test]
+fn disabled_server_keeps_its_sessions_and_gets_no_new_one() {
+    let mut plan = udp_plan(2, |_| {});
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 0");
+    plan.revision += 1;
+    plan.pools[0].servers[0].enabled = false;
+    stage.replace(&plan);
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.1 on 0");
+    for other in ["10.2.0.2:1", "10.2.0.3:1", "10.2.0.4:1"] {
+        assert!(stage.asks(other, 0).contains("10.1.0.2"));
+    }
+}
+
+#[test]
+fn removed_server_loses_its_sessions_and_a_removed_service_all() {
+    let mut plan = udp_plan(2, |_| {});
+    let mut stage = Stage::new(&plan);
+    stage.asks(ONE, 0);
+    plan.revision += 1;
+    plan.pools[0].servers.remove(0);
+    stage.replace(&plan);
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.2 on 1");
+    plan.revision += 1;
+    plan.virtual_services.clear();
+    stage.replace(&plan);
+    assert_eq!((stage.shut(), stage.asks(ONE, 2)), (vec![0, 1], String::new()));
+    assert!(stage.proxy.is_idle());
+}
+
+#[test]
+fn new_profile_takes_effect_for_sessions_that_stand() {
+    let mut plan = udp_plan(1, |_| {});
+    let mut stage = Stage::new(&plan);
+    stage.asks(ONE, 0);
+    plan.revision += 1;
+    plan.virtual_services[0].udp.as_mut().expect("a profile").idle_timeout_s = 60;
+    stage.replace(&plan);
+    stage.tape.sleep(Duration::from_secs(1));
+    stage.asks(ONE, 1);
+    stage.idle_for(Duration::from_secs(50));
+    assert_eq!((stage.open_sessions(), stage.shut()), (1, vec![]));
+    stage.idle_for(Duration::from_secs(11));
+    assert_eq!(stage.open_sessions(), 0);
+}
+
+#[test]
+fn session_leaves_a_server_that_refuses_and_the_server_becomes_suspect() {
+    let mut plan = udp_plan(2, |_| {});
+    plan.pools[0].inline_health = true;
+    let mut stage = Stage::new(&plan);
+    for client in 0..3 {
+        stage.asks(&format!("10.2.1.{client}:1"), 0);
+        stage.asks(&format!("10.2.2.{client}:1"), 0);
+    }
+    let refused: Vec<_> =
+        (0..6).filter(|slot| stage.tape.sockets.opened[*slot].ip().to_string() == "10.1.0.1").collect();
+    for slot in &refused {
+        stage.refuses(*slot as u32);
+    }
+    assert_eq!(stage.failures(Cause::ServerRefused), refused.len() as u64);
+    assert_eq!(stage.suspects(), [0]);
+    for client in 0..3 {
+        assert!(stage.asks(&format!("10.2.1.{client}:1"), 1).contains("10.1.0.2"));
+    }
+    assert!(stage.asks("10.2.3.1:1", 0).contains("10.1.0.2"));
+}
+
+#[test]
+fn session_stays_at_the_only_server_even_if_that_refuses() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.refuses(0);
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.1 on 0");
+}
+
+#[test]
+fn all_engines_choose_the_same_server_by_the_hash_of_address_and_port() {
+    let mut plan = udp_plan(5, |_| {});
+    plan.pools[0].algorithm = api::Algorithm::ConsistentHash.into();
+    plan.pools[0].hash_input = api::HashInput::SourceAddressAndPort.into();
+    let [mut one, mut other] = [Stage::new(&plan), Stage::new(&plan)];
+    other.asks("10.9.9.9:9", 0);
+    let server = |text: String| text.split(' ').nth(2).expect("a server").to_owned();
+    let ports: Vec<_> = (1000..1050).map(|port| format!("10.2.0.1:{port}")).collect();
+    let chosen: Vec<_> = ports.iter().map(|peer| server(one.asks(peer, 0))).collect();
+    assert_eq!(ports.iter().map(|peer| server(other.asks(peer, 0))).collect::<Vec<_>>(), chosen);
+    assert!((1..=5).all(|host| chosen.contains(&format!("10.1.0.{host}"))));
+}
+
+#[test]
+fn sessions_beyond_a_limit_are_refused_and_counted() {
+    let limits = Limits { sessions_per_address: 2, sessions_per_service: 3, ..Limits::default() };
+    let mut stage = Stage::with(&udp_plan(1, |_| {}), limits);
+    for port in 1..=3 {
+        stage.asks(&format!("10.2.0.1:{port}"), 0);
+    }
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::ClientSessions)), (2, 1));
+    assert_ne!(stage.asks(TWO, 0), "");
+    assert_eq!(stage.asks("10.2.0.3:1", 0), "");
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::EngineRefused)), (3, 1));
+    assert_eq!(stage.asks("10.2.0.1:1", 0), "0 to 10.1.0.1 on 0", "sessions that stand are served");
+    stage.idle_for(Duration::from_millis(10_600));
+    assert_ne!(stage.asks("10.2.0.1:3", 0), "");
+}
+
+#[test]
+fn engine_without_sockets_drops_new_clients_and_counts_them() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.tape.sockets.none_left = true;
+    assert_eq!(stage.asks(TWO, 0), "");
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::LocalResources)), (1, 1));
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.1 on 0");
+}
+
+#[test]
+fn drain_waits_for_answers_for_a_second() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.proxy.drain_datagrams(weir_proxy::io::Io::now(&stage.tape));
+    stage.idle_for(Duration::from_millis(900));
+    assert_eq!(stage.answers(0, 0), "0 to 10.2.0.1:4000");
+    stage.idle_for(Duration::from_millis(1_600));
+    assert!(stage.proxy.is_idle());
+}

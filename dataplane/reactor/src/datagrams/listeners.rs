@@ -1,0 +1,59 @@
+//! The sockets that clients send to. A socket that takes the place of another at its address keeps the id, so that
+//! sessions go on.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::UdpSocket,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use weir_proxy::{datagrams::io::ListenerId, io::TransportAddress};
+
+#[derive(Default)]
+pub(super) struct Listeners {
+    places: HashMap<ListenerId, Place>,
+    by_address: HashMap<TransportAddress, ListenerId>,
+    next: u32,
+}
+
+struct Place {
+    socket: UdpSocket,
+    at: TransportAddress,
+}
+
+impl Listeners {
+    /// Takes a socket in. Returns the one that was there before.
+    pub fn put(&mut self, fd: OwnedFd, at: TransportAddress) -> io::Result<(ListenerId, Option<UdpSocket>)> {
+        let socket = UdpSocket::from(fd);
+        socket.set_nonblocking(true)?;
+        let id = self.by_address.get(&at).copied().unwrap_or_else(|| {
+            self.next += 1;
+            ListenerId(self.next)
+        });
+        self.by_address.insert(at, id);
+        let before = self.places.insert(id, Place { socket, at });
+        Ok((id, before.map(|place| place.socket)))
+    }
+
+    pub fn take(&mut self, at: TransportAddress) -> Option<UdpSocket> {
+        let id = self.by_address.remove(&at)?;
+        self.places.remove(&id).map(|place| place.socket)
+    }
+
+    pub fn find(&self, at: TransportAddress) -> Option<ListenerId> {
+        self.by_address.get(&at).copied()
+    }
+
+    pub fn socket(&self, id: ListenerId) -> Option<BorrowedFd<'_>> {
+        self.places.get(&id).map(|place| place.socket.as_fd())
+    }
+
+    pub fn address(&self, id: ListenerId) -> Option<TransportAddress> {
+        self.places.get(&id).map(|place| place.at)
+    }
+
+    pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
+        self.by_address.keys().copied()
+    }
+}

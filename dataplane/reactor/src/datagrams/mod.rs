@@ -1,0 +1,250 @@
+//! Datagrams of one worker: the sockets that clients send to, and a connected socket per session.
+//!
+//! What a pair of datagrams costs is system calls. At a listener, one `recvmmsg` takes up to [`TAKE_MAX`] datagrams, and
+//! one `sendmmsg` sends all answers of a batch. A session's own socket costs one `send` and one `recv` per pair, and an
+//! entry in the epoll set for as long as the session lasts. Datagrams stay where they were received until they are sent
+//! on.
+//!
+//! All sockets are level-triggered: what is left is reported again, so there is nothing to remember. A socket that had
+//! datagrams left is asked for more of them the next time.
+
+mod arena;
+mod headers;
+mod listeners;
+mod outbox;
+mod servers;
+
+use std::{
+    io,
+    net::SocketAddr,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use weir_proxy::{
+    datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket},
+    io::{Gone, TransportAddress},
+};
+
+use crate::{
+    poller::{Poller, READABLE, Report},
+    socket::gone,
+};
+use arena::Arena;
+use headers::Headers;
+use listeners::Listeners;
+use outbox::Outbox;
+use servers::Servers;
+
+/// The maximum of datagrams that one call takes off a socket.
+const TAKE_MAX: usize = 32;
+
+/// Tokens of datagrams have both bits. Those of listeners of connections have only the first.
+pub(crate) const DATAGRAM_TOKEN: u64 = 3 << 62;
+/// The socket of a session.
+const SERVER_TOKEN: u64 = 1 << 61;
+/// Slots of sockets are below this, so that they fit a token.
+const SLOTS_MAX: usize = 1 << 28;
+
+pub(crate) struct Datagrams {
+    listeners: Listeners,
+    servers: Servers,
+    arena: Arena,
+    headers: Headers,
+    arrivals: Vec<Arrival>,
+    outbox: Outbox,
+    /// Sockets to close at the end of the batch.
+    shut: Vec<ServerSocket>,
+    batch: u32,
+}
+
+impl Datagrams {
+    /// For at most so many sockets of sessions.
+    pub fn new(sockets_max: usize) -> Self {
+        Self {
+            listeners: Listeners::default(),
+            servers: Servers::new(sockets_max.min(SLOTS_MAX)),
+            arena: Arena::default(),
+            headers: Headers::new(),
+            arrivals: Vec::new(),
+            outbox: Outbox::default(),
+            shut: Vec::new(),
+            batch: 2,
+        }
+    }
+
+    pub fn listen(&mut self, fd: OwnedFd, at: TransportAddress, poller: &Poller) -> io::Result<()> {
+        self.arena.prepare();
+        let (id, before) = self.listeners.put(fd, at)?;
+        if let Some(before) = before {
+            poller.remove(before.as_fd())?;
+        }
+        let Some(socket) = self.listeners.socket(id) else { return Ok(()) };
+        let added = poller.add(socket, READABLE, listener_token(id));
+        if added.is_err() {
+            self.listeners.take(at);
+        }
+        added
+    }
+
+    /// Receives no more there. Answers still go out.
+    pub fn mute(&mut self, at: TransportAddress, poller: &Poller) -> io::Result<()> {
+        let Some(id) = self.listeners.find(at) else { return Ok(()) };
+        let Some(socket) = self.listeners.socket(id) else { return Ok(()) };
+        poller.change(socket, 0, listener_token(id))
+    }
+
+    pub fn unlisten(&mut self, at: TransportAddress, poller: &Poller) -> io::Result<()> {
+        match self.listeners.take(at) {
+            // Others may hold the socket, so that closing our descriptor would leave it in the set.
+            Some(socket) => poller.remove(socket.as_fd()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn listens_at(&self) -> impl Iterator<Item = TransportAddress> {
+        self.listeners.addresses()
+    }
+
+    /// Takes what a socket has, as far as there is room in this batch.
+    pub fn ready(&mut self, report: Report) {
+        let number = report.token as u32;
+        if report.token & SERVER_TOKEN == 0 {
+            return self.receive_from_clients(ListenerId(number));
+        }
+        let slot = ((report.token & !SERVER_TOKEN) >> 32) as u32 & (SLOTS_MAX as u32 - 1);
+        self.receive_from_server(ServerSocket { slot, generation: number });
+    }
+
+    pub fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
+        into.append(&mut self.arrivals);
+    }
+
+    /// Sends what was queued, closes what was shut, and forgets the datagrams of the batch.
+    pub fn flush(&mut self) {
+        self.outbox.send(&self.arena, &self.listeners, &self.servers, &mut self.headers, &mut self.arrivals);
+        self.shut.drain(..).for_each(|socket| self.servers.close(socket));
+        self.arena.clear();
+        self.batch = self.batch.wrapping_add(1);
+    }
+
+    /// Whether there are arrivals that no poll has given out yet.
+    pub fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+
+    pub fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
+        self.listeners.address(listener)
+    }
+
+    pub fn open(&mut self, to: SocketAddr, poller: &Poller) -> Result<ServerSocket, Gone> {
+        let socket = self.servers.open(&to).map_err(|err| gone(&err))?;
+        let Some(place) = self.servers.at(socket) else { return Err(Gone::Local) };
+        if let Err(err) = poller.add(place.socket.as_fd(), READABLE, server_token(socket)) {
+            self.servers.close(socket);
+            return Err(gone(&err));
+        }
+        Ok(socket)
+    }
+
+    pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
+        self.outbox.forward(datagram, to);
+    }
+
+    pub fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
+        self.outbox.reply(datagram, from, to);
+    }
+
+    /// Closes a socket at the end of the batch.
+    pub fn shut(&mut self, socket: ServerSocket) {
+        self.shut.push(socket);
+    }
+
+    fn receive_from_clients(&mut self, listener: ListenerId) {
+        let Some(socket) = self.listeners.socket(listener) else { return };
+        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX) else { return };
+        for (peer, datagram) in self.headers.peers(count).zip(self.arena.latest(count)) {
+            if let Some(peer) = peer {
+                self.arrivals.push(Arrival::FromClient { listener, peer, datagram });
+            }
+        }
+    }
+
+    fn receive_from_server(&mut self, socket: ServerSocket) {
+        let Some(place) = self.servers.at(socket) else { return };
+        let take = place.pace.take(self.batch).min(self.arena.room());
+        let received = match take {
+            0 => return,
+            1 => self.arena.receive_one(&place.socket),
+            take => self.headers.receive(place.socket.as_fd(), &mut self.arena, take),
+        };
+        match received {
+            Ok(count) => {
+                if count == take {
+                    place.pace.used_up(self.batch);
+                }
+                for datagram in self.arena.latest(count) {
+                    self.arrivals.push(Arrival::FromServer { socket, datagram });
+                }
+            }
+            Err(err) if err.kind() == io::ErrorKind::WouldBlock => {}
+            Err(err) => self.arrivals.push(Arrival::Refused { socket, why: gone(&err) }),
+        }
+    }
+}
+
+/// How many datagrams to ask the socket of a session for: usually one, by the cheapest call; twice as many each time that
+/// some were left.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    doublings: u8,
+    /// The batch in which it had as many as were asked for. If it is reported in the next one, some were left.
+    used_up: u32,
+}
+
+impl Pace {
+    fn take(&mut self, batch: u32) -> usize {
+        let some_left = self.used_up.wrapping_add(1) == batch;
+        self.doublings = if some_left { (self.doublings + 1).min(TAKE_MAX.trailing_zeros() as u8) } else { 0 };
+        1 << self.doublings
+    }
+
+    fn used_up(&mut self, batch: u32) {
+        self.used_up = batch;
+    }
+}
+
+fn listener_token(id: ListenerId) -> u64 {
+    DATAGRAM_TOKEN | u64::from(id.0)
+}
+
+fn server_token(socket: ServerSocket) -> u64 {
+    let slot = u64::from(socket.slot) << 32;
+    DATAGRAM_TOKEN | SERVER_TOKEN | slot | u64::from(socket.generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_socket_is_asked_for_more_at_a_time_and_a_quiet_one_for_less() {
+        let (mut pace, mut asked) = (Pace::default(), Vec::new());
+        for batch in 5..=12 {
+            asked.push(pace.take(batch));
+            if batch != 11 {
+                pace.used_up(batch);
+            }
+        }
+        assert_eq!(asked, [1, 2, 4, 8, 16, 32, 32, 1]);
+        assert_eq!(pace.take(20), 1, "it was not reported at once");
+    }
+
+    #[test]
+    fn tokens_of_the_last_slots_are_no_wake_and_no_listener_of_connections() {
+        let socket = ServerSocket { slot: SLOTS_MAX as u32 - 1, generation: u32::MAX };
+        let token = server_token(socket);
+        assert!(token != u64::MAX && token & DATAGRAM_TOKEN == DATAGRAM_TOKEN);
+        assert_eq!(((token & !SERVER_TOKEN) >> 32) as u32 & (SLOTS_MAX as u32 - 1), socket.slot);
+        assert_eq!(listener_token(ListenerId(u32::MAX)) & SERVER_TOKEN, 0);
+    }
+}
