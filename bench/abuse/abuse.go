@@ -1,5 +1,6 @@
 // Package abuse measures what the clients of one virtual service see while attackers abuse another one on the same
-// engine: they reconnect all the time, stay silent, read nothing, or send slowly. Weir, nginx and HAProxy are attacked
+// engine: they reconnect all the time, stay silent, read nothing, send slowly, or flood their connections over HTTP/2.
+// Weir, nginx and HAProxy are attacked
 // one after the other in the same run, with the same number of connections to give away. Everything runs on loopback,
 // is bounded, and leaves nothing behind.
 package abuse
@@ -206,7 +207,7 @@ const weirName = report.Weir
 func (r row) judge(f Finding) Result {
 	value := math.Round(100*f.Ratio) / 100
 	f.Ratio = value
-	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: bar, OK: f.holds(bar)},
+	return Result{Verdict: verdict.Verdict{Row: r.name, Value: value, Bar: r.bar, OK: f.holds(r.bar)},
 		Title: r.text(), Finding: f}
 }
 

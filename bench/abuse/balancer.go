@@ -31,6 +31,7 @@ type service struct {
 	Name    string
 	Servers []string // host:port
 	Secure  bool
+	HTTP2   bool
 	Profile client.Object // fields of Weir's http_profile; nil: its defaults
 	Port    int
 }
@@ -101,8 +102,8 @@ func serve(ctx context.Context, w *ours.Weir, s service, vip, pool string) error
 			return err
 		}
 	}
-	served := ours.Service{Name: s.Name, Host: vip, Port: s.Port, Pool: pool, Profile: s.Name, Secure: s.Secure,
-		Certificate: attackedName}
+	served := ours.Service{Name: s.Name, Host: vip, Port: s.Port, Pool: pool, Profile: s.Name, HTTP2: s.HTTP2,
+		Secure: s.Secure, Certificate: attackedName}
 	return errors.Join(w.CreateService(ctx, served), w.UntilUp(ctx))
 }
 

@@ -70,6 +70,8 @@ type Toll struct {
 	Most    int     `json:"most"`          // at once
 	Why     string  `json:"why,omitempty"` // the last one was refused
 	Took    float64 `json:"took_s"`        // until all had come, or tried to
+	// how the balancer ended connections of HTTP/2, by the code of its last GOAWAY
+	Ends map[string]int64 `json:"ends,omitempty"`
 }
 
 // Outcome is what one balancer made of an abuse.
@@ -142,6 +144,9 @@ func (o Outcome) text() string {
 	}
 	text += fmt.Sprintf("; p99 %s, %.1f × at rest (%s, %s)", milliseconds(o.P99us), o.Ratio,
 		milliseconds(o.RestP99us), o.Over)
+	if len(o.Toll.Ends) > 0 {
+		text += "; ended: " + listed(o.Toll.Ends)
+	}
 	if o.KiBPerClient > 0 {
 		text += fmt.Sprintf("; %.0f KiB for each attacker", o.KiBPerClient)
 	}

@@ -14,6 +14,9 @@ import (
 // bar is the largest ratio of the 99th percentile during the abuse to that at rest. No request may fail either.
 const bar = 3.0
 
+// barHTTP2 is the same for abuses of HTTP/2, whose attackers are few.
+const barHTTP2 = 2.0
+
 // unit is that of values and bar.
 const unit = "× at rest"
 
@@ -73,7 +76,8 @@ servers (but those of ` + "`vanish` and `drip`" +
 	`, which are within the bench) go before attackers and whatever else runs on the machine.
 The value is the 99th percentile of the way of asking that suffered more, while the attack lasts and attackers come, over that at rest, which
 counts as %v at least: less is noise where two cores are shared by all.
-Bar: no request fails, and %g × at rest. [How the peers are configured](../../abuse), with reasons.
+Bar: no request fails, and %g × at rest; in the rows of HTTP/2 %g ×. There attackers come again a tenth of a second after their connection was
+ended. [How the peers are configured](../../abuse), with reasons.
 `
 
 func page(machine report.Machine, results []Result) string {
@@ -82,7 +86,7 @@ func page(machine report.Machine, results []Result) string {
 	rate := askedFor(clientOnly)
 	write(preface, machine.CPU, machine.Cores, machine.Kernel, strings.Join(machine.Versions, " and "),
 		Descriptors, Clients,
-		len(rate.ways())*rate.perSecond, rate.kept, patience, noise, bar)
+		len(rate.ways())*rate.perSecond, rate.kept, patience, noise, bar, barHTTP2)
 	write("![measured against the bar](table.svg)\n")
 	write("| row | what | failed | p99 | at rest | value | |")
 	write("|---|---|---|---|---|---|---|")
@@ -138,6 +142,9 @@ func (o Outcome) remarks(write func(string, ...any), name string) {
 		write("* %s, while attackers came in %.1f s, %s: of %d requests %s failed, p99 %s.", name, o.Toll.Took, over,
 			seen.Asked, seen.failures(),
 			milliseconds(seen.P99us))
+	}
+	if len(o.Toll.Ends) > 0 {
+		write("* %s ended connections of attackers: %s.", name, listed(o.Toll.Ends))
 	}
 	for _, doubt := range o.Doubts {
 		write("* %s, in doubt: %s.", name, doubt)

@@ -17,6 +17,7 @@ type row struct {
 	attackers   int
 	measure     func(context.Context, *run, row) (Finding, error)
 	abuse       abuse // of a row that one balancer after the other suffers
+	bar         float64
 }
 
 // Name is what the command line calls it.
@@ -30,6 +31,7 @@ func (r row) text() string { return fmt.Sprintf("%d × %s", r.attackers, r.title
 type abuse struct {
 	behind  behind
 	secure  bool          // the attacked service speaks TLS
+	http2   bool          // the attacked service speaks HTTP/2, by prior knowledge
 	profile client.Object // what an operator sets against it, in Weir's http_profile; nil: the defaults
 	weighed bool          // the memory that each attacker takes is of interest
 	// attackers come at once and are gone: the row measures what they leave behind, and not their arrival
@@ -63,7 +65,9 @@ var profileAgainstDrip = client.Object{
 	"weir_min_body_rate":            100,  // bytes a second
 }
 
-var rows = []row{
+var rows = append(ofHTTP1, ofHTTP2()...)
+
+var ofHTTP1 = []row{
 	suffered("vanish", "clients ask and are gone, while their server thinks for 30 s", attackers,
 		abuse{behind: thinking, brief: true, begin: comeAndVanish}),
 	suffered("idle", "clients of one address have asked once, and stay", attackers,
@@ -76,8 +80,8 @@ var rows = []row{
 		abuse{behind: busy, profile: profileAgainstDrip, begin: stay(comers,
 			manners{opening: post(1 << 20), drip: 'x', period: time.Second})}),
 	{name: "api", title: "connections of one address to the controller's API stay, and nobody has logged in on them",
-		attackers: 2048,
-		measure:   measureAPI, abuse: abuse{weighed: true}},
+		attackers: 2048, bar: bar,
+		measure: measureAPI, abuse: abuse{weighed: true}},
 	suffered("heads", "clients send a byte of their request's head each 5 s", attackers,
 		abuse{begin: stay(comers, manners{opening: []byte("GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "), drip: 'x',
 			period: 5 * time.Second})}),
@@ -90,7 +94,7 @@ var rows = []row{
 }
 
 func suffered(name, title string, count int, a abuse) row {
-	return row{name: name, title: title, attackers: count, measure: measureBalancers, abuse: a}
+	return row{name: name, title: title, attackers: count, measure: measureBalancers, abuse: a, bar: bar}
 }
 
 // helloBytes of a ClientHello are enough to say how long it is.

@@ -43,7 +43,7 @@ func (r *run) inStage(a abuse, do func(*stage) error) (err error) {
 // startServers starts the servers behind both services.
 func (s *stage) startServers(ctx context.Context) (victim, attacked service, err error) {
 	victim, attacked = service{Name: victimName}, service{Name: attackedName, Secure: s.abuse.secure,
-		Profile: s.abuse.profile}
+		HTTP2: s.abuse.http2, Profile: s.abuse.profile}
 	switch s.abuse.behind {
 	case thinking:
 		attacked.Servers, err = s.begin(beginThinking())

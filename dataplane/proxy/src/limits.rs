@@ -6,7 +6,8 @@ use std::time::Duration;
 pub struct Limits {
     /// The maximum of client connections. One sixteenth of them is kept free by evicting clients (`flow::eviction`). A
     /// new client that gets no place is closed at once. The maximum holds for connections to servers, too: when it is
-    /// reached, the proxy closes an idle one. It also holds for streams of HTTP/2: one too many is refused.
+    /// reached, the proxy closes an idle one. It also holds for streams of HTTP/2: one too many is refused. The last sixteenth of
+    /// their places is for connections that carry few.
     pub clients: usize,
     /// Memory for what peers have not taken yet and what the proxy has not read yet. From half of it on, the proxy
     /// reads less from servers. Beyond it, the proxy closes the clients that hold the memory.

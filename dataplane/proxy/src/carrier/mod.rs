@@ -14,6 +14,10 @@ use crate::{
     limits::Room,
 };
 
+/// A client takes nothing if it takes less than this within [`stalled_client`](crate::Limits::stalled_client): 512 bytes
+/// a second. The limit of time alone would let it open its windows byte by byte.
+pub(crate) const TAKEN_BYTES_MIN: usize = 512 * 60;
+
 pub(crate) struct Carrier {
     pub connection: Connection<Outbox>,
     /// Streams that may have something to send, in the order of their turns, by urgency.
@@ -22,6 +26,12 @@ pub(crate) struct Carrier {
     is_listed: bool,
     /// It had streams at the last look.
     is_busy: bool,
+    /// Since when a frame or a block of fields has been incomplete.
+    amid_since: Option<Time>,
+    /// Bytes that were queued for its connection.
+    queued_bytes: u64,
+    /// The last time when the peer had taken enough, and how many bytes it had taken until then.
+    took: (Time, u64),
 }
 
 /// What is to be sent on a stream.
@@ -41,8 +51,8 @@ pub(crate) struct Outbox {
     is_over: bool,
     has_turn: bool,
     pub priority: Priority,
-    /// When its session went, or a later piece left.
-    moved_at: Time,
+    /// When its session went, or later the peer had taken enough; and how many bytes the peer has taken since then.
+    took: (Time, usize),
 }
 
 impl Default for Outbox {
@@ -57,7 +67,7 @@ impl Default for Outbox {
             is_over: false,
             has_turn: false,
             priority: Priority::UNSAID,
-            moved_at: Time::default(),
+            took: (Time::default(), 0),
         }
     }
 }
@@ -78,6 +88,8 @@ pub(crate) struct Sent {
     pub frames: Frames,
     /// How many bytes and pieces of which sessions.
     pub left: Vec<(Conn, usize, u32)>,
+    /// Sessions with content for which a window is closed.
+    pub shut: Vec<Conn>,
     /// There is more, for which the connection has no room.
     pub is_full: bool,
 }
@@ -110,7 +122,15 @@ impl Carrier {
             turns: Default::default(),
             is_listed: false,
             is_busy: false,
+            amid_since: None,
+            queued_bytes: 0,
+            took: (now, 0),
         }
+    }
+
+    /// So many bytes are queued for its connection.
+    pub fn queue(&mut self, bytes: usize) {
+        self.queued_bytes += bytes as u64;
     }
 
     /// The sessions that stand for its streams.
@@ -161,7 +181,7 @@ impl Carrier {
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.moved_at, outbox.is_tunnel) = (Some(how), now, is_tunnel);
+                (outbox.ends, outbox.took, outbox.is_tunnel) = (Some(how), (now, 0), is_tunnel);
                 return self.give_turn(id);
             }
         };
@@ -194,20 +214,52 @@ impl Carrier {
         }
     }
 
-    /// Resets streams without a session whose peer has taken nothing for `span`. Returns how many.
+    /// Resets streams without a session whose peer has taken too little for `span`. Returns how many.
     pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
-        let ids = self.connection.ids();
-        let is_stalled = |outbox: &mut Outbox| outbox.owner.is_none() && now.since(outbox.moved_at) >= span;
-        let stalled: Vec<_> = ids.into_iter().filter(|id| self.connection.kept(*id).is_some_and(is_stalled)).collect();
+        let mut stalled = self.connection.ids();
+        stalled.retain(|id| {
+            let waits = self.waits_for_turn(*id);
+            let Some(outbox) = self.connection.kept(*id) else { return false };
+            let is_over = outbox.owner.is_none() && now.since(outbox.took.0) >= span;
+            let takes_enough = waits || outbox.took.1 >= TAKEN_BYTES_MIN;
+            if is_over && takes_enough {
+                outbox.took = (now, 0);
+            }
+            is_over && !takes_enough
+        });
         for id in &stalled {
             self.connection.end(*id, Code::Cancel);
         }
         stalled.len()
     }
 
+    /// Whether output of a stream waits for that of others only, and not for its own window.
+    pub fn waits_for_turn(&mut self, id: u32) -> bool {
+        self.connection.has_room() && self.connection.kept(id).is_some_and(|outbox| outbox.has_turn)
+    }
+
+    /// Whether the peer has taken too little for `span` of what is sent on the connection, of which `queued` bytes wait.
+    pub fn is_stalled(&mut self, queued: usize, now: Time, span: Duration) -> bool {
+        let taken = self.queued_bytes.saturating_sub(queued as u64);
+        if queued == 0 || taken >= self.took.1 + TAKEN_BYTES_MIN as u64 {
+            self.took = (now, taken);
+        }
+        now.since(self.took.0) >= span
+    }
+
+    /// Notes whether a frame or a block has come in part.
+    pub fn note_part(&mut self, now: Time) {
+        self.amid_since = self.connection.is_amid_frame().then(|| self.amid_since.unwrap_or(now));
+    }
+
+    /// For how long a frame or a block has been incomplete.
+    pub fn amid_for(&self, now: Time) -> Option<Duration> {
+        self.amid_since.map(|since| now.since(since))
+    }
+
     /// Sends what may be sent now: control frames, and frames of the streams in turn.
     pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
-        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
+        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), shut: Vec::new(), is_full: false };
         sent.frames.control(io, self.connection.control());
         let mut bytes = 0;
         for urgency in 0..URGENCIES {
@@ -258,7 +310,6 @@ impl Carrier {
         match outbox.pieces.pop_front() {
             Some(Piece::Head { block, .. }) => {
                 let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
                 sent.left.extend(owner.map(|owner| (owner, block.len(), 1)));
                 if sent.frames.head(io, &mut self.connection, id, is_last, &block).is_err() {
                     return self.over(id, Code::InternalError);
@@ -267,6 +318,7 @@ impl Carrier {
             }
             Some(Piece::Content(content)) if room == 0 => {
                 outbox.pieces.push_front(Piece::Content(content));
+                sent.shut.extend(owner);
                 if window_is_open { Turn::Over } else { Turn::WaitsForAll }
             }
             Some(Piece::Content(mut content)) => {
@@ -276,7 +328,7 @@ impl Carrier {
                     outbox.pieces.push_front(Piece::Content(content));
                 }
                 let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
+                outbox.took.1 += part.len();
                 sent.left.extend(owner.map(|owner| (owner, part.len(), u32::from(is_whole))));
                 *bytes += part.len();
                 let header = self.connection.data(id, part.len() as u32, is_last);

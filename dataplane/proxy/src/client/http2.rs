@@ -14,7 +14,7 @@ use weir_wire::{
 
 use crate::{
     call::Call,
-    carrier::Carrier,
+    carrier::{Carrier, millis},
     client::{
         Client, Stage,
         intake::{Next, Received},
@@ -28,6 +28,8 @@ use crate::{
 
 /// The window of a connection for what it uploads.
 const WINDOW: u32 = 1 << 20;
+/// A head that is too large costs the peer as much as so many control frames: a few bytes may decode to many.
+pub(crate) const LARGE_HEAD_COSTS: u32 = 8;
 
 /// What a request that opens a stream has become, the child virtual service that it is for, and the call that it is.
 type Opened = (Next, Option<Arc<VirtualService>>, Option<Call>);
@@ -76,7 +78,12 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None, None)),
+            Err(Refused::Message(error)) => {
+                if is_too_large(error) {
+                    carrier.connection.charge(LARGE_HEAD_COSTS, millis(io.now()))?;
+                }
+                return Ok((Next::Refused(Error::Request(error)), None, None));
+            }
         };
         if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
             && let Some(outbox) = carrier.connection.kept(id)
@@ -124,8 +131,20 @@ impl Client {
             websocket: websocket.as_ref(),
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);
+        // Many streams may wait at once, and each would hold a whole block.
+        if let Next::Exchange { id, .. } = next
+            && let Some(exchange) = exchanges.find(id)
+        {
+            exchange.shrink_head();
+        }
         Ok((next, child, call))
     }
+}
+
+/// Whether a head exceeds a limit of size, so that its peer is told so.
+pub(crate) fn is_too_large(error: weir_wire::Error) -> bool {
+    use weir_wire::Error::{FieldTooLarge, HeadTooLarge, TargetTooLong, TooManyFields};
+    matches!(error, FieldTooLarge | HeadTooLarge | TargetTooLong | TooManyFields)
 }
 
 fn config(http: &HttpProfile, http2: &Http2) -> Config {

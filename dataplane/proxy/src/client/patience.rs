@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    carrier::TAKEN_BYTES_MIN,
     client::{Client, Stage},
     core::Core,
     error::Error,
@@ -129,7 +130,11 @@ impl Client {
             Stage::Introduction | Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
-                let takes_some = queued < self.stalled_at as usize;
+                let before = self.stalled_at as usize;
+                let takes_some = match self.connection.stream() {
+                    None => queued < before,
+                    Some(stream) => stream.waits_for_turn || queued.saturating_add(TAKEN_BYTES_MIN) <= before,
+                };
                 self.watch_stall(io, core);
                 if takes_some { Expiry::Slow } else { Expiry::Failed(Error::ClientStalled) }
             }

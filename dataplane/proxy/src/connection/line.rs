@@ -71,6 +71,12 @@ impl Line {
         self.bytes == 0 && std::mem::take(&mut self.watched)
     }
 
+    /// Of a stream whose window is closed: whether so many bytes are queued that its client has to wait from now on until
+    /// all of them have left.
+    pub fn begins_to_wait(&mut self, bytes: usize) -> bool {
+        self.bytes >= bytes && !std::mem::replace(&mut self.watched, true)
+    }
+
     /// Bytes that are queued and that the network has not taken yet.
     pub fn queued<I: Io>(&self, io: &I) -> usize {
         if self.conn.is_stream() { self.bytes } else { io.queued(self.conn) }

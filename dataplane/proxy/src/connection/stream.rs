@@ -32,6 +32,8 @@ pub(crate) struct Stream {
     pub is_tunnel: bool,
     /// The call of gRPC that it carries.
     pub call: Option<Call>,
+    /// At the last look its output waited for that of other streams, and not for its own window.
+    pub waits_for_turn: bool,
 }
 
 pub(crate) enum Piece {
@@ -49,7 +51,8 @@ pub(crate) enum Piece {
 
 impl Stream {
     pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
-        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, is_tunnel: false, call }
+        let (is_tunnel, waits_for_turn) = (false, false);
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, is_tunnel, call, waits_for_turn }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.

@@ -221,6 +221,13 @@ impl Exchange {
         self.version == Version::Http10 || (status == 100 && self.continued)
     }
 
+    /// Moves the head out of its block, while nothing of it was sent.
+    pub fn shrink_head(&mut self) {
+        if let Phase::Waiting { head, .. } = &mut self.phase {
+            *head = copy(head);
+        }
+    }
+
     /// How many pieces the exchange holds. Each may hold a block.
     pub fn pieces(&self) -> usize {
         let of_phase = match &self.phase {
@@ -453,7 +460,6 @@ fn http_of(service: &VirtualService) -> Result<&HttpProfile, Error> {
     service.http().ok_or_else(|| defect("the virtual service of an exchange has no HTTP profile"))
 }
 
-#[cold]
 fn copy(head: &Buf) -> Buf {
     Buf::from_vec(head.to_vec())
 }

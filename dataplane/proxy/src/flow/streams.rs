@@ -7,16 +7,24 @@ use weir_wire::http2::{Code, Event, Refused};
 use crate::{
     buf::Buf,
     carrier::{Carrier, millis},
-    client::{Client, Stage},
+    client::{
+        Client, Stage,
+        http2::{LARGE_HEAD_COSTS, is_too_large},
+    },
     connection::Connection,
     core::Core,
     error::Error,
     exchange::table::ExchangeId,
     head,
     io::{Close, Conn, Io, Time},
-    proxy::Proxy,
+    proxy::{Parties, Proxy},
     server::Server,
 };
+
+/// A connection with more streams gets none of the last places.
+const FEW_STREAMS: usize = 8;
+/// What a stream with a closed window may hold, as a part of what one with an open window may.
+const SHUT_PART: usize = 4;
 
 // Input.
 impl Proxy {
@@ -29,11 +37,14 @@ impl Proxy {
             let Some(piece) = client.connection.inbox.pop() else { break };
             client.connection.line.moved_at = io.now();
             if let Err(code) = self.take_piece(io, conn, &piece) {
-                return self.end_carrier(io, conn, code);
+                return self.end_at_breach(io, conn, code);
             }
         }
         let Some(client) = self.clients.find(conn) else { return };
         client.connection.line.read(io, true);
+        if let Some(carrier) = client.carrier() {
+            carrier.note_part(io.now());
+        }
         if client.connection.line.ended
             && let Some(carrier) = client.carrier()
         {
@@ -72,7 +83,7 @@ impl Proxy {
 
     /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
-        let is_full = self.clients.streams() >= self.core.limits.clients;
+        let is_full = self.has_no_place(carrier);
         let conn = self.clients.new_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
@@ -88,6 +99,17 @@ impl Proxy {
         self.begin_next(io, conn, next);
         self.proceed(io, conn);
         Ok(())
+    }
+
+    /// Whether one more stream finds no place. The last places are for connections that carry few.
+    fn has_no_place(&mut self, carrier: Conn) -> bool {
+        let limits = &self.core.limits;
+        let (open, usual, most) = (self.clients.streams(), limits.clients_usual(), limits.clients);
+        if open < usual {
+            return false;
+        }
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        open >= most || found.is_some_and(|found| found.connection.streams() > FEW_STREAMS)
     }
 
     /// Chooses a server for the request of a stream, unless it is gone or waits for its body.
@@ -120,6 +142,9 @@ impl Proxy {
             }
             Err(Refused::Connection(code)) => return Err(code),
             Err(Refused::Message(error)) => {
+                if is_too_large(error) {
+                    found.connection.charge(LARGE_HEAD_COSTS, millis(io.now()))?;
+                }
                 if let Some(conn) = self.stream_client(carrier, id) {
                     self.fail(io, conn, Error::Request(error));
                 }
@@ -165,8 +190,8 @@ impl Proxy {
         let carrier = stream.carrier;
         self.close_client(io, conn, Close::Abort);
         let found = self.clients.find(carrier).and_then(|client| client.carrier());
-        if let Some(Err(code)) = found.map(|found| found.connection.charge(millis(io.now()))) {
-            self.end_carrier(io, carrier, code);
+        if let Some(Err(code)) = found.map(|found| found.connection.charge(1, millis(io.now()))) {
+            self.end_at_breach(io, carrier, code);
         }
     }
 
@@ -266,7 +291,8 @@ impl Proxy {
         if !goes_on || carrier.connection.is_suspect() {
             carrier.connection.leave();
         }
-        let left = ship(io, core, connection, carrier);
+        let (left, shut) = ship(io, core, connection, carrier);
+        let most_bytes = core.room.queued_bytes / SHUT_PART;
         let ends = carrier.connection.is_over() || connection.line.ended;
         client.report_bytes(core);
         for (stream, bytes, pieces) in left {
@@ -275,10 +301,29 @@ impl Proxy {
                 self.client_drained(io, stream);
             }
         }
+        for stream in shut {
+            self.stop_server(io, stream, most_bytes);
+        }
         if ends {
             return self.close_client(io, conn, Close::Flush);
         }
         self.watch_carrier(io, conn);
+    }
+
+    /// Reads no more from the server of a stream whose window is closed, once `most_bytes` wait: a connection can have
+    /// many such streams.
+    fn stop_server<I: Io>(&mut self, io: &mut I, conn: Conn, most_bytes: usize) {
+        let Some(client) = self.clients.find(conn) else { return };
+        let Some(id) = client.exchange() else { return };
+        if !self.exchanges.find(id).is_some_and(|exchange| exchange.has_begun_response()) {
+            return;
+        }
+        let Ok(Parties { client, server, core, .. }) = self.parties(id) else { return };
+        if server.lost().is_none() && client.connection.line.begins_to_wait(most_bytes) {
+            server.connection.line.read(io, false);
+            server.connection.line.expect(io, None);
+            client.watch_stall(io, core);
+        }
     }
 
     fn send_frames_to_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
@@ -290,7 +335,7 @@ impl Proxy {
         if !is_established {
             return;
         }
-        for (stream, bytes, pieces) in ship(io, core, connection, &mut back.carrier) {
+        for (stream, bytes, pieces) in ship(io, core, connection, &mut back.carrier).0 {
             let Some(server) = self.servers.find(stream) else { continue };
             // A server that takes the request slowly is not silent.
             if server.connection.line.deadline().is_some() {
@@ -351,11 +396,23 @@ impl Proxy {
             return;
         }
         let (may_stay, service) = (client.may_stay(&self.core), client.service.id);
+        let head_time = client.service.http().and_then(|http| http.timeouts.client_header);
+        let (now, span, queued) = (io.now(), self.core.limits.stalled_client, client.connection.line.queued(io));
         let Some(carrier) = client.carrier() else { return };
+        if let (Some(most), Some(amid)) = (head_time, carrier.amid_for(now))
+            && amid >= most
+        {
+            return self.end_carrier(io, conn, Code::EnhanceYourCalm, Cause::ClientHeadTimeout);
+        }
         if carrier.connection.streams() == 0 {
             return self.dismiss(io, conn);
         }
-        for _ in 0..carrier.give_up(io.now(), self.core.limits.stalled_client) {
+        if carrier.is_stalled(queued, now, span) {
+            self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
+            // What is queued never leaves.
+            return self.close_client(io, conn, Close::Abort);
+        }
+        for _ in 0..carrier.give_up(now, span) {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
         }
         carrier.connection.end_leaving();
@@ -367,12 +424,26 @@ impl Proxy {
         client.connection.line.look_again(io);
         for stream in streams {
             let Some(client) = self.clients.peek(stream) else { continue };
-            let has_passed = |at: Option<Time>| at.is_some_and(|at| at <= io.now());
+            let has_passed = |at: Option<Time>| at.is_some_and(|at| at <= now);
             if has_passed(client.call().and_then(|call| call.ends_at)) {
                 self.fail(io, stream, Error::DeadlineExceeded);
             } else if has_passed(client.connection.line.deadline()) {
+                self.note_turn(conn, stream);
                 self.client_deadline(io, stream);
             }
+        }
+    }
+
+    /// Tells a stream whether its output waits for that of others.
+    fn note_turn(&mut self, carrier: Conn, conn: Conn) {
+        let Some(id) = self.clients.find(conn).and_then(|client| client.connection.stream()).map(|stream| stream.id)
+        else {
+            return;
+        };
+        let found = self.clients.find(carrier).and_then(|client| client.carrier());
+        let waits = found.is_some_and(|found| found.waits_for_turn(id));
+        if let Some(stream) = self.clients.find(conn).and_then(|client| client.connection.stream()) {
+            stream.waits_for_turn = waits;
         }
     }
 
@@ -383,9 +454,13 @@ impl Proxy {
     }
 
     /// Ends a connection whose peer has broken the standard.
-    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
-        let Ok(client) = self.clients.live(conn) else { return };
+    fn end_at_breach<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
         let cause = if code == Code::EnhanceYourCalm { Cause::ClientFlood } else { Cause::ClientBadRequest };
+        self.end_carrier(io, conn, code, cause);
+    }
+
+    fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code, cause: Cause) {
+        let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Failed { service: client.service.id, cause });
         self.say_goodbye(io, conn, code);
         self.close_client(io, conn, Close::Linger);
@@ -401,13 +476,14 @@ impl Proxy {
     }
 }
 
-/// Queues what a carrier may send now. Returns how many bytes and pieces of which sessions that is.
+/// Queues what a carrier may send now. Returns how many bytes and pieces of which sessions that is, and which sessions
+/// have content for which a window is closed.
 fn ship<I: Io>(
     io: &mut I,
     core: &mut Core,
     connection: &mut Connection,
     carrier: &mut Carrier,
-) -> Vec<(Conn, usize, u32)> {
+) -> (Vec<(Conn, usize, u32)>, Vec<Conn>) {
     let mut room = core.room;
     if connection.line.is_full(io, &room) {
         room.queued_bytes = 0;
@@ -415,10 +491,11 @@ fn ship<I: Io>(
     connection.line.moved_at = io.now();
     let sent = carrier.send(io, &room);
     for buf in sent.frames.end() {
+        carrier.queue(buf.len());
         connection.deliver(io, &mut core.unflushed, buf);
     }
     if sent.is_full {
         core.full_carriers.push(connection.conn());
     }
-    sent.left
+    (sent.left, sent.shut)
 }

@@ -92,7 +92,7 @@ impl Browser {
     }
 
     /// The bytes of a request without fields of its own.
-    fn request(&mut self, method: &str, is_all: bool) -> (u32, Vec<u8>) {
+    pub fn request(&mut self, method: &str, is_all: bool) -> (u32, Vec<u8>) {
         let id = self.connection.open().expect("a stream");
         let mut out = vec![0; 1024];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {

@@ -7,6 +7,7 @@ mod departures;
 mod heads;
 mod hosted;
 mod http2;
+mod http2_attacks;
 mod http2_servers;
 mod introductions;
 mod persistence;

@@ -1,7 +1,7 @@
 //! What the peer sends.
 
 use super::{
-    Connection, Event, Heard, Leaving, Opened, Purpose, Role, Stream,
+    Connection, Event, Heard, Leaving, Opened, Purpose, Role, Stream, clear,
     splitter::{Part, Place},
     streams::State,
 };
@@ -11,8 +11,8 @@ use crate::http2::{Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow,
 const CONTINUATIONS_MAX: u8 = 8;
 /// The entries of one SETTINGS frame.
 const SETTINGS_BYTES_MAX: u32 = 32 * 6;
-/// A WINDOW_UPDATE of so many bytes costs nothing of the budget.
-pub(super) const UPDATE_BYTES_FREE: u32 = 256;
+/// A DATA frame on a stream that was reset costs something of the budget unless it has so many bytes.
+const LATE_BYTES_FREE: u32 = 256;
 /// The payload of the PING whose answer shows that all streams under way have come.
 pub(super) const LAST_CALL: [u8; 8] = *b"lastcall";
 /// The payload of the PING whose answer shows that the peer is still there.
@@ -22,6 +22,9 @@ impl<S: Default> Connection<S> {
     /// Takes the bytes of `piece` from `at` on, and moves `at`. Error: the connection ends with this code.
     pub fn take(&mut self, piece: &[u8], at: &mut usize, now_ms: u64) -> Result<Event, Code> {
         debug_assert!(self.block.whole.is_none(), "a block was not read");
+        if self.block.open.is_none() {
+            clear(&mut self.block.bytes);
+        }
         loop {
             let event = match self.splitter.next(piece, at)? {
                 Part::More => return Ok(Event::More),
@@ -42,6 +45,10 @@ impl<S: Default> Connection<S> {
                 }
                 Part::Content { header, content, is_last } => {
                     let is_all = is_last && header.flags.has(Flags::END_STREAM);
+                    // A frame may also consist of padding (CVE-2019-9518).
+                    if content.is_empty() && !is_all {
+                        self.empty_budget.spend(1, now_ms)?;
+                    }
                     if is_all {
                         self.hear_all(header.stream);
                     }
@@ -84,16 +91,12 @@ impl<S: Default> Connection<S> {
         if let Some(more) = self.receive.give_back(header.bytes) {
             self.push(FrameType::WindowUpdate, Flags::NONE, 0, &more.to_be_bytes());
         }
-        let ends = header.flags.has(Flags::END_STREAM);
-        if header.bytes as usize == header.padding_bytes() && !ends {
-            self.empty_budget.spend(1, now_ms)?;
-        }
         match self.streams.state(header.stream) {
             State::Idle => Err(Code::ProtocolError),
             State::Closed => Err(Code::StreamClosed),
             State::Reset => {
                 self.splitter.skip(header);
-                Ok(())
+                if header.bytes < LATE_BYTES_FREE { self.empty_budget.spend(1, now_ms) } else { Ok(()) }
             }
             State::Open => {
                 let stream = self.streams.find(header.stream).ok_or(Code::InternalError)?;
@@ -313,11 +316,12 @@ impl<S: Default> Connection<S> {
         Ok(self.streams.peek(stream).is_some().then_some(Event::Priority { stream, priority }))
     }
 
-    /// Each WINDOW_UPDATE of many bytes brings more than it costs, and their sum is limited. Others pay.
+    /// A WINDOW_UPDATE that no content calls for costs the peer something.
     fn grow(&mut self, id: u32, bytes: u32, now_ms: u64) -> Result<Option<Event>, Code> {
         let state = if id == 0 { State::Open } else { self.streams.state(id) };
-        if bytes < UPDATE_BYTES_FREE || state != State::Open {
-            self.control_budget.spend(1, now_ms)?;
+        match self.updates_due.checked_sub(1) {
+            Some(left) => self.updates_due = left,
+            None => self.control_budget.spend(1, now_ms)?,
         }
         let window = match id {
             0 => &mut self.send,
@@ -335,9 +339,10 @@ impl<S: Default> Connection<S> {
         Ok((was_full && window.bytes() > 0).then_some(Event::Room { stream: id }))
     }
 
-    /// Counts work that the peer has caused in vain. Error: it was too much, and the connection ends.
-    pub fn charge(&mut self, now_ms: u64) -> Result<(), Code> {
-        self.control_budget.spend(1, now_ms)
+    /// Counts work that the peer has caused in vain, as so many control frames. Error: it was too much, and the
+    /// connection ends.
+    pub fn charge(&mut self, units: u32, now_ms: u64) -> Result<(), Code> {
+        self.control_budget.spend(units, now_ms)
     }
 
     /// Ends a stream whose peer has broken the standard. That costs the peer as much as a reset of its own.

@@ -87,6 +87,8 @@ pub struct Connection<S> {
     receive: ReceiveWindow,
     control_budget: Budget,
     empty_budget: Budget,
+    /// How many WINDOW_UPDATEs the content that was sent still calls for.
+    updates_due: u32,
     /// Frames to send.
     control: Vec<u8>,
     leaving: Leaving,
@@ -149,6 +151,7 @@ impl<S: Default> Connection<S> {
             receive: ReceiveWindow::new(WINDOW_FIRST),
             control_budget: Budget::new(config.control_frames, now_ms),
             empty_budget: Budget::new(config.empty_frames, now_ms),
+            updates_due: 0,
             control: Vec::new(),
             leaving: Leaving::No,
             awaits_pong: false,
@@ -201,6 +204,11 @@ impl<S: Default> Connection<S> {
         self.streams.len()
     }
 
+    /// Whether a frame has come in part, or a block of fields: the peer may hold up everything behind it.
+    pub fn is_amid_frame(&self) -> bool {
+        self.block.open.is_some() || self.splitter.is_amid_payload()
+    }
+
     /// Whether the peer's misuse is so frequent that the connection should end gracefully.
     pub fn is_suspect(&self) -> bool {
         self.control_budget.is_low() || self.empty_budget.is_low()
@@ -215,6 +223,17 @@ impl<S: Default> Connection<S> {
     /// Whether this end has said that it takes no new streams, and none is open.
     pub fn is_over(&self) -> bool {
         matches!(self.leaving, Leaving::After(_)) && self.streams.len() == 0
+    }
+}
+
+/// Large pieces and blocks are rare: a connection does not keep their memory.
+const KEPT_BYTES: usize = 1024;
+
+/// Makes a buffer ready for the next piece.
+fn clear(gathered: &mut Vec<u8>) {
+    match gathered.capacity() > KEPT_BYTES {
+        true => *gathered = Vec::new(),
+        false => gathered.clear(),
     }
 }
 

@@ -2,12 +2,18 @@
 
 use super::{
     Connection, Heard, Leaving,
-    input::{LAST_CALL, PROBE, UPDATE_BYTES_FREE},
+    input::{LAST_CALL, PROBE},
 };
 use crate::{
     head::Overflow,
     http2::{Code, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, STREAM_MAX},
 };
+
+/// How many WINDOW_UPDATEs a peer may send for a DATA frame: one for the stream, and one for the connection.
+const UPDATES_PER_FRAME: u32 = 2;
+/// A peer answers a DATA frame of so many bytes with control frames. A shorter one may be short because the peer's
+/// windows are.
+const LONG_BYTES: u32 = 256;
 
 /// A new size of the table: nothing is stored in it (RFC 7541 §6.3). It is allowed whatever size the peer has set.
 const EMPTY_TABLE: u8 = 0x20;
@@ -75,12 +81,14 @@ impl<S: Default> Connection<S> {
     pub fn data(&mut self, stream: u32, bytes: u32, is_all: bool) -> [u8; FRAME_HEADER_BYTES] {
         debug_assert!(bytes <= self.room(stream) || bytes == 0, "{bytes} bytes for {}", self.room(stream));
         self.send.send(bytes);
-        // A peer answers content with control frames.
-        if bytes >= UPDATE_BYTES_FREE {
-            self.control_budget.earn();
-        }
         if let Some(stream) = self.streams.find(stream) {
             stream.send.send(bytes);
+        }
+        if bytes >= LONG_BYTES {
+            self.control_budget.earn();
+        }
+        if bytes >= LONG_BYTES || bytes > 0 && self.room(stream) > 0 {
+            self.updates_due = self.updates_due.saturating_add(UPDATES_PER_FRAME);
         }
         if is_all {
             self.say_all(stream);

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::clear;
 use crate::http2::{Code, FRAME_HEADER_BYTES, Flags, FrameHeader, FrameType, PREFACE};
 
 pub struct Splitter {
@@ -135,6 +136,11 @@ impl Splitter {
         self.next = Next::Skipped(header.bytes);
     }
 
+    /// Whether the payload of a frame other than DATA has come in part.
+    pub fn is_amid_payload(&self) -> bool {
+        matches!(self.next, Next::Payload(_))
+    }
+
     /// What was copied of the payload that was handed over last. It is for [`take_back`](Self::take_back).
     pub fn lend(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.gathered)
@@ -147,7 +153,7 @@ impl Splitter {
     /// Where the next `bytes` lie; `None`: they are not all there.
     fn gather(&mut self, piece: &[u8], at: &mut usize, bytes: usize) -> Option<Place> {
         if std::mem::take(&mut self.is_handed_over) {
-            self.gathered.clear();
+            clear(&mut self.gathered);
         }
         let (start, available) = (*at, piece.len() - *at);
         if self.gathered.is_empty() && available >= bytes {

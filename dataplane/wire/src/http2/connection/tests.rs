@@ -295,6 +295,30 @@ fn what_breaks_the_standard_ends_the_connection() {
             Code::EnhanceYourCalm,
         ),
         (
+            "a flood of frames with padding alone",
+            [head(1, END_HEADERS), frame(Data, Flags::PADDED, 1, &[1, 0]).repeat(11)].concat(),
+            Code::EnhanceYourCalm,
+        ),
+        (
+            "a flood of little content on a refused stream",
+            [
+                head(1, all()),
+                head(3, all()),
+                head(5, all()),
+                head(7, END_HEADERS),
+                frame(Data, Flags::NONE, 7, b"a").repeat(11),
+            ]
+            .concat(),
+            Code::EnhanceYourCalm,
+        ),
+        ("a flood of windows", frame(WindowUpdate, Flags::NONE, 0, &[0, 0, 4, 0]).repeat(21), Code::EnhanceYourCalm),
+        ("a flood of priorities", frame(Priority, Flags::NONE, 1, &[0, 0, 0, 3, 0]).repeat(21), Code::EnhanceYourCalm),
+        (
+            "a flood of later priorities",
+            frame(PriorityUpdate, Flags::NONE, 0, &[0, 0, 0, 1, b'i']).repeat(21),
+            Code::EnhanceYourCalm,
+        ),
+        (
             "a flood of resets",
             (0..21)
                 .flat_map(|n| [head(2 * n + 1, all()), frame(ResetStream, Flags::NONE, 2 * n + 1, &[0; 4])].concat())
@@ -316,6 +340,53 @@ fn what_breaks_the_standard_ends_the_connection() {
         };
         assert_eq!(end.take(&bytes), Err(code), "{what}");
     }
+}
+
+/// A peer may answer each DATA frame with two WINDOW_UPDATEs, but not when its windows made the frame small.
+#[test]
+fn content_calls_for_windows() {
+    for (sent, updates, outcome) in
+        [(vec![20; 100], 200, Ok(())), (vec![20; 100], 221, Err(Code::EnhanceYourCalm)), (vec![1000; 60], 120, Ok(()))]
+    {
+        let mut end = End::begun();
+        assert_eq!(end.take(&frame(FrameType::Headers, all(), 1, &block(&GET))), Ok(()));
+        for bytes in sent {
+            end.data(1, &vec![0; bytes], false);
+        }
+        let update = frame(FrameType::WindowUpdate, Flags::NONE, 0, &[0, 0, 0, 20]);
+        assert_eq!(end.take(&update.repeat(updates)), outcome);
+    }
+    let mut end = End::begun();
+    let no_window = frame(FrameType::Settings, Flags::NONE, 0, &[0, 4, 0, 0, 0, 0]);
+    assert_eq!(end.take(&[no_window, frame(FrameType::Headers, all(), 1, &block(&GET))].concat()), Ok(()));
+    let update = frame(FrameType::WindowUpdate, Flags::NONE, 1, &[0, 0, 0, 1]);
+    let took = (0..30).take_while(|_| {
+        let taken = end.take(&update).is_ok();
+        if taken {
+            end.data(1, b"a", false);
+        }
+        taken
+    });
+    assert_eq!(took.count(), 18, "byte by byte costs one frame of 20 each, behind two SETTINGS");
+}
+
+#[test]
+fn large_heads_and_frames_leave_no_memory_behind() {
+    let mut end = End::begun();
+    let long = block(&[("x-a", &"v".repeat(120)), ("x-b", &"v".repeat(120))]).repeat(16);
+    let mut head = block(&GET);
+    head.extend_from_slice(&long[..3500]);
+    let (first, second) = head.split_at(2000);
+    let frames = [
+        frame(FrameType::Headers, Flags::END_STREAM, 1, first),
+        frame(FrameType::Continuation, END_HEADERS, 1, second),
+    ];
+    for chunk in frames.concat().chunks(700) {
+        let _ = end.take(chunk);
+    }
+    assert_eq!(end.take(&frame(FrameType::Ping, Flags::NONE, 0, &[0; 8])), Ok(()));
+    let kept = end.connection.block.bytes.capacity() + end.connection.splitter.lend().capacity();
+    assert!(kept <= 2 * KEPT_BYTES, "{kept} bytes");
 }
 
 #[test]
