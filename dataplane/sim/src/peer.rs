@@ -53,6 +53,8 @@ pub struct Ledger {
     pub story: Vec<String>,
     /// How often a server has seen the head of a request, by its id.
     served: HashMap<u64, u32>,
+    /// Who knows of which requests that no server has got them.
+    unserved: Vec<(String, u64)>,
     pub violations: Vec<String>,
     pub tally: Tally,
 }
@@ -104,6 +106,20 @@ impl Ledger {
 
     pub fn violation(&mut self, who: &str, what: impl Display) {
         self.violations.push(format!("{who}: {what}"));
+    }
+
+    /// `who` was told that no server gets the request `id`.
+    pub fn promise_unserved(&mut self, who: &str, id: u64) {
+        self.unserved.push((who.to_owned(), id));
+    }
+
+    /// At the end of the run: no server has got what was refused.
+    pub fn judge_promises(&mut self) {
+        for (who, id) in std::mem::take(&mut self.unserved) {
+            if self.served.contains_key(&id) {
+                self.violation(&who, format_args!("request {id} came to a server after it was refused"));
+            }
+        }
     }
 
     /// A server receives the request `id`. `idempotent`: an idle connection may have swallowed it, so that it comes

@@ -14,6 +14,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::io::Gone;
 
 use crate::{
+    browsers::{BrowserPlan, browsers},
     client::{self, Manner, Promises, Request, RequestBody},
     crowd::crowd,
     link::{Appetite, Quality},
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
+    /// Clients that speak HTTP/2.
+    pub browsers: Vec<BrowserPlan>,
     /// Come from one address, and take what there is.
     pub crowd: Vec<ClientPlan>,
     /// Clients of the tunnel.
@@ -124,7 +127,9 @@ impl Scenario {
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let streams = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
-        Self { calm, tls, server_tls, watches, plan, servers, clients, crowd, streams, servers_wait, changes }
+        let mut changes = changes;
+        let browsers = browsers(rng, calm, tls, promises, &mut plan, &mut changes, &mut ids);
+        Self { calm, tls, server_tls, watches, plan, servers, clients, browsers, crowd, streams, servers_wait, changes }
     }
 }
 
@@ -384,7 +389,7 @@ fn bad_manner(rng: &mut Rng, ids: &mut u64) -> Manner {
     }
 }
 
-fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
+pub fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
     *ids += 1;
     let len = |rng: &mut Rng| rng.length(200_000) as usize;
     let body = match rng.between(0, 5) {

@@ -14,6 +14,8 @@ use weir_tls::{
 
 use crate::{
     agenda::{Act, LinkId},
+    browser::Browser,
+    browsers,
     channel::Channel,
     client::Client,
     crowd,
@@ -23,7 +25,7 @@ use crate::{
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
-    scenario::{Change, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality, server_stream},
+    scenario::{Change, SECURE, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality, server_stream},
     sealed::Sealed,
     server::Server,
     stream::Stream,
@@ -103,6 +105,7 @@ impl World {
         let mut network = Network::new(rng.fork());
         let starts = scenario.clients.iter().chain(&scenario.crowd).map(|client| client.start);
         let starts = starts.chain(scenario.streams.iter().map(|stream| stream.start));
+        let starts = starts.chain(scenario.browsers.iter().map(|browser| browser.start));
         for (n, start) in starts.chain(scenario.changes.iter().map(|(after, _)| *after)).enumerate() {
             network.at(start, Act::World(n as u32));
         }
@@ -236,9 +239,13 @@ impl World {
         if what < clients {
             return self.start_client(what);
         }
-        let before = clients + self.scenario.streams.len();
-        if what < before {
+        let streams = clients + self.scenario.streams.len();
+        if what < streams {
             return self.start_stream(what - clients);
+        }
+        let before = streams + self.scenario.browsers.len();
+        if what < before {
+            return self.start_browser(what - streams);
         }
         let now = weir_proxy::io::Io::now(&self.network);
         match &self.scenario.changes[what - before].1 {
@@ -295,6 +302,21 @@ impl World {
         self.seat(link, Box::new(Stream::new(start.plan.clone())));
     }
 
+    fn start_browser(&mut self, n: usize) {
+        let start = &self.scenario.browsers[n];
+        let peer = SocketAddr::from(([10, 4, 0, n as u8 + 1], 40_000 + n as u16));
+        let link = self.network.dial_engine(start.listener, peer, start.quality.clone());
+        let opened = match start.listener {
+            SECURE => browsers::tls_config(&self.worker.provider).and_then(|config| Channel::tls(&config)),
+            _ => Ok((Channel::Plain, Vec::new())),
+        };
+        let plan = start.plan.clone();
+        match opened {
+            Ok((channel, hello)) => self.seat(link, Box::new(Browser::new(plan, channel, hello))),
+            Err(error) => self.ledger.violation("world", format_args!("no TLS client: {error}")),
+        }
+    }
+
     fn tell_batch(&mut self, batch: &[Event]) {
         if !self.ledger.verbose {
             return;
@@ -337,6 +359,7 @@ impl World {
         for peer in self.peers.iter_mut().flatten() {
             peer.conclude(&mut self.ledger);
         }
+        self.ledger.judge_promises();
         let counters = self.proxy.counters().clone();
         if !self.proxy.is_idle() {
             self.ledger.violation("proxy", "has sessions left");

@@ -74,6 +74,7 @@ impl ClientConfig {
             None => builder.with_no_client_auth(),
         };
         rustls.enable_sni = peer.sni;
+        rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         rustls.resumption = Resumption::disabled();
         let towards = settings.session_resumption.then(Arc::default);
         Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, towards }, warnings))

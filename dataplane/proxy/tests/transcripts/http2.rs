@@ -18,7 +18,7 @@ use crate::{
 
 const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
 
-fn http2(mut plan: Plan) -> Plan {
+pub fn http2(mut plan: Plan) -> Plan {
     let service = &mut plan.virtual_services[0];
     service.listeners[0].http2 = true;
     service.http.as_mut().expect("speaks HTTP").http2 = Some(Http2Profile {
@@ -33,8 +33,8 @@ fn http2(mut plan: Plan) -> Plan {
 }
 
 /// A client of HTTP/2.
-struct Browser {
-    connection: Connection<()>,
+pub struct Browser {
+    pub connection: Connection<()>,
     conn: Conn,
     heard: Vec<String>,
 }
@@ -45,19 +45,19 @@ impl Browser {
         Self { connection: Connection::new(Role::Client, config, 0), conn: stage.client(), heard: Vec::new() }
     }
 
-    fn new(stage: &mut Stage) -> Self {
+    pub fn new(stage: &mut Stage) -> Self {
         Self::connect(stage, Settings { enable_push: false, ..Settings::default() })
     }
 
     /// Sends its control frames, and these bytes behind them.
-    fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
+    pub fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
         let all = [&std::mem::take(self.connection.control())[..], bytes].concat();
         let events = all.chunks(Stage::BLOCK_BYTES).map(|part| stage.data(self.conn, part)).collect();
         stage.batch(events);
         self.hears(stage);
     }
 
-    fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
+    pub fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
         let id = self.connection.open().expect("a stream");
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
@@ -102,7 +102,7 @@ impl Browser {
     }
 
     /// Takes what has come.
-    fn hears(&mut self, stage: &mut Stage) {
+    pub fn hears(&mut self, stage: &mut Stage) {
         let piece = stage.sent_bytes(self.conn);
         let mut at = 0;
         loop {
@@ -137,7 +137,7 @@ impl Browser {
         }
     }
 
-    fn heard(&mut self) -> Vec<String> {
+    pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
 }

@@ -2,6 +2,7 @@
 
 mod authenticated;
 mod departures;
+mod downgrades;
 mod heads;
 mod http2;
 mod persistence;

@@ -74,6 +74,8 @@ pub struct Connection<S> {
     /// What the peer has announced.
     peer: Settings,
     has_peer_settings: bool,
+    /// The peer has taken over the settings of this end.
+    has_acknowledged: bool,
     splitter: Splitter,
     block: Block,
     decoder: Decoder,
@@ -134,6 +136,7 @@ impl<S: Default> Connection<S> {
         let mut connection = Self {
             peer: Settings::default(),
             has_peer_settings: false,
+            has_acknowledged: false,
             splitter: Splitter::new(role == Role::Server),
             block: Block::default(),
             decoder: Decoder::new(config.settings.header_table_bytes as usize),
