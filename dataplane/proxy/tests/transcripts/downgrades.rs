@@ -150,12 +150,17 @@ fn paths_that_are_none_reset_their_stream() {
 fn pseudo_header_fields_that_do_not_fit_reset_their_stream() {
     let mut rows = vec![without(0), without(1), without(3), without(2)];
     rows.extend(START.map(|(name, value)| with(name, value)));
-    rows.extend([(":path", "/b"), (":method", "POST"), (":authority", "b"), (":status", "200")].map(|(n, v)| with(n, v)));
+    rows.extend(
+        [(":path", "/b"), (":method", "POST"), (":authority", "b"), (":status", "200")].map(|(n, v)| with(n, v)),
+    );
     rows.extend([(":unknown", "a"), (":", "a"), (":Path", "/"), (":protocol", "websocket")].map(|(n, v)| with(n, v)));
     rows.push([&[("x-a", "b")], &START[..]].concat());
     rows.push([&START[..2], &[("x-a", "b")], &START[2..]].concat());
     rows.extend(["", "ftp", "HTTP", "http\r\nx-b: c", "http ", "http://a/", "http\0"].map(|scheme| instead(1, scheme)));
-    rows.extend(["", "GET /", "GET / HTTP/1.1\r\nx-b: c", "G T", "GET ", "G\tT", "G:T", "G\0T"].map(|method| instead(0, method)));
+    rows.extend(
+        ["", "GET /", "GET / HTTP/1.1\r\nx-b: c", "G T", "GET ", "G\tT", "G:T", "G\0T"]
+            .map(|method| instead(0, method)),
+    );
     for fields in rows {
         assert_eq!(refused(&fields), [RESET], "{fields:?}");
     }
@@ -270,7 +275,10 @@ fn what_is_allowed_means_the_same_to_the_server() {
         (with("te", "trailers"), "GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
         (with("host", "a"), "GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
         ([&without(2)[..], &[("host", "b")]].concat(), "GET / HTTP/1.1\r\nhost: b\r\n\r\n"),
-        ([&with("cookie", "a=b")[..], &[("cookie", "c=d")]].concat(), "GET / HTTP/1.1\r\nhost: a\r\ncookie: a=b; c=d\r\n\r\n"),
+        (
+            [&with("cookie", "a=b")[..], &[("cookie", "c=d")]].concat(),
+            "GET / HTTP/1.1\r\nhost: a\r\ncookie: a=b; c=d\r\n\r\n",
+        ),
         (instead(3, "//b/../c?d=http://e/"), "GET //b/../c?d=http://e/ HTTP/1.1\r\nhost: a\r\n\r\n"),
         (instead(1, "https"), "GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
         (vec![(":method", "OPTIONS"), START[1], START[2], (":path", "*")], "OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n"),
