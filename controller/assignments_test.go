@@ -87,7 +87,7 @@ func storeThatEnds(t *testing.T) (objects *store.Store, end func()) {
 		Dir: t.TempDir() + "/store", Sealer: func() (store.Sealer, error) {
 			return pki.OpenSealer(t.TempDir() + "/key")
 		},
-		Index: admit.AddressKeys,
+		Index: admit.IndexKeys,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func openData(ctx context.Context, config Config) (*data, error) {
 	data := &data{}
 	var err error
 	data.objects, err = store.Open(ctx, store.Config{
-		Dir: filepath.Join(config.DataDir, storeName), Logger: config.Log, Index: admit.AddressKeys,
+		Dir: filepath.Join(config.DataDir, storeName), Logger: config.Log, Index: admit.IndexKeys,
 		Sealer: func() (store.Sealer, error) { return data.openSealer(config.DataDir) },
 	})
 	if err != nil {

@@ -42,11 +42,11 @@ const (
 	choresWaiting = 30
 )
 
-// Open loads the sessions that the store keeps. The store must have AddressKeys as its Index: without them, no two
-// virtual services would seem to share an address.
+// Open loads the sessions that the store keeps. The store must have IndexKeys as its Index: without them, no two
+// virtual services would seem to share an address or a host.
 func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *slog.Logger) (*Gate, error) {
 	if !objects.HasIndex() {
-		return nil, errors.New("defect: the store was opened without admit.AddressKeys as its index")
+		return nil, errors.New("defect: the store was opened without admit.IndexKeys as its index")
 	}
 	sessions, err := OpenSessions(ctx, objects.Vault("session"), now, log)
 	if err != nil {
@@ -178,6 +178,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	}
 	tx.Put(record)
 	if err := listenersAreFree(tx.View(), stored, record); err != nil {
+		return nil, err
+	}
+	if err := hostsAreFree(tx.View(), stored, record); err != nil {
 		return nil, err
 	}
 	return record, keepsPortal(tx.View(), record)

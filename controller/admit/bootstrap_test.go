@@ -17,7 +17,7 @@ func openStore(t *testing.T) *store.Store {
 	dir := t.TempDir()
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 	objects, err := store.Open(t.Context(), store.Config{Dir: dir + "/store", Sealer: sealer,
-		Logger: slog.New(slog.DiscardHandler), Index: AddressKeys})
+		Logger: slog.New(slog.DiscardHandler), Index: IndexKeys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,17 +37,6 @@ type listener struct {
 	vip         vip
 }
 
-// AddressKeys returns the keys under which the store finds the objects that have an address. Give it to the store as
-// its Index.
-func AddressKeys(record *store.Record) (keys []string) {
-	if record.Kind == serviceKind || record.Kind == addressKind {
-		for _, vip := range vipsIn(record.Object) {
-			keys = append(keys, addressKey(vip.address))
-		}
-	}
-	return keys
-}
-
 func addressKey(address netip.Addr) string { return "address " + address.String() }
 
 // listenersAreFree refuses a write after which two virtual services would listen on the same port of an address.

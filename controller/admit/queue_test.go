@@ -25,7 +25,7 @@ var furnished = sync.OnceValues(func() (all []*store.Record, err error) {
 	defer os.RemoveAll(dir)
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(dir + "/secrets.key") }
 	objects, err := store.Open(context.Background(), store.Config{Dir: dir + "/store", Sealer: sealer,
-		Logger: slog.New(slog.DiscardHandler), Index: AddressKeys})
+		Logger: slog.New(slog.DiscardHandler), Index: IndexKeys})
 	if err != nil {
 		return nil, err
 	}

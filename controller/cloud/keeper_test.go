@@ -16,7 +16,7 @@ import (
 func TestEngineThatIsToBeRetiredIsDisabledInTheStoreAndThenDeleted(t *testing.T) {
 	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
 	config := store.Config{
-		Dir: filepath.Join(dir, "store"), Logger: quiet, Index: admit.AddressKeys,
+		Dir: filepath.Join(dir, "store"), Logger: quiet, Index: admit.IndexKeys,
 		Sealer: func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(dir, "key")) },
 	}
 	objects, gate := open(t, config)
@@ -54,7 +54,7 @@ func TestEngineThatIsToBeRetiredIsDisabledInTheStoreAndThenDeleted(t *testing.T)
 func TestRefusalOfOneEngineHoldsUpNoOther(t *testing.T) {
 	dir := t.TempDir()
 	objects, gate := open(t, store.Config{
-		Dir: filepath.Join(dir, "store"), Logger: slog.New(slog.DiscardHandler), Index: admit.AddressKeys,
+		Dir: filepath.Join(dir, "store"), Logger: slog.New(slog.DiscardHandler), Index: admit.IndexKeys,
 		Sealer: func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(dir, "key")) },
 	})
 	defer objects.Close()

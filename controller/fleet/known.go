@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -51,9 +52,16 @@ func (k *Known) VirtualService(uuid string) *model.VirtualService { return k.ser
 // Pool returns nil if the model does not have the pool.
 func (k *Known) Pool(uuid string) *model.Pool { return k.pools[uuid] }
 
-// Assignment returns the decision about a virtual service.
+// Assignment returns the decision about a virtual service. That about a child is the one about its parent.
 func (k *Known) Assignment(serviceUUID string) place.Assignment {
-	return k.state.Assignments.Of(serviceUUID)
+	return k.state.Assignments.Of(k.seatsOf(serviceUUID))
+}
+
+func (k *Known) seatsOf(serviceUUID string) string {
+	if vs := k.services[serviceUUID]; vs != nil {
+		return vs.SeatsOf()
+	}
+	return serviceUUID
 }
 
 // Assigned returns the engines of a virtual service, without standbys.
@@ -70,7 +78,7 @@ func (k *Known) Assigned(serviceUUID string) []string {
 // Serving returns those of the engines that answer clients of a virtual service now.
 func (k *Known) Serving(serviceUUID string, engines []string) []string {
 	return slices.DeleteFunc(k.ready(serviceUUID, engines), func(id string) bool {
-		return k.engines[id].CutOff(k.services[serviceUUID]) != ""
+		return k.engines[id].CutOff(k.services[k.seatsOf(serviceUUID)]) != ""
 	})
 }
 
@@ -92,6 +100,7 @@ func (k *Known) observe(state reconcile.State) {
 			was = is
 		}
 		k.news.services[was.VirtualService] = true
+		maps.Copy(k.news.services, k.children[was.VirtualService])
 	}
 	k.index(state)
 	k.state = state

@@ -19,7 +19,7 @@ func (k *Known) serviceHealth(vs *model.VirtualService, poolHealth func(*model.P
 		Assigned:  len(assigned),
 		Serving:   len(k.Serving(vs.UUID, assigned)),
 		Planned:   k.isPlanned(vs.UUID, assigned),
-		Lack:      k.lacks()[vs.UUID],
+		Lack:      k.lacks()[vs.SeatsOf()],
 		Pool:      func() health.Pool { return poolHealth(vs.Pool) },
 		Findings:  func() []string { return k.ownFindings(vs) },
 		NotServed: func() []string { return k.whyNotServed(vs, assigned) },

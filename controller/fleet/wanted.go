@@ -11,6 +11,7 @@ type wanted struct {
 	named    map[string]*model.Engine // by uuid
 	services map[string]*model.VirtualService
 	pools    map[string]*model.Pool
+	children map[string]map[string]bool // uuids, by that of the parent
 	users    map[*model.Pool]map[*model.VirtualService]bool
 	members  map[ServerKey]bool // servers that are a member of a pool
 	unwanted map[ServerKey]bool // servers that are a member no more, and about which engines may have reported
@@ -19,8 +20,9 @@ type wanted struct {
 func newWanted() *wanted {
 	return &wanted{
 		model: &model.Model{}, services: map[string]*model.VirtualService{}, pools: map[string]*model.Pool{},
-		users:   map[*model.Pool]map[*model.VirtualService]bool{},
-		members: map[ServerKey]bool{}, unwanted: map[ServerKey]bool{},
+		children: map[string]map[string]bool{},
+		users:    map[*model.Pool]map[*model.VirtualService]bool{},
+		members:  map[ServerKey]bool{}, unwanted: map[ServerKey]bool{},
 	}
 }
 
@@ -66,6 +68,12 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 
 func (w *wanted) dropService(vs *model.VirtualService) {
 	delete(w.services, vs.UUID)
+	if vs.IsChild() {
+		delete(w.children[vs.SeatsOf()], vs.UUID)
+		if len(w.children[vs.SeatsOf()]) == 0 {
+			delete(w.children, vs.SeatsOf())
+		}
+	}
 	delete(w.users[vs.Pool], vs)
 	if len(w.users[vs.Pool]) == 0 {
 		delete(w.users, vs.Pool)
@@ -74,6 +82,12 @@ func (w *wanted) dropService(vs *model.VirtualService) {
 
 func (w *wanted) putService(vs *model.VirtualService) {
 	w.services[vs.UUID] = vs
+	if vs.IsChild() {
+		if w.children[vs.SeatsOf()] == nil {
+			w.children[vs.SeatsOf()] = map[string]bool{}
+		}
+		w.children[vs.SeatsOf()][vs.UUID] = true
+	}
 	if vs.Pool == nil {
 		return
 	}

@@ -27,6 +27,8 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 		return status(Disabled, "enabled is false")
 	case !vs.TrafficEnabled:
 		return status(Disabled, "traffic_enabled is false")
+	case vs.Parent != nil && !vs.Parent.TakesTraffic():
+		return status(Disabled, fmt.Sprintf("its parent %s takes no traffic", vs.Parent.Name))
 	case facts.Assigned == 0:
 		return status(NoResources, facts.whyUnplaced(vs))
 	case !facts.Planned:
@@ -46,6 +48,9 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 func (f ServiceFacts) whyUnplaced(vs *model.VirtualService) string {
 	if f.Lack != nil {
 		return f.Lack.Why
+	}
+	if vs.IsChild() {
+		return "its parent is on no engine"
 	}
 	group := vs.SEGroupRef
 	if vs.Group != nil {

@@ -32,7 +32,7 @@ func newOffice(t *testing.T) *office {
 	quiet := slog.New(slog.DiscardHandler)
 	sealer := func() (store.Sealer, error) { return pki.OpenSealer(filepath.Join(t.TempDir(), "key")) }
 	objects, err := store.Open(t.Context(), store.Config{Dir: t.TempDir(), Sealer: sealer, Logger: quiet,
-		Index: admit.AddressKeys})
+		Index: admit.IndexKeys})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type VirtualService struct {
 	Certificates       []*Certificate
 	Pool               *Pool
 	Group              *Group
+	Parent             *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
 	// on that field. The virtual service must not be served; findings say why.
 	Closed bool
@@ -46,6 +47,25 @@ func (vs *VirtualService) Key() string { return vs.UUID }
 
 // Tenant returns the uuid of the tenant that the virtual service belongs to.
 func (vs *VirtualService) Tenant() string { return uuidIn(vs.TenantRef) }
+
+// SeatsOf returns the uuid of the virtual service whose engines serve this one: the parent of a child, or itself.
+func (vs *VirtualService) SeatsOf() string {
+	if vs.IsChild() {
+		return uuidIn(vs.VHParentRef)
+	}
+	return vs.UUID
+}
+
+// Ports returns the ports through which clients come: those of the parent, for a child.
+func (vs *VirtualService) Ports() []kinds.Service {
+	if vs.Parent != nil {
+		return vs.Parent.Services
+	}
+	return vs.Services
+}
+
+// TakesTraffic tells whether an operator wants the virtual service to be served.
+func (vs *VirtualService) TakesTraffic() bool { return vs.Enabled && vs.TrafficEnabled }
 
 // Pool is a pool with all objects that it needs.
 type Pool struct {

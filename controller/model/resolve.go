@@ -191,6 +191,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
 	k.resolveProfiles(from, vs)
+	k.resolveParent(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
 		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
@@ -198,6 +199,18 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.VrfContext = follow(from, k.vrfContexts, "vrf_context_ref", vrfRef)
 	vs.Addresses = addresses(vs.Vips)
 	vs.Closed = slices.ContainsFunc(vs.parts(), k.closes)
+}
+
+func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
+	if !vs.IsChild() {
+		return
+	}
+	vs.Parent = follow(from, k.virtualServices.read, "vh_parent_vs_ref", vs.VHParentRef)
+	if vs.Parent != nil && !vs.Parent.IsParent() {
+		from.find("vh_parent_vs_ref", "%s has type %s: only a VS_TYPE_VH_PARENT has children", vs.Parent.Name,
+			vs.Parent.Type)
+		vs.Parent = nil
+	}
 }
 
 // closes tells whether an object has a field that closes the virtual services that use the object.

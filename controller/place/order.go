@@ -43,6 +43,10 @@ func (r *Refusal) Error() string {
 func (p *Placer) Accept(in Input, vs *model.VirtualService, o Order) ([]Assignment, []Event, error) {
 	s := p.begin(in).serviceOf(vs)
 	s.forget()
+	if vs.IsChild() {
+		return nil, nil, &Refusal{"vh_parent_vs_ref", fmt.Sprintf(
+			"virtual service %s is a child, and on the engines of its parent: move the parent", vs.Name)}
+	}
 	if !takesTraffic(vs) {
 		return nil, nil, &Refusal{"enabled", fmt.Sprintf("virtual service %s takes no traffic: enable it first",
 			vs.Name)}

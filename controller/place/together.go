@@ -170,7 +170,7 @@ func together(services []*model.VirtualService) [][]*model.VirtualService {
 }
 
 func takesTraffic(vs *model.VirtualService) bool {
-	return vs.Group != nil && vs.Enabled && vs.TrafficEnabled
+	return vs.Group != nil && vs.TakesTraffic() && !vs.IsChild()
 }
 
 // merged combines the assignments of virtual services that go together. They differ only for a short time. A seat of

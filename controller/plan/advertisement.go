@@ -35,7 +35,7 @@ func advertisement(subject subject, vs *model.VirtualService, report *report) *e
 		PeerLabels:         vs.PeerLabels(),
 		LocalPreference:    cmp.Or(said.localPreference, profile.LocalPreference),
 		AsPathPrepend:      cmp.Or(said.asPathPrepend, profile.ASPathPrepend),
-		WhileDown:          vs.AdvertiseDownVS,
+		WhileDown:          vs.AdvertiseDownVS || vs.IsParent(), // its children have pools of their own
 	}
 	for _, address := range vs.Addresses {
 		compiled.Routes = append(compiled.Routes, &enginev1.Route{Address: address.String(),

@@ -24,8 +24,8 @@ type assembly struct {
 
 	shares    map[string]*share // by virtual service uuid
 	bringers  map[string]int    // number of shares that bring a resource, by uuid of the resource
-	taken     map[netip.AddrPort]*draft
-	contested map[netip.AddrPort]bool   // all ports of the shares that did not get theirs
+	taken     map[claim]*draft
+	contested map[claim]bool            // all claims of the shares that did not get theirs
 	contexts  map[*kinds.VrfContext]int // number of shares that are advertised in each
 
 	spoken *kinds.VrfContext // where the engine speaks BGP; nil: nowhere
@@ -75,6 +75,7 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 			added = append(added, is)
 		}
 	}
+	parentsFirst(added)
 	for _, share := range added {
 		if !a.claim(share) {
 			return false
@@ -95,21 +96,19 @@ func (c *Compiler) update(a *assembly, engineUUID string) bool {
 
 // contests tells whether a share has or wants a port that a share did not get, or another port of such a share.
 func (a *assembly) contests(share *share) bool {
-	return share != nil && slices.ContainsFunc(share.draft.service.GetListeners(), func(l *dataplanev1.Listener) bool {
-		return a.contested[addressOf(l)]
-	})
+	return share != nil && slices.ContainsFunc(share.draft.claims, func(c claim) bool { return a.contested[c.key()] })
 }
 
 // assemble makes the whole Plan. before has the resources of the last Plan: virtual services in it come first, and keep
 // their ports.
 func (c *Compiler) assemble(engineUUID string, before []*enginev1.Resource) *assembly {
 	a := &assembly{
-		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[netip.AddrPort]*draft{},
-		contested: map[netip.AddrPort]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
+		shares: map[string]*share{}, bringers: map[string]int{}, taken: map[claim]*draft{},
+		contested: map[claim]bool{}, contexts: map[*kinds.VrfContext]int{}, stale: map[string]bool{},
 		group: c.groupOf(engineUUID),
 	}
 	var shares []*share
-	for _, uuid := range incumbentsFirst(c.seated[engineUUID], before) {
+	for _, uuid := range incumbentsFirst(c.servedAt(engineUUID), before) {
 		if share := c.shareOf(uuid, engineUUID); share != nil {
 			shares = append(shares, share)
 		}
@@ -144,32 +143,55 @@ func incumbentsFirst(seated map[string]bool, before []*enginev1.Resource) []stri
 	})
 }
 
-// givePorts gives the shares their ports, in this order. It blocks the shares that do not get theirs. Their findings
-// name the owners at the end, so they do not depend on the order of the others.
+// givePorts gives the shares their ports, in this order, and then the children what they want of their parents. It
+// blocks the shares that do not get theirs. Their findings name the owners at the end, so they do not depend on the
+// order of the others.
 func (a *assembly) givePorts(shares []*share) {
-	var refused []*share
-	for _, share := range shares {
-		if !a.claim(share) {
-			refused = append(refused, share)
+	parentsFirst(shares)
+	firstChild := slices.IndexFunc(shares, (*share).isChild)
+	if firstChild < 0 {
+		firstChild = len(shares)
+	}
+	for _, shares := range [][]*share{shares[:firstChild], shares[firstChild:]} {
+		var refused []*share
+		for _, share := range shares {
+			if !a.claim(share) {
+				refused = append(refused, share)
+			}
+		}
+		for _, share := range refused {
+			a.refuse(share)
 		}
 	}
-	for _, share := range refused {
-		a.refuse(share)
+}
+
+func (s *share) isChild() bool { return s.draft.vs.IsChild() }
+
+func parentsFirst(shares []*share) {
+	rank := func(share *share) int {
+		if share.isChild() {
+			return 1
+		}
+		return 0
 	}
+	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // claim gives a share its ports. It returns false if one of them is taken. A share that its draft blocks needs none.
 func (a *assembly) claim(share *share) bool {
 	a.shares[share.draft.vs.UUID] = share
+	if share.isChild() {
+		a.needParent(share)
+	}
 	if share.report.blocked {
 		return true
 	}
-	listeners := share.draft.service.GetListeners()
-	if slices.ContainsFunc(listeners, func(l *dataplanev1.Listener) bool { return a.taken[addressOf(l)] != nil }) {
+	claims := share.draft.claims
+	if slices.ContainsFunc(claims, func(c claim) bool { return a.taken[c.key()] != nil }) {
 		return false
 	}
-	for _, listener := range listeners {
-		a.taken[addressOf(listener)] = share.draft
+	for _, claim := range claims {
+		a.taken[claim.key()] = share.draft
 	}
 	if share.draft.advertisement != nil {
 		a.contexts[share.draft.vs.VrfContext]++
@@ -177,15 +199,38 @@ func (a *assembly) claim(share *share) bool {
 	return true
 }
 
-// refuse blocks a share, and says which virtual services have its ports.
+// needParent blocks a child if its parent is not served on the engine, or serves something else.
+func (a *assembly) needParent(share *share) {
+	vs := share.draft.vs
+	if share.report.blocked || vs.Parent == nil {
+		return
+	}
+	parent := a.shares[vs.Parent.UUID]
+	switch {
+	case parent == nil || parent.report.blocked:
+		share.report.block(share.draft.subject, "vh_parent_vs_ref", "its parent %s is not served: see there",
+			vs.Parent.Name)
+	case (parent.draft.vs.HTTP == nil) != (vs.HTTP == nil):
+		share.report.block(share.draft.subject, "application_profile_ref",
+			"its parent %s and it must both be of APPLICATION_PROFILE_TYPE_HTTP, or neither", vs.Parent.Name)
+	}
+}
+
+// refuse blocks a share, and says which virtual services have what it claims.
 func (a *assembly) refuse(share *share) {
 	draft := share.draft
-	for _, listener := range draft.service.GetListeners() {
-		a.contested[addressOf(listener)] = true
-		if owner := a.taken[addressOf(listener)]; owner != nil {
-			share.report.block(draft.subject, portField(draft.vs, listener.GetPort()),
+	for _, claim := range draft.claims {
+		a.contested[claim.key()] = true
+		owner := a.taken[claim.key()]
+		switch {
+		case owner == nil:
+		case claim.parent != "":
+			share.report.block(draft.subject, claim.field, "is wanted by child %s of the same parent already",
+				owner.subject.name)
+		default:
+			share.report.block(draft.subject, portField(draft.vs, uint32(claim.at.Port())),
 				"%s is served by virtual service %s already%s",
-				addressOf(listener), owner.subject.name, elsewhere(draft.vs, owner.vs))
+				claim.at, owner.subject.name, elsewhere(draft.vs, owner.vs))
 		}
 	}
 }
@@ -218,8 +263,8 @@ func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	if share.report.blocked {
 		return
 	}
-	for _, listener := range share.draft.service.GetListeners() {
-		delete(a.taken, addressOf(listener))
+	for _, claim := range share.draft.claims {
+		delete(a.taken, claim.key())
 	}
 	if context := share.draft.vs.VrfContext; share.draft.advertisement != nil {
 		if a.contexts[context]--; a.contexts[context] == 0 {

@@ -31,6 +31,7 @@ type Compiler struct {
 
 	engines    map[string]*model.Engine   // by uuid
 	seated     map[string]map[string]bool // by engine uuid: the virtual services with a seat there
+	children   map[string]map[string]bool // uuids, by that of the parent
 	drafts     map[string]*draft          // by virtual service uuid
 	assemblies map[string]*assembly       // by engine uuid
 }
@@ -45,15 +46,20 @@ func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignme
 // Turn changes to another revision.
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {
-		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{}, drafts: map[string]*draft{},
+		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{},
+			children: map[string]map[string]bool{}, drafts: map[string]*draft{},
 			assemblies: map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
 	for was, is := range c.assignments.Differences(assignments) {
-		stale[c.reseat(was, is)] = true
+		uuid := c.reseat(was, is)
+		stale[uuid] = true
+		maps.Copy(stale, c.children[uuid])
 	}
 	for uuid := range stale {
-		for _, assignment := range []place.Assignment{c.assignments.Of(uuid), assignments.Of(uuid)} {
+		for _, assignment := range []place.Assignment{
+			c.assignments.Of(seatsOf(c.model, uuid)), assignments.Of(seatsOf(m, uuid)),
+		} {
 			for _, seat := range assignment.Seats {
 				if assembly := c.assemblies[seat.Engine]; assembly != nil {
 					assembly.stale[uuid] = true
@@ -71,15 +77,52 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 	c.model, c.rings, c.assignments = m, rings, assignments
 }
 
+// seatsOf returns the uuid of the virtual service on whose engines this one is served.
+func seatsOf(m *model.Model, uuid string) string {
+	if vs := sorted.Find(m.VirtualServices, uuid, (*model.VirtualService).Key); vs != nil {
+		return vs.SeatsOf()
+	}
+	return uuid
+}
+
+// servedAt returns the virtual services with a seat on an engine, and their children.
+func (c *Compiler) servedAt(engineUUID string) map[string]bool {
+	all := map[string]bool{}
+	for uuid := range c.seated[engineUUID] {
+		all[uuid] = true
+		maps.Copy(all, c.children[uuid])
+	}
+	return all
+}
+
+// adopt applies a changed virtual service to the lists of children.
+func (c *Compiler) adopt(was, is *model.VirtualService) {
+	if was != nil && was.IsChild() {
+		if delete(c.children[was.SeatsOf()], was.UUID); len(c.children[was.SeatsOf()]) == 0 {
+			delete(c.children, was.SeatsOf())
+		}
+	}
+	if is != nil && is.IsChild() {
+		if c.children[is.SeatsOf()] == nil {
+			c.children[is.SeatsOf()] = map[string]bool{}
+		}
+		c.children[is.SeatsOf()][is.UUID] = true
+	}
+}
+
 // redraw deletes the drafts of virtual services that changed, or whose ticket keys did. It returns the uuids of these
 // virtual services.
 func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 	stale := map[string]bool{}
 	for was, is := range sorted.Differences(c.model.VirtualServices, m.VirtualServices, (*model.VirtualService).Key) {
+		c.adopt(was, is)
 		if was == nil {
 			was = is
 		}
 		stale[was.UUID] = true
+	}
+	for _, uuid := range slices.Collect(maps.Keys(stale)) {
+		maps.Copy(stale, c.children[uuid]) // a child depends on its parent
 	}
 	if turned := c.rings.Differing(rings); len(turned) > 0 {
 		for _, vs := range m.VirtualServices {
@@ -130,10 +173,13 @@ func (c *Compiler) Compile(engineUUID string, before *enginev1.Plan) (*enginev1.
 
 // shareOf returns what a virtual service adds to the Plan of an engine; nil: nothing.
 func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
-	assignment := c.assignments.Of(virtualServiceUUID)
-	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })
 	vs := sorted.Find(c.model.VirtualServices, virtualServiceUUID, (*model.VirtualService).Key)
-	if at < 0 || vs == nil {
+	if vs == nil || vs.IsChild() && !vs.TakesTraffic() {
+		return nil
+	}
+	assignment := c.assignments.Of(vs.SeatsOf())
+	at := slices.IndexFunc(assignment.Seats, func(seat place.Seat) bool { return seat.Engine == engineUUID })
+	if at < 0 {
 		return nil
 	}
 	if c.drafts[vs.UUID] == nil {

@@ -64,6 +64,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 		RequestBufferBytes: http.RequestBufferBytes(),
 		MinBodyBytesPerS:   http.MinBodyBytesPerS,
 		Underscores:        underscores[http.Underscores],
+		AnyHost:            vs.IsChild() && !vs.ByRequest() && http.NoSNIHostCheck,
 		Http2:              http2Profile(vs),
 	}
 }
@@ -71,7 +72,7 @@ func httpProfile(vs *model.VirtualService, httpsPort uint32, report *report) *da
 // http2Profile converts the settings for clients that speak HTTP/2, if a port lets them. A profile without these
 // settings has the defaults.
 func http2Profile(vs *model.VirtualService) *dataplanev1.Http2Profile {
-	if !slices.ContainsFunc(vs.Services, func(service kinds.Service) bool { return service.EnableHTTP2 }) {
+	if !slices.ContainsFunc(vs.Ports(), func(service kinds.Service) bool { return service.EnableHTTP2 }) {
 		return nil
 	}
 	profile := vs.HTTP.HTTP2

@@ -110,11 +110,40 @@ func (r *revisions) offer() {
 	if r.IntN(4) == 0 {
 		vs.Services[0].EnableSSL, vs.Certificates = true, []*model.Certificate{r.certificate}
 	}
+	if r.IntN(3) == 0 {
+		vs.Type = "VS_TYPE_VH_PARENT"
+	}
+	if r.IntN(2) == 0 {
+		r.makeChild(vs)
+	}
 	edits := map[string]*model.VirtualService{vs.UUID: vs}
 	if r.IntN(4) == 0 {
 		edits[vs.UUID] = nil
 	}
 	r.model.VirtualServices = sorted.Edit(r.model.VirtualServices, edits, (*model.VirtualService).Key)
+}
+
+// makeChild turns a virtual service into a child that wants a host.
+func (r *revisions) makeChild(vs *model.VirtualService) {
+	vs.UUID, vs.Type, vs.Services, vs.Addresses = fmt.Sprint("child-", r.IntN(6)), "VS_TYPE_VH_CHILD", nil, nil
+	vs.VHParentRef = fmt.Sprint("/api/virtualservice/vs-", r.IntN(6))
+	vs.VHDomainNames = []string{fmt.Sprintf("%d.test", r.IntN(3))}
+	vs.TrafficEnabled = r.IntN(5) > 0
+	if r.IntN(5) == 0 {
+		vs.HTTP, vs.L4 = nil, schema.Defaults[kinds.TCPAppProfile]()
+	}
+}
+
+// meetParents gives children the newest version of their parents.
+func (r *revisions) meetParents() {
+	r.change(func(vs *model.VirtualService) bool {
+		if !vs.IsChild() {
+			return false
+		}
+		was := vs.Parent
+		vs.Parent = sorted.Find(r.model.VirtualServices, vs.SeatsOf(), (*model.VirtualService).Key)
+		return vs.Parent != was
+	})
 }
 
 // alter changes an object that several virtual services may use.
@@ -219,6 +248,7 @@ func (r *revisions) next() {
 			r.alter()
 		}
 	}
+	r.meetParents()
 }
 
 func TestKeptPlansAreThoseThatWouldBeCompiledAnew(t *testing.T) {

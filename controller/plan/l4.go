@@ -17,6 +17,10 @@ func l4Profile(vs *model.VirtualService, report *report) *dataplanev1.L4Profile 
 	warnUnheeded(subject, "", unheededOfApplicationProfile, vs.ApplicationProfile, report)
 	if vs.Pool != nil {
 		noteHashOfHTTP(vs.Pool, report)
+		if vs.Pool.EnableHTTP2 {
+			report.warn(about("pool", vs.Pool.Identity, vs.Pool.Named), "enable_http2",
+				"layer 4 passes on what clients speak: has no effect")
+		}
 	}
 	if len(vs.L4.ALPNProtocols) > 0 && httpsPort(vs) == 0 {
 		report.warn(subject, "tcp_app_profile.weir_alpn_protocols",

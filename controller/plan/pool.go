@@ -67,12 +67,28 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		MaxIdleConnections:      from.Conn.MaxPerServer,
 		FailAction:              failAction(subject, from, report),
 		InlineHealth:            from.InlineHealthMonitor,
+		Http2:                   http2ToServers(from),
 	}
 	if !keptByAddress(from) {
 		balance(subject, from, compiled, report)
 	}
 	persist(from, compiled, report)
 	return compiled
+}
+
+// http2ToServers converts the settings for servers that speak HTTP/2. A pool without these settings has the defaults.
+func http2ToServers(from *model.Pool) *dataplanev1.Http2ToServers {
+	if !from.EnableHTTP2 {
+		return nil
+	}
+	properties := from.HTTP2
+	if properties == nil {
+		properties = usualHTTP2OfPool
+	}
+	return &dataplanev1.Http2ToServers{
+		MaxControlFrames: properties.MaxControlFrames,
+		MaxFieldBytes:    properties.MaxHeaderFieldBytes,
+	}
 }
 
 func servers(from *model.Pool) []*dataplanev1.Server {

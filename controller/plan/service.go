@@ -19,6 +19,7 @@ type draft struct {
 	vs      *model.VirtualService
 	subject subject
 	service *dataplanev1.VirtualService
+	claims  []claim
 	parts   []*enginev1.Resource
 	report  report
 
@@ -37,10 +38,16 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 			&group.ServiceEngineGroup, &d.report)
 	}
 	d.service = &dataplanev1.VirtualService{
-		Uuid:      vs.UUID,
-		Name:      vs.Name,
-		Listeners: listeners(d.subject, vs, &d.report),
-		Tcp:       tcpProfile(vs, &d.report),
+		Uuid: vs.UUID,
+		Name: vs.Name,
+		Tcp:  tcpProfile(vs, &d.report),
+	}
+	if vs.IsChild() {
+		d.claims = child(d.subject, vs, d.service, &d.report)
+	} else {
+		d.service.Listeners = listeners(d.subject, vs, &d.report)
+		d.service.Hosting = hosting(vs)
+		d.claims = claimsOn(d.service.GetListeners())
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)
@@ -56,11 +63,13 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 		}
 		d.parts = pool(vs.Pool, &d.report)
 	}
-	if httpsPort(vs) != 0 {
+	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, rings, d.service, &d.report)...)
 	}
 	d.parts = append(d.parts, resourceOf(d.service))
-	d.advertisement = advertisement(d.subject, vs, &d.report)
+	if !vs.IsChild() {
+		d.advertisement = advertisement(d.subject, vs, &d.report)
+	}
 	return d
 }
 
@@ -73,9 +82,7 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 	if vs.Closed {
 		report.blocked = true // model has a finding about that
 	}
-	if vs.Type != "VS_TYPE_NORMAL" {
-		report.block(subject, "type", "engines cannot serve %s yet: use VS_TYPE_NORMAL", vs.Type)
-	}
+	refuseRole(subject, vs, report)
 	switch profile := vs.ApplicationProfile; {
 	case profile == nil:
 		report.blocked = true // model has a finding about that
@@ -129,7 +136,7 @@ func portField(vs *model.VirtualService, port uint32) string {
 
 // httpsPort returns the first port with TLS; 0: there is none.
 func httpsPort(vs *model.VirtualService) uint32 {
-	for _, service := range vs.Services {
+	for _, service := range vs.Ports() {
 		if service.EnableSSL {
 			return service.Port
 		}

@@ -25,6 +25,7 @@ const (
 var (
 	usualVirtualService = schema.Defaults[kinds.VirtualService]()
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
+	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 )
 
@@ -53,6 +54,8 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
 		"engines go on listening when the pool is down: has no effect"},
+	{"vh_domain_name", func(vs *model.VirtualService) bool { return !vs.IsChild() && len(vs.VHDomainNames) > 0 },
+		"only a VS_TYPE_VH_CHILD is chosen by these names: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
 		"engines do not translate host names yet: has no effect"},
 }
@@ -67,8 +70,8 @@ var unheededOfPool = []unheeded[model.Pool]{
 		"a server is up when all of its monitors say so: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
-	{"enable_http2", func(p *model.Pool) bool { return p.EnableHTTP2 },
-		"engines do not speak HTTP/2 yet: servers get HTTP/1.1"},
+	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },
+		"needs enable_http2: has no effect"},
 	{"use_service_port", func(p *model.Pool) bool { return p.UseServicePort },
 		"engines connect to the port of the server: has no effect"},
 	{"lookup_server_by_name", func(p *model.Pool) bool { return p.LookupServerByName },

@@ -98,7 +98,7 @@ func newHouse(t testing.TB) *house {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
 	h.store, err = store.Open(t.Context(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir), Logger: quiet,
-		Now: h.clock.now, Index: admit.AddressKeys})
+		Now: h.clock.now, Index: admit.IndexKeys})
 	h.must(err)
 	t.Cleanup(h.store.Close)
 	h.furnish()
@@ -123,7 +123,7 @@ var furnished = sync.OnceValues(func() ([]*store.Record, error) {
 	}
 	defer os.RemoveAll(dir)
 	first, err := store.Open(context.Background(), store.Config{Dir: dir + "/objects", Sealer: sealerIn(dir),
-		Index: admit.AddressKeys})
+		Index: admit.IndexKeys})
 	if err != nil {
 		return nil, err
 	}

@@ -219,6 +219,52 @@ pub struct VirtualService {
     pub certificate_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(enumeration = "Duty", tag = "10")]
     pub duty: i32,
+    /// of a parent: how its clients are given to its children
+    #[prost(enumeration = "Hosting", tag = "120")]
+    pub hosting: i32,
+    /// of a child: clients come through the parent, and it has no listeners
+    #[prost(string, tag = "121")]
+    pub parent_uuid: ::prost::alloc::string::String,
+    /// of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+    #[prost(string, repeated, tag = "122")]
+    pub server_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// of a child, for HOSTING_BY_REQUEST
+    #[prost(message, repeated, tag = "123")]
+    pub host_matches: ::prost::alloc::vec::Vec<HostMatch>,
+}
+/// The requests of one host that a child wants. The most specific host of all children decides; then the rules.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HostMatch {
+    /// "a.test", "*.a.test" (below a.test), ".a.test" (a.test, too), "a.*"
+    #[prost(string, tag = "1")]
+    pub host: ::prost::alloc::string::String,
+    /// one of them must match; none: every path
+    #[prost(message, repeated, tag = "2")]
+    pub rules: ::prost::alloc::vec::Vec<HostRule>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HostRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// unset: every path
+    #[prost(message, optional, tag = "2")]
+    pub path: ::core::option::Option<PathMatch>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PathMatch {
+    #[prost(enumeration = "PathCriterion", tag = "1")]
+    pub criterion: i32,
+    /// matches if no value does
+    #[prost(bool, tag = "2")]
+    pub negated: bool,
+    /// one of them must match
+    #[prost(string, repeated, tag = "3")]
+    pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(bool, tag = "4")]
+    pub case_sensitive: bool,
+    /// compares the path with its percent-encodings decoded
+    #[prost(bool, tag = "5")]
+    pub decoded: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listener {
@@ -317,6 +363,9 @@ pub struct HttpProfile {
     /// of listeners with http2
     #[prost(message, optional, tag = "95")]
     pub http2: ::core::option::Option<Http2Profile>,
+    /// of a child that was chosen by server name: requests may be for other hosts than this name
+    #[prost(bool, tag = "120")]
+    pub any_host: bool,
 }
 /// What a client of HTTP/2 may do on one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -463,6 +512,20 @@ pub struct Pool {
     /// a server to which new connections fail is suspect, and skipped
     #[prost(bool, tag = "60")]
     pub inline_health: bool,
+    /// unset: HTTP/1.1
+    #[prost(message, optional, tag = "140")]
+    pub http2: ::core::option::Option<Http2ToServers>,
+}
+/// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+/// carries requests of many clients at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Http2ToServers {
+    /// that a server may send at once; 0: no limit
+    #[prost(uint32, tag = "1")]
+    pub max_control_frames: u32,
+    /// of one field of a response, name and value; 0: only the profile limits it
+    #[prost(uint32, tag = "2")]
+    pub max_field_bytes: u32,
 }
 /// A client returns to the server of its last response: a cookie holds that server's token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -637,6 +700,74 @@ impl WorkerPinning {
             "WORKER_PINNING_AUTO" => Some(Self::Auto),
             "WORKER_PINNING_ALWAYS" => Some(Self::Always),
             "WORKER_PINNING_NEVER" => Some(Self::Never),
+            _ => None,
+        }
+    }
+}
+/// How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Hosting {
+    /// it has no children
+    None = 0,
+    /// each connection by its TLS server name. Layer 4 without TLS: TLS is not terminated
+    ByServerName = 1,
+    /// each request by its host and path
+    ByRequest = 2,
+}
+impl Hosting {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "HOSTING_NONE",
+            Self::ByServerName => "HOSTING_BY_SERVER_NAME",
+            Self::ByRequest => "HOSTING_BY_REQUEST",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HOSTING_NONE" => Some(Self::None),
+            "HOSTING_BY_SERVER_NAME" => Some(Self::ByServerName),
+            "HOSTING_BY_REQUEST" => Some(Self::ByRequest),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PathCriterion {
+    Unspecified = 0,
+    Equals = 1,
+    BeginsWith = 2,
+    EndsWith = 3,
+    Contains = 4,
+}
+impl PathCriterion {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PATH_CRITERION_UNSPECIFIED",
+            Self::Equals => "PATH_CRITERION_EQUALS",
+            Self::BeginsWith => "PATH_CRITERION_BEGINS_WITH",
+            Self::EndsWith => "PATH_CRITERION_ENDS_WITH",
+            Self::Contains => "PATH_CRITERION_CONTAINS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PATH_CRITERION_UNSPECIFIED" => Some(Self::Unspecified),
+            "PATH_CRITERION_EQUALS" => Some(Self::Equals),
+            "PATH_CRITERION_BEGINS_WITH" => Some(Self::BeginsWith),
+            "PATH_CRITERION_ENDS_WITH" => Some(Self::EndsWith),
+            "PATH_CRITERION_CONTAINS" => Some(Self::Contains),
             _ => None,
         }
     }

@@ -2,10 +2,12 @@
 
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
-use crate::{Failure, plan::Listener};
+use crate::{Failure, http2::Http2, plan::Listener};
 
 pub struct Client {
     tls: Option<TlsSession>,
+    /// Instead of HTTP/1.
+    http2: Option<Http2>,
     /// To be sent to the proxy.
     pub outbox: Vec<u8>,
     /// Of a response.
@@ -37,14 +39,16 @@ impl Clients {
 
     /// A client of `listener`; what it says first is in its outbox.
     pub fn connect(&self, listener: Listener) -> Result<Client, Failure> {
+        let plain = |http2| Client { tls: None, http2, outbox: Vec::new(), received: Vec::new() };
         let config = match listener {
-            Listener::Plain => return Ok(Client { tls: None, outbox: Vec::new(), received: Vec::new() }),
+            Listener::Plain => return Ok(plain(None)),
+            Listener::Http2 => return Ok(plain(Some(Http2::new()))),
             Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
         };
         let mut outbox = Vec::new();
         let session = TlsSession::client(config, &self.server_name, &mut outbox)?;
-        Ok(Client { tls: Some(session), outbox, received: Vec::new() })
+        Ok(Client { tls: Some(session), http2: None, outbox, received: Vec::new() })
     }
 }
 
@@ -55,6 +59,9 @@ impl Client {
 
     /// Puts a request into the outbox.
     pub fn ask(&mut self, request: &[u8]) -> Result<(), Failure> {
+        if let Some(http2) = &mut self.http2 {
+            return http2.ask(&mut self.outbox);
+        }
         let Some(session) = &mut self.tls else {
             self.outbox.extend_from_slice(request);
             return Ok(());
@@ -67,6 +74,9 @@ impl Client {
     }
 
     pub fn hear(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(http2) = &mut self.http2 {
+            return http2.hear(bytes, &mut self.outbox);
+        }
         match &mut self.tls {
             None => self.received.extend_from_slice(bytes),
             Some(session) => {
@@ -83,6 +93,9 @@ impl Client {
 
     /// The length of the body that came with a 200; forgets it.
     pub fn take_response(&mut self) -> Option<usize> {
+        if let Some(http2) = &mut self.http2 {
+            return http2.take_response();
+        }
         let response = std::mem::take(&mut self.received);
         let head_bytes = response.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
         response.starts_with(b"HTTP/1.1 200 ").then_some(response.len() - head_bytes)

@@ -9,6 +9,7 @@ mod callgrind;
 mod clients;
 mod counts;
 mod flags;
+mod http2;
 mod plan;
 mod profile;
 mod rows;

@@ -22,10 +22,12 @@ pub enum Listener {
     Tls13,
     /// And to servers, too.
     Tls12Both,
+    /// Plain, for HTTP/2.
+    Http2,
 }
 
 impl Listener {
-    const ALL: [Self; 4] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both];
+    const ALL: [Self; 5] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both, Self::Http2];
 
     pub fn address(self) -> SocketAddr {
         let port = match self {
@@ -33,6 +35,7 @@ impl Listener {
             Self::Tls12 => 443,
             Self::Tls13 => 8443,
             Self::Tls12Both => 9443,
+            Self::Http2 => 8080,
         };
         (Ipv4Addr::new(10, 0, 0, 1), port).into()
     }
@@ -79,12 +82,13 @@ fn other(n: u64) -> api::VirtualService {
 
 fn service(listener: Listener) -> api::VirtualService {
     let at = listener.address();
-    let tls = listener != Listener::Plain;
+    let tls = !matches!(listener, Listener::Plain | Listener::Http2);
+    let http2 = listener == Listener::Http2;
     api::VirtualService {
         uuid: format!("{listener:?}"),
-        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2: false }],
+        listeners: vec![api::Listener { address: at.ip().to_string(), port: at.port().into(), tls, http2 }],
         pool_uuid: if listener == Listener::Tls12Both { SECURE_POOL } else { PLAIN_POOL }.to_owned(),
-        http: Some(http_profile()),
+        http: Some(api::HttpProfile { http2: http2.then(http2_profile), ..http_profile() }),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
         certificate_uuids: if tls { vec!["certificate".to_owned()] } else { vec![] },
@@ -108,6 +112,17 @@ fn http_profile() -> api::HttpProfile {
         xff: true,
         xff_name: "X-Forwarded-For".to_owned(),
         x_forwarded_proto: true,
+        ..Default::default()
+    }
+}
+
+fn http2_profile() -> api::Http2Profile {
+    api::Http2Profile {
+        max_concurrent_streams: 128,
+        initial_window_bytes: 65_536,
+        max_control_frames: 1000,
+        max_empty_frames: 1000,
+        max_field_bytes: 4096,
         ..Default::default()
     }
 }

@@ -6,6 +6,7 @@ use weir_api::dataplane::v1::Plan;
 
 use crate::{
     Failure,
+    http2::STREAMS,
     plan::{self, Listener},
     stage::{CLIENTS, Stage, counting_begins},
 };
@@ -30,7 +31,7 @@ enum Work {
 }
 
 /// In the order of their names, as in the file of counts.
-pub static ROWS: [Row; 11] = [
+pub static ROWS: [Row; 12] = [
     Row {
         name: "body_64k",
         what: "keep-alive request, a response of 64 KiB",
@@ -88,6 +89,13 @@ pub static ROWS: [Row; 11] = [
         rounds: 16,
     },
     Row {
+        name: "request_http2",
+        what: "a stream of HTTP/2, eight at once on a connection that stands, a response of 128 bytes",
+        listener: Listener::Http2,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
         name: "request_tls12",
         what: "the same over TLS 1.2",
         listener: Listener::Tls12,
@@ -133,7 +141,8 @@ impl Row {
 
     /// How often a run does what is counted.
     pub fn repeats(&self) -> u64 {
-        u64::from(self.rounds) * CLIENTS as u64
+        let at_once = if self.listener == Listener::Http2 { STREAMS } else { 1 };
+        u64::from(self.rounds) * (CLIENTS * at_once) as u64
     }
 
     /// What runs under callgrind.

@@ -134,6 +134,7 @@ type HTTPProfile struct {
 	HSTSEnabled           bool   `json:"hsts_enabled" default:"false"`
 	HSTSMaxAgeDays        uint64 `json:"hsts_max_age" max:"10000" default:"365"`
 	HSTSSubdomains        bool   `json:"hsts_subdomains_enabled" default:"true"`
+	NoSNIHostCheck        bool   `json:"disable_sni_hostname_check" default:"false"`
 	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
 	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
 	MaxBadRPSPerCIP       uint32 `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`

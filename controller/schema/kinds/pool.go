@@ -63,17 +63,18 @@ type Pool struct {
 	ServerReselect           *Reselect     `json:"server_reselect"`
 	PlacementNetworks        []PoolNetwork `json:"placement_networks" items:"10"`
 
-	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
-	PKIProfileRef           string   `json:"pki_profile_ref" ref:"pkiprofile"`
-	CertificateRef          string   `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
-	HostCheckEnabled        bool     `json:"host_check_enabled" default:"false"`
-	DomainNames             []string `json:"domain_name" items:"100"`
-	SNIEnabled              bool     `json:"sni_enabled" default:"true"`
-	ServerName              string   `json:"server_name"`
-	EnableHTTP2             bool     `json:"enable_http2" default:"false"`
-	AppendPort              string   `json:"append_port" enum:"AppendPort" default:"NON_DEFAULT_80_443"`
-	RewriteHostToSNI        bool     `json:"rewrite_host_header_to_sni" default:"false"`
-	RewriteHostToServerName bool     `json:"rewrite_host_header_to_server_name" default:"false"`
+	SSLProfileRef           string               `json:"ssl_profile_ref" ref:"sslprofile"`
+	PKIProfileRef           string               `json:"pki_profile_ref" ref:"pkiprofile"`
+	CertificateRef          string               `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
+	HostCheckEnabled        bool                 `json:"host_check_enabled" default:"false"`
+	DomainNames             []string             `json:"domain_name" items:"100"`
+	SNIEnabled              bool                 `json:"sni_enabled" default:"true"`
+	ServerName              string               `json:"server_name"`
+	EnableHTTP2             bool                 `json:"enable_http2" default:"false"`
+	HTTP2                   *HTTP2PoolProperties `json:"http2_properties"`
+	AppendPort              string               `json:"append_port" enum:"AppendPort" default:"NON_DEFAULT_80_443"`
+	RewriteHostToSNI        bool                 `json:"rewrite_host_header_to_sni" default:"false"`
+	RewriteHostToServerName bool                 `json:"rewrite_host_header_to_server_name" default:"false"`
 }
 
 func init() {
@@ -129,6 +130,12 @@ var (
 	)
 	_ = schema.Enum("ServerDisableType", "DISALLOW_NEW_CONNECTION", "ALLOW_NEW_CONNECTION_IF_PERSISTENCE_PRESENT")
 )
+
+// HTTP2PoolProperties has the limits for HTTP/2 of servers.
+type HTTP2PoolProperties struct {
+	MaxControlFrames    uint32 `json:"max_http2_control_frames_per_connection" max:"10000"` // 0: no limit
+	MaxHeaderFieldBytes uint32 `json:"max_http2_header_field_size" min:"1" max:"8192" default:"4096"`
+}
 
 // Server is a member of a pool.
 type Server struct {

@@ -20,12 +20,13 @@ type VirtualService struct {
 	CloudChecksum string   `json:"cloud_config_cksum"`
 	Metadata      string   `json:"service_metadata"`
 
-	Enabled        bool     `json:"enabled" default:"true"`
-	TrafficEnabled bool     `json:"traffic_enabled" default:"true"`
-	Type           string   `json:"type" enum:"VirtualServiceType" default:"VS_TYPE_NORMAL"`
-	VHType         string   `json:"vh_type" enum:"VirtualHostingType"`
-	VHParentRef    string   `json:"vh_parent_vs_ref" ref:"virtualservice"`
-	VHDomainNames  []string `json:"vh_domain_name"`
+	Enabled        bool      `json:"enabled" default:"true"`
+	TrafficEnabled bool      `json:"traffic_enabled" default:"true"`
+	Type           string    `json:"type" enum:"VirtualServiceType" default:"VS_TYPE_NORMAL"`
+	VHType         string    `json:"vh_type" enum:"VirtualHostingType"`
+	VHParentRef    string    `json:"vh_parent_vs_ref" ref:"virtualservice"`
+	VHDomainNames  []string  `json:"vh_domain_name" items:"1024"`
+	VHMatches      []VHMatch `json:"vh_matches" items:"1024"`
 
 	Services []Service `json:"services" items:"2048"`
 	VsVipRef string    `json:"vsvip_ref" ref:"vsvip"`
@@ -114,7 +115,8 @@ func init() {
 			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
-			schema.Closes("engines do not choose a child virtual service by host and path yet", "vh_matches"),
+			schema.Closes("engines choose a child virtual service by host and path only yet",
+				"vh_matches.rules.matches.*"),
 			schema.NoEffect(noLogs, "analytics_policy"),
 			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
@@ -146,8 +148,6 @@ var (
 		"RL_ACTION_NONE", "RL_ACTION_DROP_CONN", "RL_ACTION_RESET_CONN", "RL_ACTION_CLOSE_CONN", "RL_ACTION_LOCAL_RSP",
 		"RL_ACTION_REDIRECT",
 	)
-	_ = schema.Enum("VirtualHostingType", "VS_TYPE_VH_SNI", "VS_TYPE_VH_ENHANCED")
-	_ = schema.Enum("VirtualServiceType", "VS_TYPE_NORMAL", "VS_TYPE_VH_PARENT", "VS_TYPE_VH_CHILD")
 )
 
 // Service is a port, or a range of ports, that a virtual service listens on.
@@ -232,7 +232,10 @@ func fillVirtualService(o schema.Object) {
 }
 
 func (vs *VirtualService) Validate() *schema.FieldError {
-	if vs.Type != "VS_TYPE_VH_CHILD" { // a child is reached through its parent
+	if problem := vs.checkHosting(); problem != nil {
+		return problem
+	}
+	if !vs.IsChild() {
 		switch {
 		case len(vs.Services) == 0:
 			return &schema.FieldError{Field: "services", Problem: "is empty; give at least one port"}

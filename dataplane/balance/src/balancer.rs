@@ -204,6 +204,11 @@ impl Balancer {
         }
     }
 
+    /// How many requests or connections a server has.
+    pub fn connections(&self, id: u32) -> u32 {
+        self.position(id).map_or(0, |position| self.servers[position].connections)
+    }
+
     /// The verdict of the health monitors; ignored in a pool without monitors. A server that comes up is not suspect.
     pub fn set_up(&mut self, id: u32, up: bool) {
         let monitored = self.monitored;

@@ -39,6 +39,14 @@ impl ClientFacts {
         }
     }
 
+    /// The address the client connected to, as the authority of a URL: for a request that names none.
+    pub fn listener_authority(&self) -> Text<54> {
+        let (host, port) = (self.listener_host(), self.listener_port_suffix());
+        let mut all = Text::default();
+        host.bytes().iter().chain(port.bytes()).for_each(|byte| all.push(*byte));
+        all
+    }
+
     /// The address the client connected to, as the host of a URL: for a request that names none.
     pub(crate) fn listener_host(&self) -> Text<48> {
         match self.listener {

@@ -39,7 +39,7 @@ impl<const N: usize> Text<N> {
         text
     }
 
-    fn push(&mut self, byte: u8) {
+    pub(crate) fn push(&mut self, byte: u8) {
         if let Some(room) = self.bytes.get_mut(usize::from(self.len)) {
             *room = byte;
             self.len += 1;

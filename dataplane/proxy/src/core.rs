@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use weir_policy::Date;
-use weir_snapshot::Snapshot;
+use weir_snapshot::{Pool, Snapshot};
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
 use crate::{
-    client::http2::Departed,
+    carrier::Departed,
     exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},
-    pool::Pools,
+    pool::{Place, Pools},
     shortage::Shortage,
 };
 
@@ -84,5 +84,19 @@ impl Core {
             self.room = self.limits.room(buffered_bytes);
         }
         self.date.follow(unix_s);
+    }
+
+    /// Whether a tunnel may open to a server that was picked. In a pool that speaks HTTP/2 the balancer knows no limit
+    /// of connections. If the tunnel may not open, it counts no more.
+    pub fn may_tunnel(&mut self, pool: &Pool, place: Place) -> bool {
+        if pool.http2.is_none() {
+            return true;
+        }
+        let open = self.pools.requests(place).saturating_sub(1);
+        let may_open = self.pools.may_connect(place, open);
+        if !may_open {
+            self.pools.end(place);
+        }
+        may_open
     }
 }

@@ -24,9 +24,19 @@ pub enum Error {
     ServerUntrusted,
     ServerReset,
     ServerClosed,
+    /// The server has said that it did not process the request (RFC 9113 §8.7).
+    ServerRefused,
+    /// The server breaks HTTP/2, or does not speak it.
+    ServerProtocol,
     ResponseTimeout,
     Response(weir_wire::Error),
     NoPool,
+    /// A parent has no pool, and no child wants the request.
+    UnknownHost,
+    /// The connection was opened for another server name.
+    OtherHost,
+    /// The same, and a connection of its own would lead to where the host is served.
+    Misdirected,
     NoServer,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not
     /// exist.
@@ -39,8 +49,8 @@ impl Error {
         use Error::*;
         match self {
             Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ResponseTimeout
-            | Response(_) => true,
+            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ServerRefused
+            | ServerProtocol | ResponseTimeout | Response(_) => true,
             _ => false,
         }
     }

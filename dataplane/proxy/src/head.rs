@@ -1,9 +1,12 @@
 //! Writes a head in the form of its connection's protocol.
 
 use weir_wire::{
-    head::{Field, Fields, HeadSink},
-    http1::{HeadWriter, Hop},
-    http2::hpack::Encoder,
+    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet},
+    http1::{Framing, HeadWriter, Hop},
+    http2::{
+        self,
+        hpack::{Decoder, Encoder},
+    },
 };
 
 use crate::{buf::Buf, error::Error, io::Io};
@@ -41,6 +44,20 @@ pub(crate) fn write_block<I: Io>(
     Ok(out)
 }
 
+/// Writes the head of a request to a server of HTTP/2 as a block, of at most `bytes_max` bytes of text.
+pub(crate) fn write_request_block(
+    bytes_max: usize,
+    target: http2::hpack::Target<'_>,
+    write: impl FnOnce(&mut Encoder<'_>),
+) -> Result<Buf, Error> {
+    let mut out = Buf::with_room(bytes_max + bytes_max / 32);
+    let mut sink = Encoder::request(out.room(), target);
+    write(&mut sink);
+    let bytes = sink.end().map_err(|_| Error::Defect)?;
+    out.filled(bytes);
+    Ok(out)
+}
+
 /// The fields that `keep` keeps, as lines of text.
 pub(crate) fn lines<'b, I: Io>(io: &mut I, fields: &Fields<'b>, keep: impl FnMut(Field<'b>) -> bool) -> Buf {
     let mut out = io.buffer_for(fields.text_bytes() + LINE_END.len());
@@ -60,6 +77,27 @@ pub(crate) fn write_trailers<I: Io>(io: &mut I, lines: &[u8]) -> Result<Buf, Err
     let bytes = sink.end().map_err(|_| Error::Defect)?;
     out.filled(bytes);
     Ok(out)
+}
+
+/// The text of a request that was written as a block, for a server that speaks HTTP/1 after all.
+/// `is_endless`: the body comes in chunks.
+#[cold]
+pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: &mut FieldTable) -> Result<Buf, Error> {
+    let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
+    let request =
+        http2::request(block, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;
+    let head = &request.head;
+    let framing = match head.body {
+        BodyLength::None => Framing::None,
+        BodyLength::Bytes(bytes) => Framing::Length(bytes),
+        BodyLength::Unknown if is_endless => Framing::Chunked,
+        BodyLength::Unknown => Framing::None,
+    };
+    let bytes_max = head.fields.text_bytes() + head.method_text.len() + head.path.len() + 64;
+    write_text(io, bytes_max, Hop::to_server(framing), |out| {
+        out.request(head.method_text, head.path);
+        out.kept(&head.fields, NameSet::default());
+    })
 }
 
 /// What a head of Weir's own is written for.

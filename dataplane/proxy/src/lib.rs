@@ -25,8 +25,8 @@
 #![forbid(unsafe_code)]
 
 pub mod buf;
+mod carrier;
 mod client;
-mod clients;
 mod connection;
 mod core;
 mod error;
@@ -39,6 +39,7 @@ mod page;
 mod pool;
 mod proxy;
 mod server;
+mod sessions;
 mod shortage;
 mod table;
 mod tunnel;

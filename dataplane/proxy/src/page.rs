@@ -56,9 +56,11 @@ impl Page {
 fn reason(status: u16) -> &'static [u8] {
     match status {
         400 => b"Bad Request",
+        404 => b"Not Found",
         408 => b"Request Timeout",
         413 => b"Content Too Large",
         414 => b"URI Too Long",
+        421 => b"Misdirected Request",
         431 => b"Request Header Fields Too Large",
         501 => b"Not Implemented",
         502 => b"Bad Gateway",

@@ -7,7 +7,7 @@ use std::{
 };
 
 use weir_balance::{Algorithm, Balancer, Failure, HashKey};
-use weir_snapshot::{Difference, HashInput, Pool};
+use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
 use crate::{
@@ -32,6 +32,26 @@ struct Row {
     balancer: Balancer,
     /// Indexed by the server's position in the pool.
     idle: Vec<Vec<Idle>>,
+    /// The same, of a pool whose servers speak HTTP/2.
+    carriers: Vec<Carriers>,
+}
+
+/// The connections to a server that carry streams.
+#[derive(Default)]
+pub(crate) struct Carriers {
+    /// In the order in which they are filled.
+    pub conns: Vec<Conn>,
+    /// How many streams the server allowed on the last one.
+    streams_max: Option<u32>,
+    /// The server has chosen HTTP/1.1.
+    pub declines: bool,
+}
+
+impl Carriers {
+    /// How many streams the next connection will carry.
+    pub fn streams_max(&self) -> u32 {
+        self.streams_max.unwrap_or(STREAMS_MAX)
+    }
 }
 
 /// A server connection that waits for a request.
@@ -57,12 +77,13 @@ pub(crate) struct Place {
 }
 
 impl Pools {
-    /// Applies a new snapshot. Returns the idle connections of servers that were removed or disabled.
+    /// Applies a new snapshot. Returns the connections of servers that were removed or disabled: idle
+    /// ones, and those that carry streams.
     pub fn follow(&mut self, difference: &Difference) -> Vec<Conn> {
         let mut orphans = Vec::new();
         for gone in &difference.pools_gone {
             let row = self.rows.get_mut(gone.id as usize).and_then(Option::take);
-            orphans.extend(row.into_iter().flat_map(Row::into_idle));
+            orphans.extend(row.into_iter().flat_map(Row::into_connections));
         }
         difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans));
         orphans
@@ -78,7 +99,7 @@ impl Pools {
         self.rows[id] = Some(match self.rows[id].take() {
             Some(row) if row.pool.uuid == pool.uuid => row.reconcile(pool, self.version, orphans),
             other => {
-                orphans.extend(other.into_iter().flat_map(Row::into_idle));
+                orphans.extend(other.into_iter().flat_map(Row::into_connections));
                 Row::new(pool, self.version)
             }
         });
@@ -143,20 +164,57 @@ impl Pools {
     }
 
     /// A connection to this server, begun at `since`, has failed. If that made the server suspect, returns its idle
-    /// connections: requests on them might wait just as long.
+    /// connections and those that carry streams: requests on them might wait just as long.
     pub fn failed(&mut self, at: Place, failure: Failure, since: Time, now: Time) -> Vec<Conn> {
         self.some_failed = true;
         let Some(row) = self.row(at.pool) else { return Vec::new() };
         let became_suspect = row.balancer.failed(at.server, failure, since.nanos, now.nanos);
-        let idle = self.idle(at).filter(|_| became_suspect);
-        idle.map(std::mem::take).unwrap_or_default().into_iter().map(|idle| idle.conn).collect()
+        if !became_suspect {
+            return Vec::new();
+        }
+        let Some(position) = self.row(at.pool).and_then(|row| row.position(at)) else { return Vec::new() };
+        self.row(at.pool).map_or_else(Vec::new, |row| row.take_from(position))
     }
 
     /// Takes the most recent idle connection that suits.
+    #[inline]
     pub fn take_idle(&mut self, at: Place, mut suits: impl FnMut(Conn) -> bool) -> Option<Conn> {
         let idle = self.idle(at)?;
         let index = idle.iter().rposition(|idle| suits(idle.conn))?;
         Some(idle.remove(index).conn)
+    }
+
+    /// The connections to a server that carry streams. `None`: the pool does not speak HTTP/2, or the server is gone.
+    pub fn carriers(&mut self, at: Place) -> Option<&mut Carriers> {
+        let row = self.row(at.pool)?;
+        let position = row.position(at)?;
+        row.carriers.get_mut(position)
+    }
+
+    /// A server has told how many streams it takes on a connection.
+    pub fn learn_streams(&mut self, at: Place, most: u32) {
+        if let Some(carriers) = self.carriers(at) {
+            carriers.streams_max = Some(most);
+        }
+    }
+
+    pub fn forget_carrier(&mut self, at: Place, conn: Conn) {
+        if let Some(carriers) = self.carriers(at) {
+            carriers.conns.retain(|other| *other != conn);
+        }
+    }
+
+    /// Whether one more connection may open to a server, which has `open` of them. The limit counts connections, each
+    /// of which may carry many requests.
+    pub fn may_connect(&mut self, at: Place, open: usize) -> bool {
+        let Some(row) = self.row(at.pool) else { return false };
+        let most = row.position(at).and_then(|position| row.pool.servers[position].max_connections);
+        most.is_none_or(|most| open < most as usize)
+    }
+
+    /// How many requests a server has.
+    pub fn requests(&mut self, at: Place) -> usize {
+        self.row(at.pool).map_or(0, |row| row.balancer.connections(at.server) as usize)
     }
 
     /// Whether this server takes requests, in the current pool.
@@ -197,14 +255,14 @@ impl Pools {
         }
     }
 
-    /// Applies a verdict of the health monitors. Returns the idle connections of a server that went down.
+    /// Applies a verdict of the health monitors. Returns the idle connections of a server that went down, and those
+    /// that carry streams.
     pub fn set_up(&mut self, pool: &Pool, server_name: &str, up: bool) -> Vec<Conn> {
         let Some(row) = self.row(pool.id) else { return Vec::new() };
         let Some(position) = row.pool.position(server_name) else { return Vec::new() };
         let server = row.pool.servers[position].id;
         row.balancer.set_up(server, up);
-        let lost = if row.balancer.is_up(server) { Vec::new() } else { std::mem::take(&mut row.idle[position]) };
-        lost.into_iter().map(|idle| idle.conn).collect()
+        if row.balancer.is_up(server) { Vec::new() } else { row.take_from(position) }
     }
 
     /// Dense ids of all servers that are up.
@@ -217,10 +275,11 @@ impl Pools {
         self.rows.iter().flatten().flat_map(move |row| row.balancer.suspect(now.nanos))
     }
 
-    /// Removes and returns all idle connections.
+    /// Removes and returns all idle connections, and those that carry streams.
     pub fn drain(&mut self) -> Vec<Conn> {
-        let idle = self.rows.iter_mut().flatten().flat_map(|row| &mut row.idle);
-        idle.flat_map(std::mem::take).map(|idle| idle.conn).collect()
+        let rows = self.rows.iter_mut().flatten();
+        rows.flat_map(|row| (0..row.idle.len()).flat_map(|position| row.take_from(position)).collect::<Vec<_>>())
+            .collect()
     }
 
     fn row(&mut self, pool: u32) -> Option<&mut Row> {
@@ -237,7 +296,8 @@ impl Pools {
 impl Row {
     fn new(pool: &Arc<Pool>, version: u32) -> Self {
         let idle = pool.servers.iter().map(|_| Vec::new()).collect();
-        Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle }
+        let carriers = carriers_of(pool);
+        Self { pool: pool.clone(), version, balancer: Balancer::new(&pool.balance), idle, carriers }
     }
 
     fn reconcile(mut self, pool: &Arc<Pool>, version: u32, orphans: &mut Vec<Conn>) -> Self {
@@ -251,13 +311,34 @@ impl Row {
             before.map(|before| std::mem::take(&mut self.idle[before])).unwrap_or_default()
         });
         let idle = idle.collect();
+        let mut carriers = carriers_of(pool);
+        for (position, kept) in carriers.iter_mut().enumerate().filter(|_| alike) {
+            let server = &pool.servers[position];
+            let before = self.position_of(server.id, server.address);
+            if let Some(before) = before.and_then(|before| self.carriers.get_mut(before)) {
+                kept.streams_max = before.streams_max;
+                kept.declines = before.declines;
+                if pool.balance.servers[position].enabled {
+                    kept.conns = std::mem::take(&mut before.conns);
+                }
+            }
+        }
         self.balancer.reconcile(&pool.balance);
         orphans.extend(self.idle.into_iter().flatten().map(|idle| idle.conn));
-        Row { pool: pool.clone(), version, balancer: self.balancer, idle }
+        orphans.extend(self.carriers.into_iter().flat_map(|carriers| carriers.conns));
+        Row { pool: pool.clone(), version, balancer: self.balancer, idle, carriers }
     }
 
-    fn into_idle(self) -> impl Iterator<Item = Conn> {
-        self.idle.into_iter().flatten().map(|idle| idle.conn)
+    fn into_connections(self) -> impl Iterator<Item = Conn> {
+        let idle = self.idle.into_iter().flatten().map(|idle| idle.conn);
+        idle.chain(self.carriers.into_iter().flat_map(|carriers| carriers.conns))
+    }
+
+    /// Takes the connections of one server out of the pool: idle ones, and those that carry streams.
+    fn take_from(&mut self, position: usize) -> Vec<Conn> {
+        let idle = std::mem::take(&mut self.idle[position]);
+        let carriers = self.carriers.get_mut(position).map(|carriers| std::mem::take(&mut carriers.conns));
+        idle.into_iter().map(|idle| idle.conn).chain(carriers.into_iter().flatten()).collect()
     }
 
     /// Whether the row belongs to this pool, in this or another version.
@@ -281,6 +362,11 @@ impl Row {
     fn position_of(&self, server: u32, address: SocketAddr) -> Option<usize> {
         self.balancer.position(server).filter(|position| self.pool.servers[*position].address == address)
     }
+}
+
+fn carriers_of(pool: &Pool) -> Vec<Carriers> {
+    let servers = if pool.http2.is_some() { pool.servers.len() } else { 0 };
+    (0..servers).map(|_| Carriers::default()).collect()
 }
 
 /// The idle connection that is missed least: the oldest that has served one request only for its own name, else the

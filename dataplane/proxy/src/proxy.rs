@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use weir_snapshot::Snapshot;
 use weir_telemetry::{Counters, Happening};
+use weir_wire::head::FieldTable;
 
 use crate::{
-    client::{Client, http2::Departed},
-    clients::Clients,
+    carrier::Departed,
+    client::Client,
+    connection::stream::{CLIENT_STREAMS, SERVER_STREAMS},
     core::Core,
     error::{Error, defect},
     exchange::{
@@ -17,16 +19,18 @@ use crate::{
     },
     io::{Close, Conn, Io, Time},
     limits::Limits,
-    server::{Server, State},
-    table::Table,
+    server::{Server, State, Work},
+    sessions::Sessions,
 };
 
 /// One worker's proxy.
 pub struct Proxy {
-    pub(crate) clients: Clients,
-    pub(crate) servers: Table<Server>,
+    pub(crate) clients: Sessions<Client>,
+    pub(crate) servers: Sessions<Server>,
     pub(crate) exchanges: Exchanges<Exchange>,
     pub(crate) core: Core,
+    /// For heads of responses that come on streams.
+    pub(crate) replies: FieldTable,
 }
 
 /// An exchange and its client.
@@ -70,10 +74,11 @@ impl Proxy {
         // The driver has two slots per client: one for its connection, and one for a connection to a server.
         let (clients, slots) = (core.limits.clients, 2 * core.limits.clients);
         Self {
-            clients: Clients::with_room(slots),
-            servers: Table::with_room(slots),
+            clients: Sessions::with_room(slots, CLIENT_STREAMS),
+            servers: Sessions::with_room(slots, SERVER_STREAMS),
             exchanges: Exchanges::with_room(clients),
             core,
+            replies: FieldTable::new(),
         }
     }
 
@@ -85,7 +90,7 @@ impl Proxy {
         recycled.services.iter().for_each(|id| self.core.counters.restart_service(*id));
         recycled.servers.iter().for_each(|id| self.core.counters.restart_server(*id));
         for orphan in self.core.pools.follow(difference) {
-            self.close_server(io, orphan, Close::Flush);
+            self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
         self.core.snapshot = snapshot;
@@ -110,8 +115,8 @@ impl Proxy {
     /// monitors' list.
     pub fn set_server_up<I: Io>(&mut self, io: &mut I, pool_uuid: &str, server_name: &str, up: bool) {
         let Some(pool) = self.core.snapshot.pool(pool_uuid).cloned() else { return };
-        for idle in self.core.pools.set_up(&pool, server_name, up) {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.set_up(&pool, server_name, up) {
+            self.retire(io, unused);
         }
     }
 
@@ -134,8 +139,8 @@ impl Proxy {
     /// accepting. [`is_idle`](Self::is_idle) tells when all connections have ended.
     pub fn drain<I: Io>(&mut self, io: &mut I) {
         self.let_go();
-        for idle in self.core.pools.drain() {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.drain() {
+            self.retire(io, unused);
         }
         for conn in self.clients.conns() {
             if self.clients.find(conn).is_some_and(|client| client.is_idle()) {
@@ -163,7 +168,7 @@ impl Proxy {
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         if let Some(carrier) = client.carrier() {
-            let streams: Vec<_> = carrier.clients().collect();
+            let streams: Vec<_> = carrier.owners().collect();
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
@@ -193,14 +198,21 @@ impl Proxy {
     fn orphan(&mut self, carrier: Conn, id: u32) {
         let carrier = self.clients.find(carrier).and_then(|client| client.carrier());
         if let Some(outbox) = carrier.and_then(|carrier| carrier.connection.kept(id)) {
-            outbox.client = None;
+            outbox.owner = None;
         }
     }
 
     /// Ends a connection to a server and removes it from the pools.
     pub(crate) fn close_server<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut server) = self.servers.remove(conn) else { return };
+        if let Some(stream) = server.connection.stream() {
+            self.core.pools.end(server.place);
+            return self.leave_carrier(stream.carrier, stream.id);
+        }
         match server.state {
+            State::Connecting(Work::Streams) | State::Handshaking(Work::Streams) | State::Busy(Work::Streams) => {
+                self.core.pools.forget_carrier(server.place, conn);
+            }
             State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
             State::Idle => self.core.pools.forget_idle(server.place, conn),
             State::Reserved { client } => {

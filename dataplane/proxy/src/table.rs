@@ -1,15 +1,15 @@
 //! Sessions by connection: an array indexed by the driver's slot. Each entry keeps the generation of its handle, so
 //! that a stale handle finds nothing. The array has one entry per slot that the driver has ever used.
 
-use crate::{
-    error::{Error, defect},
-    io::Conn,
-};
+use crate::io::Conn;
 
 pub(crate) struct Table<T> {
-    entries: Vec<Option<(u32, Box<T>)>>,
+    entries: Vec<Entry<T>>,
     len: usize,
 }
+
+/// A session with the generation of its handle.
+type Entry<T> = Option<(u32, Box<T>)>;
 
 /// The step from one slot of a sample to the next. It is a prime greater than any table, so that a full walk visits
 /// each slot once. No driver assigns slots in steps of this size.
@@ -39,21 +39,40 @@ impl<T> Table<T> {
     }
 
     pub fn contains(&self, conn: Conn) -> bool {
-        matches!(self.entries.get(conn.slot as usize), Some(Some((generation, _))) if *generation == conn.generation)
+        self.peek(conn).is_some()
+    }
+
+    /// The entry of a slot, if there has been a session in this slot or behind it.
+    #[inline]
+    pub fn entry(&self, slot: u32) -> Option<&Entry<T>> {
+        self.entries.get(slot as usize)
     }
 
     #[inline]
-    pub fn find(&mut self, conn: Conn) -> Option<&mut T> {
-        match self.entries.get_mut(conn.slot as usize) {
-            Some(Some((generation, session))) if *generation == conn.generation => Some(session),
+    pub fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry<T>> {
+        self.entries.get_mut(slot as usize)
+    }
+
+    /// The session in an entry, if it is that of this generation.
+    #[inline]
+    pub fn within(entry: &Entry<T>, generation: u32) -> Option<&T> {
+        match entry {
+            Some((found, session)) if *found == generation => Some(session),
             _ => None,
         }
     }
 
-    /// For callers whose session cannot be over.
     #[inline]
-    pub fn live(&mut self, conn: Conn) -> Result<&mut T, Error> {
-        self.find(conn).ok_or_else(|| defect("a session is over, but something still refers to it"))
+    pub fn within_mut(entry: &mut Entry<T>, generation: u32) -> Option<&mut T> {
+        match entry {
+            Some((found, session)) if *found == generation => Some(session),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn find(&mut self, conn: Conn) -> Option<&mut T> {
+        self.entry_mut(conn.slot).and_then(|entry| Self::within_mut(entry, conn.generation))
     }
 
     pub fn remove(&mut self, conn: Conn) -> Option<Box<T>> {
@@ -84,10 +103,7 @@ impl<T> Table<T> {
     }
 
     pub fn peek(&self, conn: Conn) -> Option<&T> {
-        match self.entries.get(conn.slot as usize) {
-            Some(Some((generation, session))) if *generation == conn.generation => Some(session),
-            _ => None,
-        }
+        self.entry(conn.slot).and_then(|entry| Self::within(entry, conn.generation))
     }
 
     pub fn len(&self) -> usize {

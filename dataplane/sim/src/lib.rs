@@ -16,6 +16,7 @@ mod client;
 mod crowd;
 mod dials;
 mod difference;
+mod http2_server;
 mod link;
 mod malformed;
 mod message;

@@ -1,6 +1,9 @@
 //! Requests that must not get through, and the status that each deserves.
 
-use crate::rng::{Rng, body_of};
+use crate::{
+    rng::{Rng, body_of},
+    server::REQUEST_BODY,
+};
 
 /// Of the simulated application profile.
 pub const BODY_BYTES_MAX: u64 = 1_000_000;
@@ -24,7 +27,12 @@ pub fn message(rng: &mut Rng, id: u64) -> (Vec<u8>, Vec<u16>) {
         10 => (head(&get, &"X-Many: x\r\n".repeat(300)), 431),
         11 => (head(&format!("GET /{} HTTP/1.1", "x".repeat(60_000)), ""), 414),
         12 => (head(&post, &format!("Content-Length: {}\r\n", BODY_BYTES_MAX + 1)), 413),
-        13 => (head(&post, "Transfer-Encoding: chunked\r\n") + "5\r\nabc", 408),
+        13 => {
+            // The beginning of a chunk may reach the server.
+            let half = body_of(id ^ REQUEST_BODY, 3);
+            let text = head(&post, "Transfer-Encoding: chunked\r\n") + "5\r\n";
+            return ([text.as_bytes(), &half].concat(), vec![408]);
+        }
         14 => (head(&post, "Transfer-Encoding: chunked\r\n") + "xyz\r\n", 400),
         15 => (head(&post, "Transfer-Encoding: gzip, chunked\r\n"), 501),
         _ => (get, 408),

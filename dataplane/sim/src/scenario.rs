@@ -37,6 +37,8 @@ pub struct Scenario {
     pub tls: bool,
     /// Servers are spoken to in TLS.
     pub server_tls: bool,
+    /// Requests go to servers by HTTP/2, if these do not choose HTTP/1.1 in their TLS.
+    pub http2: bool,
     /// Servers are suspect by what new connections to them come to.
     pub watches: bool,
     pub plan: api::Plan,
@@ -121,6 +123,10 @@ impl Scenario {
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
+        let http2 = rng.clone().chance(40);
+        if http2 {
+            plan.pools[0].http2 = Some(api::Http2ToServers { max_field_bytes: 16 * 1024, ..Default::default() });
+        }
         let changes = changes(rng, calm, &plan, servers.len());
         let servers_wait = rng.chance(50);
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
@@ -129,7 +135,21 @@ impl Scenario {
         let streams = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
         let mut changes = changes;
         let browsers = browsers(rng, calm, tls, promises, &mut plan, &mut changes, &mut ids);
-        Self { calm, tls, server_tls, watches, plan, servers, clients, browsers, crowd, streams, servers_wait, changes }
+        Self {
+            calm,
+            tls,
+            server_tls,
+            http2,
+            watches,
+            plan,
+            servers,
+            clients,
+            browsers,
+            crowd,
+            streams,
+            servers_wait,
+            changes,
+        }
     }
 }
 

@@ -47,7 +47,7 @@ impl Style {
         Self::ALL.iter().find(|(style, _)| *style == self).map_or("hang", |(_, name)| name)
     }
 
-    fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         let known = Self::ALL.iter().find(|(_, known)| *known == name).map(|(style, _)| *style);
         known.unwrap_or(if name == "hang" { Style::Hang } else { Style::Length })
     }

@@ -21,6 +21,7 @@ use crate::{
     crowd,
     dials::{Attempt, Dials},
     difference,
+    http2_server::Http2Server,
     link::Appetite,
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
@@ -208,6 +209,11 @@ impl World {
                 let waits = self.scenario.servers_wait;
                 let plan = server_stream(&mut self.rng, name.clone(), deaf, self.scenario.calm, waits);
                 self.seat_server(link, name, Box::new(Stream::new(plan)));
+            }
+            // Servers with TLS have not heard of HTTP/2.
+            Dial::Accepted if self.scenario.http2 && !self.scenario.server_tls => {
+                let server = Http2Server::new(name.clone(), plan.temper.clone(), self.scenario.calm, &mut self.rng);
+                self.seat_server(link, name, Box::new(server));
             }
             Dial::Accepted => {
                 let server = Server::new(name.clone(), plan.temper.clone(), quality.shredded);

@@ -14,6 +14,7 @@ use crate::{
     Change, Difference, Finding, Gone, Listener, Recycled, Snapshot, TransportAddress, Worker, certificate,
     change::Source,
     check::{Leaving, check_names, check_revision, check_size},
+    children::Children,
     finding::Findings,
     ids::Renumbering,
     kept::Objects,
@@ -55,6 +56,7 @@ impl Snapshot {
         let pools = draft.pools(&leaving.pools, &certificates, &pki_profiles);
         let services = draft.services(&leaving.services, &certificates, &pools);
         draft.listeners(&leaving.services, &services);
+        draft.hosts(&leaving.services, &services);
         draft.done()
     }
 }
@@ -66,6 +68,7 @@ struct Draft<'c> {
     worker: &'c Worker,
     listeners: Shared<TransportAddress, Listener>,
     services: Objects<Arc<KeptService>>,
+    children: Shared<u32, Arc<Children>>,
     pools: Objects<Arc<KeptPool>>,
     certificates: Objects<certificate::KeptCertificate>,
     pki_profiles: Objects<pki_profile::KeptPkiProfile>,
@@ -90,6 +93,7 @@ impl<'c> Draft<'c> {
             worker,
             listeners: before.listeners.clone(),
             services: Objects::of(&before.services),
+            children: before.children.clone(),
             pools: Objects::of(&before.pools),
             certificates: Objects::of(&before.certificates),
             pki_profiles: Objects::of(&before.pki_profiles),
@@ -191,10 +195,49 @@ impl<'c> Draft<'c> {
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
+        let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
+        due.sort_by_key(|source| !source.parent_uuid.is_empty());
+        let children = due.split_off(due.partition_point(|source| source.parent_uuid.is_empty()));
+        let mut read = self.read_services(due);
+        let children = self.with_those_of(&read, leaving, children);
+        read.append(&mut self.read_services(children));
+        read
+    }
+
+    /// Adds the children of those parents that host in another way than before.
+    fn with_those_of(
+        &self,
+        parents: &[Arc<v1::VirtualService>],
+        leaving: &[Arc<str>],
+        mut children: Vec<Arc<v1::VirtualService>>,
+    ) -> Vec<Arc<v1::VirtualService>> {
+        if self.before.children.len() == 0 {
+            return children;
+        }
+        let differs = |parent: &&Arc<v1::VirtualService>| {
+            let before = self.before.services.get(parent.uuid()).filter(|before| before.object.hosting().is_some());
+            let after = self.services.all.get(parent.uuid());
+            before.is_some_and(|before| after.is_none_or(|after| !before.hosts_like(after)))
+        };
+        let users = &self.before.references.children_of_services;
+        let others = parents.iter().filter(differs).flat_map(|parent| users.of(parent.uuid()));
+        let known: BTreeSet<&str> =
+            children.iter().map(|child| child.uuid()).chain(leaving.iter().map(|uuid| &**uuid)).collect();
+        let others = others
+            .filter(|uuid| !known.contains(uuid.as_ref()))
+            .filter_map(|uuid| self.before.services.get(uuid.as_ref()));
+        let others: Vec<_> = others.map(|kept| kept.source.clone()).collect();
+        children.extend(others);
+        children
+    }
+
+    /// Returns the sources of those that are new, were rebuilt, or cannot be used.
+    fn read_services(&mut self, mut due: Vec<Arc<v1::VirtualService>>) -> Vec<Arc<v1::VirtualService>> {
         due.retain(|source| {
             let before = self.before.services.get(source.uuid());
             let mut reader = ServiceReader {
+                services: &self.services,
                 ids: &mut self.service_ids,
                 pools: &self.pools,
                 certificates: &self.certificates,
@@ -271,6 +314,41 @@ impl<'c> Draft<'c> {
         }
     }
 
+    /// Gives the children their hosts. A host belongs to one child of a parent, or each of its rules does.
+    fn hosts(&mut self, leaving: &[Arc<str>], services: &[Arc<v1::VirtualService>]) {
+        if self.before.children.len() > 0 {
+            let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
+            known.filter_map(|uuid| self.before.services.get(uuid)).for_each(|kept| self.hosts_leave(kept));
+        }
+        for source in services.iter().filter(|source| !source.parent_uuid.is_empty()) {
+            let Some(Some(kept)) = self.services.find(&source.uuid) else { continue };
+            let Some(Some(parent)) = self.services.find(&source.parent_uuid) else { continue };
+            let mut children = self.children.remove(&parent.object.id).map(Arc::unwrap_or_clone).unwrap_or_default();
+            for wish in &kept.wishes {
+                if let Err(other) = children.add(wish, &kept.object) {
+                    let message = format!("is taken by virtual service {other} of the same parent");
+                    self.findings.error(service::subject(source), wish.field.clone(), message);
+                }
+            }
+            self.children.insert(parent.object.id, Arc::new(children));
+        }
+    }
+
+    /// Removes what was known of a service as a parent, and as a child.
+    fn hosts_leave(&mut self, kept: &KeptService) {
+        let after = self.services.all.get(kept.source.uuid());
+        if kept.object.hosting().is_some() && after.is_none() {
+            self.children.remove(&kept.object.id);
+        }
+        let Some(parent) = kept.parent().and_then(|uuid| self.before.services.get(uuid)) else { return };
+        let Some(children) = self.children.remove(&parent.object.id) else { return };
+        let mut children = Arc::unwrap_or_clone(children);
+        kept.wishes.iter().for_each(|wish| children.remove(wish, kept.source.uuid()));
+        self.children.insert(parent.object.id, Arc::new(children));
+        let wants_the_same = |after: &Arc<KeptService>| after.parent() == kept.parent() && after.wishes == kept.wishes;
+        self.difference.displaces_clients |= !after.is_some_and(wants_the_same);
+    }
+
     fn done(mut self) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {
         if !self.findings.errors.is_empty() {
             return Err(self.findings.errors);
@@ -283,6 +361,7 @@ impl<'c> Draft<'c> {
             revision: self.change.revision(),
             listeners: self.listeners,
             services: self.services.all,
+            children: self.children,
             pools: self.pools.all,
             certificates: self.certificates.all,
             pki_profiles: self.pki_profiles.all,

@@ -20,6 +20,12 @@ use crate::{
     server_tls::{KeptServerTls, ServerTlsReader},
 };
 
+/// The streams that one connection to a server carries at most, whatever the server allows.
+pub const STREAMS_MAX: u32 = 100;
+
+/// The ALPN protocols that servers may choose between.
+const PROTOCOLS: &[&str] = &["h2", "http/1.1"];
+
 const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
 #[derive(Debug)]
@@ -44,6 +50,17 @@ pub struct Pool {
     pub tls: Option<ServerTls>,
     /// `None`: the algorithm alone chooses the server of each request.
     pub persistence: Option<Persistence>,
+    /// `None`: servers speak HTTP/1.1.
+    pub http2: Option<Http2ToServers>,
+}
+
+/// HTTP/2 to the servers of a pool: with TLS if the server chooses it, without TLS always.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Http2ToServers {
+    /// Control frames that a server may send at once; 0: no limit.
+    pub control_frames: u32,
+    /// The limit of one field of a response; `None`: that of the application profile.
+    pub field_bytes: Option<usize>,
 }
 
 impl Pool {
@@ -61,6 +78,7 @@ impl Pool {
     /// Whether a connection to a server made for one of the pools suits the other.
     pub fn speaks_like(&self, other: &Self) -> bool {
         both_or_neither(self.tls.as_ref(), other.tls.as_ref(), ServerTls::is)
+            && self.http2.is_some() == other.http2.is_some()
     }
 }
 
@@ -74,6 +92,8 @@ pub struct Server {
     /// The TLS name, unless the pool or a request gives another; `None` in a pool without TLS, or if the server has no
     /// name.
     pub hostname: Option<ServerName>,
+    /// The maximum of connections on this worker; `None`: no limit.
+    pub max_connections: Option<u32>,
 }
 
 /// The input of the hash, for [`weir_balance::Algorithm::ConsistentHash`].
@@ -138,7 +158,8 @@ impl PoolReader<'_> {
         let found = findings.errors.len();
         let tls_before = before.and_then(|kept| kept.tls.as_ref());
         let wanted = source.server_tls.as_ref();
-        let tls = wanted.and_then(|source| self.tls.read(subject, source, tls_before, findings));
+        let protocols = if source.http2.is_some() { PROTOCOLS } else { &[] };
+        let tls = wanted.and_then(|source| self.tls.read(subject, source, protocols, tls_before, findings));
         let warnings = findings.take_warnings();
         if let Some(kept) = before.filter(|kept| kept.source == *source && kept.is_made_of(tls.as_ref())) {
             return Some(kept.clone());
@@ -172,6 +193,10 @@ impl PoolReader<'_> {
             fail_action: fail_action?,
             tls: tls.as_ref().map(|kept| kept.object.clone()),
             persistence,
+            http2: source.http2.as_ref().map(|http2| Http2ToServers {
+                control_frames: http2.max_control_frames,
+                field_bytes: limit(http2.max_field_bytes).map(|bytes| bytes as usize),
+            }),
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))
     }
@@ -200,19 +225,26 @@ impl PoolReader<'_> {
                 let known = before.and_then(|before| Some(before.servers[before.position(&server.id)?].id));
                 let id = known.unwrap_or_else(|| self.server_ids.take());
                 let hostname = source.server_tls.as_ref().and_then(|_| ServerName::parse(&server.hostname).ok());
-                Some(Server { id, name: server.id.clone(), address, hostname })
+                let max_connections = limit(self.share(server.max_connections));
+                Some(Server { id, name: server.id.clone(), address, hostname, max_connections })
             })
             .collect()
     }
 
     /// Limits on connections apply to the engine, so each worker gets its share, and at least one.
+    fn share(&self, connections: u32) -> u32 {
+        connections.div_ceil(self.workers.max(1))
+    }
+
+    /// The balancer counts requests. Where a connection carries many of them, the limit of connections is the proxy's.
     fn specs(&self, source: &v1::Pool, servers: &[Server]) -> Vec<ServerSpec> {
+        let is_shared = source.http2.is_some();
         let spec = |(server, source): (&Server, &v1::Server)| ServerSpec {
             id: server.id,
             key: HashKey::of(server.name.as_bytes()),
             ratio: source.ratio,
             enabled: source.enabled,
-            max_connections: source.max_connections.div_ceil(self.workers.max(1)),
+            max_connections: if is_shared { 0 } else { self.share(source.max_connections) },
         };
         servers.iter().zip(&source.servers).map(spec).collect()
     }

@@ -2,7 +2,8 @@
 
 use weir_api::dataplane::v1;
 use weir_tls::{
-    Authorities, Certificate, ClientConfig, HostCheck, PeerSettings, Provider, ServerName, Verification, Warning,
+    Authorities, Certificate, ClientConfig, HostCheck, PeerSettings, Provider, ServerName, TlsSettings, Verification,
+    Warning,
 };
 
 use crate::{
@@ -16,7 +17,10 @@ use crate::{
 /// How a worker encrypts connections to the servers of a pool. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
+    /// For requests.
     pub config: ClientConfig,
+    /// For tunnels: what is spoken in them is their clients' choice, so nothing is offered by ALPN.
+    pub tunnels: ClientConfig,
     naming: Naming,
 }
 
@@ -67,6 +71,7 @@ fn name_of_host(host: &[u8]) -> Option<ServerName> {
 #[derive(Clone, Debug)]
 pub(crate) struct KeptServerTls {
     source: v1::ServerTls,
+    protocols: &'static [&'static str],
     parts: Parts,
     warnings: Vec<Warning>,
     pub object: ServerTls,
@@ -87,11 +92,12 @@ pub(crate) struct ServerTlsReader<'s> {
 }
 
 impl ServerTlsReader<'_> {
-    /// `None` if it is unusable; the findings give the reasons.
+    /// `None` if it is unusable; the findings give the reasons. `protocols`: what to offer by ALPN.
     pub fn read(
         &self,
         pool: Subject<'_>,
         source: &v1::ServerTls,
+        protocols: &'static [&'static str],
         before: Option<&KeptServerTls>,
         findings: &mut Findings,
     ) -> Option<KeptServerTls> {
@@ -100,9 +106,11 @@ impl ServerTlsReader<'_> {
             return None;
         };
         let parts = self.parts(pool, source, findings)?;
-        let kept = match before.filter(|kept| kept.source == *source && kept.parts.are(&parts)) {
+        let is =
+            |kept: &&KeptServerTls| kept.source == *source && kept.protocols == protocols && kept.parts.are(&parts);
+        let kept = match before.filter(is) {
             Some(kept) => kept.clone(),
-            None => self.build(pool, source, profile, parts, findings)?,
+            None => self.build(pool, source, profile, protocols, parts, findings)?,
         };
         for warning in &kept.warnings {
             tls::warn(pool, profile, warning, findings);
@@ -127,17 +135,30 @@ impl ServerTlsReader<'_> {
         pool: Subject<'_>,
         source: &v1::ServerTls,
         profile: &v1::TlsProfile,
+        protocols: &'static [&'static str],
         parts: Parts,
         findings: &mut Findings,
     ) -> Option<KeptServerTls> {
         let settings = tls::settings(pool, profile, findings)?;
+        let settings = TlsSettings { protocols: protocols.iter().copied().map(str::to_owned).collect(), ..settings };
         let naming = naming(pool, source, findings)?;
         let host_check = host_check(pool, source, findings)?;
         let verification = parts.authorities.clone().map(|authorities| Verification { authorities, host_check });
         let peer = PeerSettings { verification, certificate: parts.certificate.clone(), sni: source.sni };
-        match ClientConfig::build(&settings, &peer, self.provider) {
-            Ok((config, warnings)) => {
-                Some(KeptServerTls { source: source.clone(), parts, warnings, object: ServerTls { config, naming } })
+        let built = ClientConfig::build(&settings, &peer, self.provider).and_then(|(config, warnings)| {
+            let tunnels = match protocols.is_empty() {
+                true => config.clone(),
+                false => {
+                    let settings = TlsSettings { protocols: Vec::new(), ..settings };
+                    ClientConfig::build(&settings, &peer, self.provider)?.0
+                }
+            };
+            Ok((config, tunnels, warnings))
+        });
+        match built {
+            Ok((config, tunnels, warnings)) => {
+                let object = ServerTls { config, tunnels, naming };
+                Some(KeptServerTls { source: source.clone(), protocols, parts, warnings, object })
             }
             Err(error) => {
                 tls::refuse(pool, profile, &error, findings);

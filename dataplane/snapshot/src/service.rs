@@ -8,12 +8,13 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Finding, Pool, Worker, address,
+    Finding, Hosting, Pool, Role, Worker, address,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
     pool::KeptPool,
+    role::{self, Wish},
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
 };
@@ -25,8 +26,10 @@ pub struct VirtualService {
     pub uuid: String,
     pub name: String,
     pub application: Application,
+    /// Whether it shares listeners with others.
+    pub role: Role,
     pub tcp: Tcp,
-    /// `Some` if one of its listeners uses TLS.
+    /// `Some` if one of its listeners uses TLS, and for children that are chosen by server name in TLS.
     pub tls: Option<weir_tls::ServerConfig>,
     /// The same, for listeners whose clients may speak HTTP/2.
     pub tls_http2: Option<weir_tls::ServerConfig>,
@@ -52,6 +55,29 @@ impl VirtualService {
             Application::L4(_) => None,
         }
     }
+
+    /// Whether its clients come through the same listeners as those of others.
+    #[inline]
+    pub fn shares_listeners(&self) -> bool {
+        self.role != Role::Single
+    }
+
+    fn as_parent(&self) -> role::Parent<'_> {
+        role::Parent {
+            name: &self.name,
+            hosting: self.hosting(),
+            is_http: self.http().is_some(),
+            terminates_tls: self.tls.is_some(),
+        }
+    }
+
+    /// How it gives clients to children; `None`: it has none.
+    pub fn hosting(&self) -> Option<Hosting> {
+        match self.role {
+            Role::Parent(hosting) => Some(hosting),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,12 +94,16 @@ pub struct Tcp {
 pub(crate) struct KeptService {
     pub source: Arc<v1::VirtualService>,
     tls: Option<KeptTls>,
+    /// What it wants as a child.
+    pub wishes: Vec<Wish>,
     pub warnings: Arc<[Finding]>,
     pub object: Arc<VirtualService>,
 }
 
 /// What all services of one snapshot are read with.
 pub(crate) struct ServiceReader<'s> {
+    /// Parents are read before their children.
+    pub services: &'s Objects<Arc<KeptService>>,
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
     pub certificates: &'s Objects<KeptCertificate>,
@@ -111,11 +141,13 @@ impl ServiceReader<'_> {
     ) -> Option<Arc<KeptService>> {
         let subject = subject(source);
         let found = findings.errors.len();
+        let role = self.role(source, findings);
         let pool = self.pool(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
-        let unchanged =
-            |kept: &&Arc<KeptService>| kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref());
+        let unchanged = |kept: &&Arc<KeptService>| {
+            kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref()) && Some(kept.object.role) == role
+        };
         if findings.errors.len() == found
             && let Some(kept) = before.filter(unchanged)
         {
@@ -124,6 +156,7 @@ impl ServiceReader<'_> {
         let application = application(subject, source, findings);
         let tcp = tcp(subject, source.tcp.as_ref(), findings);
         check_http2(subject, source, findings);
+        let wishes = role::wishes(subject, source, findings);
         if findings.errors.len() > found {
             return None;
         }
@@ -132,13 +165,25 @@ impl ServiceReader<'_> {
             uuid: source.uuid.clone(),
             name: source.name.clone(),
             application: application?,
+            role: role?,
             tcp: tcp?,
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             drains: source.duty() == v1::Duty::Drain,
         });
-        Some(Arc::new(KeptService { source: source.clone(), tls, warnings, object }))
+        Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
+    }
+
+    /// `None`: it cannot have the role that it is given, or its parent is unusable.
+    fn role(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Role> {
+        let subject = subject(source);
+        let Some(uuid) = reference(&source.parent_uuid) else { return role::without_parent(subject, source, findings) };
+        let Some(parent) = self.services.find(uuid) else {
+            findings.error(subject, "vh_parent_vs_ref", format!("there is no virtual service {uuid}"));
+            return None;
+        };
+        parent.and_then(|parent| role::of_child(subject, source, &parent.object.as_parent(), findings))
     }
 
     fn pool(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<Pool>> {
@@ -151,10 +196,14 @@ impl ServiceReader<'_> {
     }
 
     fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
-        let listener = source.listeners.iter().find(|listener| listener.tls)?;
         let subject = subject(source);
+        let who = match source.listeners.iter().find(|listener| listener.tls) {
+            Some(listener) => format!("port {}", listener.port),
+            None if source.tls.is_some() && !source.parent_uuid.is_empty() => "its parent".to_owned(),
+            None => return None,
+        };
         let mut needs = |field: &str, what: &str| {
-            findings.error(subject, field, format!("port {} speaks TLS, which needs {what}", listener.port));
+            findings.error(subject, field, format!("{who} speaks TLS, which needs {what}"));
         };
         if source.tls.is_none() {
             needs("ssl_profile_ref", "an SSL profile");
@@ -189,6 +238,17 @@ impl KeptService {
         reference(&self.source.pool_uuid)
     }
 
+    /// The uuid of its parent.
+    pub fn parent(&self) -> Option<&str> {
+        reference(&self.source.parent_uuid)
+    }
+
+    /// Whether children of the one could be children of the other.
+    pub fn hosts_like(&self, other: &Self) -> bool {
+        let traits = |kept: &Self| (kept.object.role, kept.object.http().is_some(), kept.object.tls.is_some());
+        traits(self) == traits(other)
+    }
+
     /// The uuids of its certificates.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
         self.source.certificate_uuids.iter().map(String::as_str)
@@ -213,7 +273,10 @@ impl KeptService {
 const HTTP2_OVER_TLS: [&str; 2] = ["h2", "http/1.1"];
 
 fn offers_http2(source: &v1::VirtualService) -> bool {
-    source.listeners.iter().any(|listener| listener.tls && listener.http2)
+    match source.parent_uuid.is_empty() {
+        true => source.listeners.iter().any(|listener| listener.tls && listener.http2),
+        false => source.http.as_ref().is_some_and(|http| http.http2.is_some()),
+    }
 }
 
 fn check_http2(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) {

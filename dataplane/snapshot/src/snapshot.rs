@@ -5,8 +5,8 @@ use std::sync::Arc;
 use weir_tls::ServerConfig;
 
 use crate::{
-    Difference, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, ids::Ids,
-    pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
+    Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, children::Children,
+    ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
     warnings::Warnings,
 };
 
@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub(crate) revision: u64,
     pub(crate) listeners: Shared<TransportAddress, Listener>,
     pub(crate) services: Shared<Arc<str>, Arc<KeptService>>,
+    /// By the ids of their parents.
+    pub(crate) children: Shared<u32, Arc<Children>>,
     pub(crate) pools: Shared<Arc<str>, Arc<KeptPool>>,
     pub(crate) certificates: Shared<Arc<str>, KeptCertificate>,
     pub(crate) pki_profiles: Shared<Arc<str>, KeptPkiProfile>,
@@ -38,10 +40,15 @@ pub struct Listener {
 impl Listener {
     /// How its clients' TLS begins; `None`: they use none.
     pub fn tls(&self) -> Option<&ServerConfig> {
+        self.tls_of(&self.service)
+    }
+
+    /// How TLS begins with the clients of a child.
+    pub fn tls_of<'s>(&self, service: &'s VirtualService) -> Option<&'s ServerConfig> {
         match (self.tls, self.http2) {
             (false, _) => None,
-            (true, false) => self.service.tls.as_ref(),
-            (true, true) => self.service.tls_http2.as_ref(),
+            (true, true) if service.tls_http2.is_some() => service.tls_http2.as_ref(),
+            (true, _) => service.tls.as_ref(),
         }
     }
 
@@ -77,6 +84,21 @@ impl Snapshot {
 
     pub fn listeners(&self) -> impl Iterator<Item = (TransportAddress, &Listener)> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
+    }
+
+    /// The child of a virtual service that has this server name.
+    pub fn child_by_name(&self, parent: &VirtualService, name: &HostName) -> Option<&Arc<VirtualService>> {
+        self.children.get(&parent.id)?.by_name(name)
+    }
+
+    /// The child of a virtual service that wants a request. `target` is what a server would get of its target.
+    pub fn child_by_request(
+        &self,
+        parent: &VirtualService,
+        host: &HostName,
+        target: &[u8],
+    ) -> Option<&Arc<VirtualService>> {
+        self.children.get(&parent.id)?.by_request(host, target)
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {

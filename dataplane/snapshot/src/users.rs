@@ -9,6 +9,7 @@ use crate::{pool::KeptPool, service::KeptService, shared::Shared};
 pub(crate) struct References {
     pub services_of_pools: Users,
     pub services_of_certificates: Users,
+    pub children_of_services: Users,
     pub pools_of_certificates: Users,
     pub pools_of_pki_profiles: Users,
 }
@@ -28,6 +29,10 @@ impl References {
     }
 
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
+        let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
+        if parents.0 != parents.1 {
+            self.children_of_services.follow(uuid, parents.0, parents.1);
+        }
         self.services_of_pools.follow(uuid, before.and_then(KeptService::pool), after.and_then(KeptService::pool));
         self.services_of_certificates.follow(
             uuid,

@@ -35,6 +35,10 @@ causes! {
     ClientUriTooLong = "client_uri_too_long",
     ClientHeadTooLarge = "client_head_too_large",
     ClientBodyTooLarge = "client_body_too_large",
+    /// The host of a request is not the server name that its connection was opened for.
+    ClientOtherHost = "client_other_host",
+    /// No child virtual service wants what the client asks for, and its parent has no pool.
+    ClientUnknownHost = "client_unknown_host",
     /// A method, version or transfer coding that is not implemented.
     ClientUnsupported = "client_unsupported",
     /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.

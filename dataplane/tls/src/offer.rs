@@ -19,7 +19,7 @@ pub struct TlsSettings {
     pub tickets: Option<TicketSettings>,
     /// For a server: its ALPN protocols in order of preference. A client that offers protocols, but none of these, is
     /// refused. If this is empty, offers are not answered (RFC 7301 §3.1 allows that), and the client uses its default
-    /// protocol.
+    /// protocol. For a client: what it offers, and a server may ignore.
     pub protocols: Vec<String>,
     pub send_close_notify: bool,
 }

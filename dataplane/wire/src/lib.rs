@@ -8,5 +8,6 @@ pub mod http1;
 pub mod http2;
 pub mod proxy_protocol;
 mod scan;
+pub mod tls;
 
 pub use error::Error;

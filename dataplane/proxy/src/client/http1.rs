@@ -1,6 +1,9 @@
 //! HTTP/1 of clients: reads the next request from the inbox.
 
+use std::sync::Arc;
+
 use weir_policy::HttpProfile;
+use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::http1::{self, Hop, Parsed, Request};
 
@@ -37,13 +40,28 @@ impl Client {
                     }
                 }
                 Ok(Parsed::Whole(request)) => {
-                    core.counters.note(Happening::Request { service: self.service.id });
                     self.requests += 1;
-                    let may_go_on = !core.draining && !self.service.drains;
-                    let asked = self.asked(http, &request, may_go_on, bytes.len() > request.len);
+                    let mut child = None;
+                    if self.service.shares_listeners() {
+                        match self.choose(&core.snapshot, &request.head, false) {
+                            Ok(chosen) => child = chosen,
+                            Err(error) => {
+                                core.counters.note(Happening::Request { service: self.service.id });
+                                return Next::Refused(error);
+                            }
+                        }
+                    }
+                    let service = child.as_ref().unwrap_or(&self.service);
+                    core.counters.note(Happening::Request { service: service.id });
+                    let Some(http) = service.http() else { return Next::Unserved };
+                    let may_go_on = !core.draining && !service.drains;
+                    let asked = self.asked(service, http, &request, may_go_on, bytes.len() > request.len);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
+                    if let Some(child) = child {
+                        self.serve_once(child, core.epoch);
+                    }
                     return next;
                 }
             }
@@ -53,6 +71,7 @@ impl Client {
 
     fn asked<'r>(
         &self,
+        service: &'r Arc<VirtualService>,
         http: &HttpProfile,
         request: &'r Request<'r>,
         may_go_on: bool,
@@ -63,6 +82,7 @@ impl Client {
         let keep_alive = request.keep_alive && may_go_on && more_allowed;
         let stays = keep_alive && head.body.is_zero();
         Received {
+            service,
             head,
             body: Incoming::of_client(request.framing, http.max_body_bytes),
             last: !request.keep_alive,

@@ -1,110 +1,31 @@
-//! HTTP/2 of clients: the connection that carries streams, and what is to be sent on each of them.
+//! HTTP/2 of clients: how their connections begin to carry streams, and the request that opens a stream.
 
-use std::{collections::VecDeque, time::Duration};
+use std::sync::Arc;
 
 use weir_policy::{Http2, HttpProfile};
+use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::BodyLength,
+    head::{BodyLength, Name, NameSet},
     http1::{Framing, Hop},
-    http2::{Code, Config, Connection, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings, URGENCIES},
+    http2::{Code, Config, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings},
 };
 
 use crate::{
+    carrier::Carrier,
     client::{
         Client, Stage,
-        frames::Frames,
         intake::{Next, Received},
     },
-    connection::stream::{Piece, Stream},
     core::Core,
     error::Error,
     exchange::{Exchange, incoming::Incoming, table::Exchanges},
     head::Target,
-    io::{Close, Conn, Io, Time},
-    limits::Room,
+    io::{Conn, Io},
 };
 
 /// The window of a connection for what it uploads.
 const WINDOW: u32 = 1 << 20;
-
-pub(crate) struct Carrier {
-    pub connection: Connection<Outbox>,
-    /// Streams that may have something to send, in the order of their turns, by urgency.
-    turns: [VecDeque<u32>; URGENCIES],
-    /// It is in the list of carriers with frames to send.
-    is_listed: bool,
-    /// It had streams at the last look.
-    is_busy: bool,
-}
-
-/// What is to be sent on a stream.
-pub(crate) struct Outbox {
-    /// The client that stands for the stream, as long as its exchange lasts.
-    pub client: Option<Conn>,
-    pieces: VecDeque<Piece>,
-    /// The final head was queued.
-    has_head: bool,
-    /// Nothing comes behind the pieces, and the stream ends like this.
-    ends: Option<Close>,
-    has_turn: bool,
-    pub priority: Priority,
-    /// When its client went, or a later piece left.
-    moved_at: Time,
-}
-
-impl Default for Outbox {
-    fn default() -> Self {
-        Self {
-            client: None,
-            pieces: VecDeque::new(),
-            has_head: false,
-            ends: None,
-            has_turn: false,
-            priority: Priority::UNSAID,
-            moved_at: Time::default(),
-        }
-    }
-}
-
-/// A stream whose client is gone.
-pub(crate) struct Departed {
-    pub carrier: Conn,
-    pub id: u32,
-    pieces: Vec<Piece>,
-    how: Close,
-    /// Why the stream is reset, if it is.
-    code: Code,
-}
-
-/// What was sent.
-pub(crate) struct Sent {
-    pub frames: Frames,
-    /// How many bytes and pieces of which clients.
-    pub left: Vec<(Conn, usize, u32)>,
-    /// There is more, for which the connection has no room.
-    pub is_full: bool,
-}
-
-/// What has become of a stream's turn.
-enum Turn {
-    Again,
-    /// The window of the connection is closed.
-    WaitsForAll,
-    Over,
-}
-
-impl Departed {
-    pub fn of(stream: &mut Stream, how: Close) -> Self {
-        Self {
-            carrier: stream.carrier,
-            id: stream.id,
-            pieces: std::mem::take(&mut stream.fresh),
-            how,
-            code: stream.code,
-        }
-    }
-}
 
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
@@ -119,7 +40,7 @@ impl Client {
         }
         let Some(http) = self.service.http() else { return false };
         let Some(http2) = &http.http2 else { return false };
-        let mut carrier = Box::new(Carrier::new(http, http2, io.now()));
+        let mut carrier = Box::new(Carrier::new(Role::Server, config(http, http2), io.now()));
         self.connection.line.expect(io, http.timeouts.client_header);
         carrier.list(self.connection.conn(), &mut core.carriers);
         self.stage = Stage::Http2(carrier);
@@ -132,8 +53,8 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`. `is_full`: there is no place for it. Error: the
-    /// connection cannot go on.
+    /// Reads the request that opens a stream, whose handle is `conn`, and the child virtual service that it is for.
+    /// `is_full`: there is no place for it. Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
@@ -142,7 +63,7 @@ impl Client {
         (conn, id): (Conn, u32),
         piece: &[u8],
         is_full: bool,
-    ) -> Result<Next, Code> {
+    ) -> Result<(Next, Option<Arc<VirtualService>>), Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };
         let Some(http) = service.http() else { return Err(Code::InternalError) };
@@ -150,25 +71,38 @@ impl Client {
         let request = match carrier.connection.request(piece, &http.stream_limits(), &mut core.fields) {
             Ok(request) => request,
             Err(Refused::Connection(code)) => return Err(code),
-            Err(Refused::Message(error)) => return Ok(Next::Refused(Error::Request(error))),
+            Err(Refused::Message(error)) => return Ok((Next::Refused(Error::Request(error)), None)),
         };
-        if let Some(value) = request.head.fields.find(b"priority")
+        if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
             && let Some(outbox) = carrier.connection.kept(id)
         {
-            outbox.priority = Priority::read(value);
+            outbox.priority = Priority::read(field.value);
         }
         if !is_served || is_full {
-            return Ok(Next::Unserved);
+            return Ok((Next::Unserved, None));
         }
-        core.counters.note(Happening::Request { service: service.id });
         self.requests += 1;
         let head = &request.head;
+        let mut child = None;
+        if self.service.shares_listeners() {
+            match self.choose(&core.snapshot, head, true) {
+                Ok(chosen) => child = chosen,
+                Err(error) => {
+                    core.counters.note(Happening::Request { service: self.service.id });
+                    return Ok((Next::Refused(error), None));
+                }
+            }
+        }
+        let service = child.as_ref().unwrap_or(&self.service);
+        core.counters.note(Happening::Request { service: service.id });
+        let Some(http) = service.http() else { return Ok((Next::Unserved, None)) };
         let framing = match head.body {
             BodyLength::None => Framing::None,
             BodyLength::Bytes(bytes) => Framing::Length(bytes),
             BodyLength::Unknown => Framing::Chunked,
         };
         let received = Received {
+            service,
             head,
             body: Incoming::of_stream(head.body, request.is_all, http.max_body_bytes),
             last: true,
@@ -178,234 +112,25 @@ impl Client {
             to_client: Target::Block,
             to_server: Hop::to_server(framing),
         };
-        Ok(received.take(io, self, conn, core.date.line(), exchanges))
+        let next = received.take(io, self, conn, core.date.line(), exchanges);
+        Ok((next, child))
     }
 }
 
-impl Carrier {
-    fn new(http: &HttpProfile, http2: &Http2, now: Time) -> Self {
-        let settings = Settings {
-            max_concurrent_streams: Some(http2.max_streams),
-            initial_window: http2.window_bytes,
-            max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
-            max_frame_bytes: FRAME_BYTES_MIN as u32,
-            no_rfc7540_priorities: true,
-            ..Settings::default()
-        };
-        let config = Config {
-            settings,
-            window: WINDOW,
-            head_bytes: http.request_limits.head_bytes,
-            control_frames: http2.control_frames,
-            empty_frames: http2.empty_frames,
-        };
-        Self {
-            connection: Connection::new(Role::Server, config, millis(now)),
-            turns: Default::default(),
-            is_listed: false,
-            is_busy: false,
-        }
+fn config(http: &HttpProfile, http2: &Http2) -> Config {
+    let settings = Settings {
+        max_concurrent_streams: Some(http2.max_streams),
+        initial_window: http2.window_bytes,
+        max_header_list_bytes: Some(http.request_limits.head_bytes as u32),
+        max_frame_bytes: FRAME_BYTES_MIN as u32,
+        no_rfc7540_priorities: true,
+        ..Settings::default()
+    };
+    Config {
+        settings,
+        window: WINDOW,
+        head_bytes: http.request_limits.head_bytes,
+        control_frames: http2.control_frames,
+        empty_frames: http2.empty_frames,
     }
-
-    /// The clients that stand for its streams.
-    pub fn clients(&self) -> impl Iterator<Item = Conn> {
-        self.connection.each_kept().filter_map(|outbox| outbox.client)
-    }
-
-    /// How many pieces wait to be sent for clients that are gone. Each may hold a block.
-    pub fn pieces(&self) -> usize {
-        let orphans = self.connection.each_kept().filter(|outbox| outbox.client.is_none());
-        orphans.map(|outbox| outbox.pieces.len()).sum()
-    }
-
-    /// Puts it into the list of carriers with frames to send.
-    pub fn list(&mut self, conn: Conn, carriers: &mut Vec<Conn>) {
-        if !std::mem::replace(&mut self.is_listed, true) {
-            carriers.push(conn);
-        }
-    }
-
-    pub fn unlist(&mut self) {
-        self.is_listed = false;
-    }
-
-    /// Whether it has got its first stream, or lost its last, since the last call.
-    pub fn turns_busy(&mut self) -> Option<bool> {
-        let is_busy = self.connection.streams() > 0;
-        (std::mem::replace(&mut self.is_busy, is_busy) != is_busy).then_some(is_busy)
-    }
-
-    /// Takes over what a stream has to send.
-    pub fn speak(&mut self, id: u32, pieces: impl IntoIterator<Item = Piece>) {
-        let Some(outbox) = self.connection.kept(id) else { return };
-        outbox.take(pieces);
-        self.give_turn(id);
-    }
-
-    /// The client of a stream is gone.
-    pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, code, .. } = departed;
-        let Some(outbox) = self.connection.kept(id) else { return };
-        outbox.take(pieces);
-        let code = match how {
-            Close::Abort => code,
-            // No server has seen the request.
-            _ if !outbox.has_head => Code::RefusedStream,
-            Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.moved_at) = (Some(how), now);
-                return self.give_turn(id);
-            }
-        };
-        self.connection.end(id, code);
-    }
-
-    fn give_turn(&mut self, id: u32) {
-        if let Some(outbox) = self.connection.kept(id)
-            && !std::mem::replace(&mut outbox.has_turn, true)
-        {
-            self.turns[usize::from(outbox.priority.urgency)].push_back(id);
-        }
-    }
-
-    /// The peer wants the response of a stream earlier or later.
-    pub fn prefer(&mut self, id: u32, priority: Priority) {
-        let Some(outbox) = self.connection.kept(id) else { return };
-        let before = std::mem::replace(&mut outbox.priority, priority);
-        if outbox.has_turn && before.urgency != priority.urgency {
-            self.turns[usize::from(before.urgency)].retain(|waiting| *waiting != id);
-            self.turns[usize::from(priority.urgency)].push_back(id);
-        }
-    }
-
-    /// The peer takes more on a stream; 0: on all.
-    pub fn has_room(&mut self, id: u32) {
-        match id {
-            0 => self.connection.ids().into_iter().for_each(|id| self.give_turn(id)),
-            id => self.give_turn(id),
-        }
-    }
-
-    /// Resets streams without a client whose peer has taken nothing for `span`. Returns how many.
-    pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
-        let ids = self.connection.ids();
-        let is_stalled = |outbox: &mut Outbox| outbox.ends.is_some() && now.since(outbox.moved_at) >= span;
-        let stalled: Vec<_> = ids.into_iter().filter(|id| self.connection.kept(*id).is_some_and(is_stalled)).collect();
-        for id in &stalled {
-            self.connection.end(*id, Code::Cancel);
-        }
-        stalled.len()
-    }
-
-    /// Sends what may be sent now: control frames, and frames of the streams in turn.
-    pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
-        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
-        sent.frames.control(io, self.connection.control());
-        let mut bytes = 0;
-        for urgency in 0..URGENCIES {
-            self.send_in_turn(io, urgency, room, &mut sent, &mut bytes);
-        }
-        sent.frames.control(io, self.connection.control());
-        sent
-    }
-
-    /// The same for streams of one urgency.
-    fn send_in_turn<I: Io>(&mut self, io: &mut I, urgency: usize, room: &Room, sent: &mut Sent, bytes: &mut usize) {
-        let mut in_vain = 0;
-        while in_vain < self.turns[urgency].len() {
-            sent.is_full |= *bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
-            if sent.is_full {
-                return;
-            }
-            let Some(id) = self.turns[urgency].pop_front() else { return };
-            match self.frame(io, id, sent, bytes) {
-                Turn::Again => {
-                    let is_incremental = self.connection.kept(id).is_none_or(|outbox| outbox.priority.is_incremental);
-                    match is_incremental {
-                        true => self.turns[urgency].push_back(id),
-                        false => self.turns[urgency].push_front(id),
-                    }
-                    in_vain = 0;
-                }
-                Turn::WaitsForAll => {
-                    self.turns[urgency].push_back(id);
-                    in_vain += 1;
-                }
-                Turn::Over => {
-                    if let Some(outbox) = self.connection.kept(id) {
-                        outbox.has_turn = false;
-                    }
-                    in_vain = 0;
-                }
-            }
-        }
-    }
-
-    /// One frame of a stream.
-    fn frame<I: Io>(&mut self, io: &mut I, id: u32, sent: &mut Sent, bytes: &mut usize) -> Turn {
-        let (room, window_is_open) = (self.connection.room(id) as usize, self.connection.has_room());
-        let Some(outbox) = self.connection.kept(id) else { return Turn::Over };
-        let (client, ends) = (outbox.client, outbox.ends);
-        let ends_well = matches!(ends, Some(Close::Flush | Close::Linger));
-        match outbox.pieces.pop_front() {
-            Some(Piece::Head { block, .. }) => {
-                let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
-                sent.left.extend(client.map(|client| (client, block.len(), 1)));
-                if sent.frames.head(io, &mut self.connection, id, is_last, &block).is_err() {
-                    return self.over(id, Code::InternalError);
-                }
-                if is_last { self.over(id, Code::NoError) } else { Turn::Again }
-            }
-            Some(Piece::Content(content)) if room == 0 => {
-                outbox.pieces.push_front(Piece::Content(content));
-                if window_is_open { Turn::Over } else { Turn::WaitsForAll }
-            }
-            Some(Piece::Content(mut content)) => {
-                let part = content.split_to(content.len().min(room));
-                let is_whole = content.is_empty();
-                if !is_whole {
-                    outbox.pieces.push_front(Piece::Content(content));
-                }
-                let is_last = outbox.pieces.is_empty() && ends_well;
-                outbox.moved_at = io.now();
-                sent.left.extend(client.map(|client| (client, part.len(), u32::from(is_whole))));
-                *bytes += part.len();
-                let header = self.connection.data(id, part.len() as u32, is_last);
-                sent.frames.data(io, &header, part);
-                if is_last { self.over(id, Code::NoError) } else { Turn::Again }
-            }
-            Some(Piece::Trailers(block)) => {
-                sent.left.extend(client.map(|client| (client, block.len(), 1)));
-                match sent.frames.head(io, &mut self.connection, id, true, &block) {
-                    Ok(()) => self.over(id, Code::NoError),
-                    Err(_) => self.over(id, Code::InternalError),
-                }
-            }
-            None if ends_well => {
-                let header = self.connection.data(id, 0, true);
-                sent.frames.append(io, &header);
-                self.over(id, Code::NoError)
-            }
-            None if ends.is_some() => self.over(id, Code::InternalError),
-            None => Turn::Over,
-        }
-    }
-
-    fn over(&mut self, id: u32, code: Code) -> Turn {
-        self.connection.end(id, code);
-        Turn::Over
-    }
-}
-
-impl Outbox {
-    fn take(&mut self, pieces: impl IntoIterator<Item = Piece>) {
-        for piece in pieces {
-            self.has_head |= matches!(piece, Piece::Head { is_final: true, .. });
-            self.pieces.push_back(piece);
-        }
-    }
-}
-
-pub(crate) fn millis(now: Time) -> u64 {
-    now.nanos / 1_000_000
 }

@@ -1,9 +1,13 @@
 //! What happens to a new request: policy refuses or answers it, or it becomes an exchange.
 
-use weir_policy::LastHop;
+use std::sync::Arc;
+
+use weir_policy::{ClientFacts, HttpProfile, LastHop};
+use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
     head::{BodyLength, RequestHead},
     http1::Hop,
+    http2::hpack,
 };
 
 use crate::{
@@ -12,7 +16,7 @@ use crate::{
     error::Error,
     exchange::{
         Exchange, Wait,
-        incoming::Incoming,
+        incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
     head::{self, Sink, Target},
@@ -47,6 +51,8 @@ pub(crate) struct Answer {
 
 /// A request, and what its connection says besides the head.
 pub(super) struct Received<'r> {
+    /// What the request is for.
+    pub service: &'r Arc<VirtualService>,
     pub head: &'r RequestHead<'r>,
     pub body: Incoming,
     /// The client sends no other request after it.
@@ -72,8 +78,8 @@ impl Received<'_> {
         date: &[u8],
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let (head, facts) = (self.head, &client.facts);
-        let Some(http) = client.service.http() else { return Next::Unserved };
+        let (service, head, facts) = (self.service, self.head, &client.facts);
+        let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
             return Next::Refused(Error::Request(weir_wire::Error::Field));
         }
@@ -86,18 +92,27 @@ impl Received<'_> {
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::Refused(Error::BodyTooLarge);
         }
-        let bytes_max = http.request_bytes_max(head);
-        let written = head::write_text(io, bytes_max, self.to_server, |out| http.write_request(head, facts, out));
+        let pool = service.pool.as_deref();
+        let for_http2 = pool.filter(|pool| pool.http2.is_some());
+        let written = match for_http2 {
+            None => head::write_text(io, http.request_bytes_max(head), self.to_server, |out| {
+                http.write_request(head, facts, out)
+            }),
+            Some(pool) => write_block(head, facts, http, pool),
+        };
         let written = match written {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
         };
-        let mut exchange = Exchange::new(conn, client.service.clone(), head, self.body, written);
+        let mut exchange = Exchange::new(conn, service.clone(), head, self.body, written);
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
         exchange.binds_connection = http.binds_connection(&head.fields);
-        if let Some(pool) = client.service.pool.as_deref() {
+        if for_http2.is_some() {
+            exchange.form = Form::Content;
+        }
+        if let Some(pool) = pool {
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
@@ -121,4 +136,13 @@ impl Received<'_> {
             Err(error) => Next::Refused(error),
         }
     }
+}
+
+/// Writes the request for a server of HTTP/2.
+#[inline(never)]
+fn write_block(head: &RequestHead<'_>, facts: &ClientFacts, http: &HttpProfile, pool: &Pool) -> Result<Buf, Error> {
+    let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
+    let named = facts.listener_authority();
+    let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
+    head::write_request_block(http.request_bytes_max(head), target, |out| http.write_request(head, facts, out))
 }

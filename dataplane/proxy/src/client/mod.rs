@@ -1,7 +1,8 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
-mod frames;
+pub(crate) mod hello;
+pub(crate) mod hosted;
 mod http1;
 pub(crate) mod http2;
 pub(crate) mod intake;
@@ -10,12 +11,13 @@ pub(crate) mod patience;
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_policy::ClientFacts;
-use weir_snapshot::{Application, VirtualService};
+use weir_snapshot::{Application, Role, VirtualService};
 use weir_telemetry::Happening;
 
 use crate::{
     buf::Buf,
-    client::http2::Carrier,
+    carrier::Carrier,
+    client::hello::Hello,
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,
@@ -37,7 +39,8 @@ pub(crate) struct Client {
     pub peer: SocketAddr,
     /// The protocol of its listener.
     protocol: Protocol,
-    /// The snapshot from which `service` came.
+    /// The snapshot from which `service` came. A child that was chosen for one request counts as outdated, so that the
+    /// next request begins with its parent again.
     epoch: u32,
     requests: u32,
     received: u64,
@@ -46,6 +49,8 @@ pub(crate) struct Client {
 }
 
 pub(crate) enum Stage {
+    /// The ClientHello, which chooses the virtual service, has not come yet.
+    Hello(Box<Hello>),
     Handshake,
     /// Between two requests, or before the first.
     Idle,
@@ -68,15 +73,16 @@ impl Client {
     ) -> Option<Self> {
         let found = core.snapshot.listener(listener)?;
         let service = found.service.clone();
+        let awaits_hello = hello::chooses(found);
         let channel = match found.tls() {
-            Some(config) => Channel::accept(config).ok()?,
-            None => Channel::Plain,
+            Some(config) if !awaits_hello => Channel::accept(config).ok()?,
+            _ => Channel::Plain,
         };
-        let is_plain = channel.is_plain();
+        let is_plain = !found.tls;
         let mut connection = Connection::new(conn, channel, io.now());
         let patience = match service.http() {
             Some(http) => http.timeouts.post_accept,
-            None => (!is_plain).then_some(core.limits.handshake),
+            None => (!is_plain || awaits_hello).then_some(core.limits.handshake),
         };
         connection.line.expect(io, patience);
         core.counters.note(Happening::ClientConnected { service: service.id });
@@ -85,7 +91,11 @@ impl Client {
             connection,
             accepted_by: service.id,
             facts: ClientFacts::new(peer, listener.address, !is_plain),
-            stage: if is_plain { Stage::first(&service, peer, io.now()) } else { Stage::Handshake },
+            stage: match is_plain {
+                _ if awaits_hello => Stage::Hello(Box::default()),
+                true => Stage::first(&service, peer, io.now()),
+                false => Stage::Handshake,
+            },
             reserved: None,
             peer,
             protocol: listener.protocol,
@@ -98,7 +108,7 @@ impl Client {
     }
 
     /// A stream that this client's connection carries, before its request is read.
-    pub fn carry(&self, conn: Conn, id: u32, now: Time) -> Self {
+    pub fn carry(&self, conn: Conn, id: u32, service: Option<Arc<VirtualService>>, now: Time) -> Self {
         let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id)));
         Self {
             connection: Connection::new(conn, stream, now),
@@ -109,7 +119,7 @@ impl Client {
             peer: self.peer,
             protocol: self.protocol,
             epoch: self.epoch,
-            service: self.service.clone(),
+            service: service.unwrap_or_else(|| self.service.clone()),
             requests: 1,
             received: 0,
             stalled_at: usize::MAX,
@@ -149,7 +159,7 @@ impl Client {
 
     pub fn is_idle(&self) -> bool {
         let does_nothing = match &self.stage {
-            Stage::Idle | Stage::Handshake => true,
+            Stage::Idle | Stage::Hello(_) | Stage::Handshake => true,
             Stage::Http2(carrier) => carrier.connection.streams() == 0,
             Stage::Head | Stage::Exchange(_) | Stage::Tunnel(_) => false,
         };
@@ -158,12 +168,17 @@ impl Client {
 
     /// Whether a handshake has begun and is not complete. A probe that only connects has begun none.
     pub fn is_amid_handshake(&self) -> bool {
-        matches!(self.stage, Stage::Handshake) && self.received > 0
+        matches!(self.stage, Stage::Hello(_) | Stage::Handshake) && self.received > 0
     }
 
     /// Takes input. Returns whether TLS has declared its end.
     pub fn receive<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
         self.received += buf.len() as u64;
+        self.take(io, core, buf)
+    }
+
+    /// As [`receive`](Self::receive), for input that is counted already.
+    fn take<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
         let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(|_| Error::ClientTls)?;
         if progress.handshaken {
             let resumed = self.connection.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
@@ -193,31 +208,39 @@ impl Client {
         TransportAddress { protocol: self.protocol, address: self.facts.listener() }
     }
 
-    /// Whether the listener still serves this client: false once the listener is removed, or differs in TLS or in HTTP.
+    /// What serves this client by the newest snapshot. `None`: the listener is removed, or differs in TLS or in HTTP, or
+    /// the server name leads elsewhere.
+    fn found<'c>(&self, core: &'c Core) -> Option<&'c Arc<VirtualService>> {
+        let listener = core.snapshot.listener(self.listener())?;
+        let same_kind = listener.service.http().is_some() == self.service.http().is_some();
+        let speaks_on = listener.http2 || !matches!(self.stage, Stage::Http2(_));
+        if !same_kind || !speaks_on || listener.tls != self.facts.is_tls() {
+            return None;
+        }
+        match self.service.role {
+            Role::ByServerName { .. } => self.found_by_name(core, &listener.service),
+            Role::Single | Role::Parent(_) | Role::ByRequest => Some(&listener.service),
+        }
+    }
+
+    /// Whether the newest snapshot still serves this client.
     pub fn is_served(&self, core: &Core) -> bool {
-        self.epoch == core.epoch
-            || core.snapshot.listener(self.listener()).is_some_and(|listener| {
-                let same_kind = listener.service.http().is_some() == self.service.http().is_some();
-                let speaks_on = listener.http2 || !matches!(self.stage, Stage::Http2(_));
-                same_kind && speaks_on && listener.tls == self.facts.is_tls()
-            })
+        self.epoch == core.epoch || self.found(core).is_some()
     }
 
     /// Whether the connection may go on after a response.
     pub fn may_stay(&self, core: &Core) -> bool {
         let drains = match self.epoch == core.epoch {
             true => self.service.drains,
-            false => core.snapshot.listener(self.listener()).is_none_or(|listener| listener.service.drains),
+            false => self.found(core).is_none_or(|service| service.drains),
         };
-        !core.draining && !drains && self.is_served(core)
+        !core.draining && !drains
     }
 
     fn look_up_service(&mut self, core: &Core) -> bool {
         if self.epoch != core.epoch {
-            let Some(found) = core.snapshot.listener(self.listener()).filter(|_| self.is_served(core)) else {
-                return false;
-            };
-            self.service = found.service.clone();
+            let Some(found) = self.found(core) else { return false };
+            self.service = found.clone();
             self.epoch = core.epoch;
         }
         true

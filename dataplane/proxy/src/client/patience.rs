@@ -117,7 +117,7 @@ impl Client {
                 }
             }
             Stage::Http2(_) => Expiry::Slow,
-            Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
+            Stage::Hello(_) | Stage::Handshake => Expiry::Failed(Error::AcceptTimeout),
             Stage::Head => Expiry::Failed(Error::HeadTimeout),
             Stage::Idle | Stage::Exchange(_) if queued > 0 => {
                 let takes_some = queued < self.stalled_at;

@@ -1,5 +1,6 @@
 //! How a connection carries bytes: plain or in TLS.
 
+use weir_snapshot::HostName;
 use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
 
 use crate::{
@@ -25,6 +26,21 @@ impl Channel {
     /// Waits for a client's ClientHello.
     pub fn accept(config: &ServerConfig) -> Result<Self, Error> {
         Ok(Self::Tls(Box::new(Secure::new(TlsSession::server(config)?))))
+    }
+
+    /// The same, for a client whose server name has chosen the configuration.
+    pub fn accept_named(config: &ServerConfig, name: Option<HostName>) -> Result<Self, Error> {
+        let mut secure = Secure::new(TlsSession::server(config)?);
+        secure.name = name.map(|name| name.as_str().into());
+        Ok(Self::Tls(Box::new(secure)))
+    }
+
+    /// The server name that has chosen the configuration, if one has.
+    pub fn server_name(&self) -> Option<HostName> {
+        match self {
+            Channel::Tls(secure) => HostName::of(secure.name.as_ref()?.as_bytes()),
+            Channel::Plain | Channel::Stream(_) => None,
+        }
     }
 
     /// Sends a ClientHello to a server.

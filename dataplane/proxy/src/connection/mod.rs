@@ -72,6 +72,21 @@ impl Connection {
         }
     }
 
+    /// The connection that carries it, if it is a stream.
+    pub fn carrier(&self) -> Option<Conn> {
+        match &self.channel {
+            Channel::Stream(stream) => Some(stream.carrier),
+            Channel::Plain | Channel::Tls(_) => None,
+        }
+    }
+
+    /// Nothing more is sent on a stream.
+    pub fn finish<I: Io>(&mut self, io: &mut I, unflushed: &mut Vec<Conn>) {
+        if let Channel::Stream(stream) = &self.channel {
+            stream.finish(io, &mut self.line, unflushed);
+        }
+    }
+
     /// Sends what was held back until the end of the batch.
     pub fn flush<I: Io>(&mut self, io: &mut I) {
         self.channel.flush(io, &mut self.line);

@@ -13,13 +13,15 @@ use crate::{
 
 pub(crate) struct Secure {
     session: TlsSession,
+    /// The server name that has chosen the configuration.
+    pub name: Option<Box<str>>,
     /// Plaintext that waits for more of it, or for the end of the batch.
     joined: Option<Buf>,
 }
 
 impl Secure {
     pub fn new(session: TlsSession) -> Self {
-        Self { session, joined: None }
+        Self { session, name: None, joined: None }
     }
 
     pub fn handshaken(&self) -> Option<Handshaken> {

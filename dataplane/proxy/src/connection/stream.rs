@@ -1,19 +1,25 @@
-//! A stream of a client's HTTP/2 connection. To the rest of the proxy it is a client's connection of its own, with its
-//! own inbox and output, that carries one exchange.
+//! A stream of an HTTP/2 connection. To the rest of the proxy it is a connection of its own to a client or to a server,
+//! with its own inbox and output, that carries one exchange.
 //!
-//! The client whose connection carries it moves its input here and its output on. The driver knows nothing of it.
+//! The session of the connection that carries it moves its input here and its output on. The driver knows nothing of it.
 
 use weir_wire::http2::Code;
 
-use crate::{buf::Buf, connection::line::Line, io::Conn};
+use crate::{
+    buf::Buf,
+    connection::line::Line,
+    io::{Conn, Io},
+};
 
-/// The handles of streams have slots from here on. No driver has so many connections.
-const STREAM_SLOTS: u32 = 1 << 31;
+/// The handles of clients' streams have slots from here on. No driver has so many connections.
+pub(crate) const CLIENT_STREAMS: u32 = 1 << 31;
+/// The same for streams to servers.
+pub(crate) const SERVER_STREAMS: u32 = CLIENT_STREAMS + (1 << 30);
 
 pub(crate) struct Stream {
-    /// The client whose connection carries it.
+    /// The connection that carries it.
     pub carrier: Conn,
-    /// Its identifier on that connection.
+    /// Its identifier on that connection; 0: it is not open yet.
     pub id: u32,
     /// Output that the carrier has not taken yet.
     pub fresh: Vec<Piece>,
@@ -49,23 +55,22 @@ impl Stream {
         }
         self.fresh.push(piece);
     }
+
+    /// Nothing more is queued. The carrier sends the end behind what is.
+    pub fn finish<I: Io>(&self, io: &mut I, line: &mut Line, unflushed: &mut Vec<Conn>) {
+        if !line.is_finished() {
+            line.end_output(io);
+            if self.fresh.is_empty() {
+                unflushed.push(line.conn);
+            }
+        }
+    }
 }
 
 impl Conn {
-    /// The handle of a stream.
-    pub(crate) fn of_stream(index: u32, generation: u32) -> Self {
-        Self { slot: STREAM_SLOTS + index, generation }
-    }
-
     /// Whether it is the handle of a stream.
     #[inline]
     pub(crate) fn is_stream(self) -> bool {
-        self.slot >= STREAM_SLOTS
-    }
-
-    /// The handle of a stream among the streams alone.
-    #[inline]
-    pub(crate) fn within_streams(self) -> Self {
-        Self { slot: self.slot % STREAM_SLOTS, ..self }
+        self.slot >= CLIENT_STREAMS
     }
 }

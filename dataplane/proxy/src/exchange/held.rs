@@ -36,6 +36,12 @@ impl Held {
         }
     }
 
+    /// Adds a piece that goes on soon.
+    pub fn push(&mut self, piece: Buf) {
+        self.bytes += piece.len();
+        self.pieces.push_back(piece);
+    }
+
     /// Adds a piece that is also sent now; shares its block.
     pub fn share(&mut self, piece: &Buf) {
         self.bytes += piece.len();

@@ -117,6 +117,17 @@ impl Incoming {
         Self { body: Framed::Http1(Body::new(framing)), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
+    /// The same, of a response that comes on a stream. `is_all`: nothing comes.
+    pub fn of_server_stream(length: BodyLength, is_all: bool) -> Self {
+        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, trailers: None, is_closed: length.is_zero() };
+        Self { body: Framed::Stream(body), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
+    }
+
+    /// Whether all of a body that comes on a stream has come.
+    pub fn has_all_come(&self) -> bool {
+        matches!(&self.body, Framed::Stream(body) if body.has_ended)
+    }
+
     /// Whether the body is complete; true from the beginning if there is none.
     #[inline]
     pub fn is_done(&self) -> bool {
@@ -211,7 +222,7 @@ impl Incoming {
                 }
                 let piece = if in_chunks { chunk(io, &piece) } else { piece };
                 take(io, Part::Bytes(piece));
-                body.is_closed |= !in_chunks && body.trailers.is_none();
+                body.is_closed |= body.length != BodyLength::Unknown && body.trailers.is_none();
             }
             None if body.has_ended && !body.is_closed => {
                 body.is_closed = true;
@@ -262,7 +273,7 @@ impl Incoming {
 }
 
 /// Content as a chunk (RFC 9112 §7.1).
-fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
+pub(crate) fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
     let mut out = io.buffer_for(content.len() + CHUNK_BYTES_ADDED);
     out.append(format!("{:x}\r\n", content.len()).as_bytes());
     out.append(content);
@@ -270,8 +281,8 @@ fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
     out
 }
 
-/// The end of a body in chunks.
-fn last_chunk<I: Io>(io: &mut I, trailers: &[u8]) -> Buf {
+/// The end of a body in chunks. `trailers`: lines of text.
+pub(crate) fn last_chunk<I: Io>(io: &mut I, trailers: &[u8]) -> Buf {
     let mut out = io.buffer_for(LAST_CHUNK.len() + trailers.len() + LINE_END.len());
     [LAST_CHUNK, trailers, LINE_END].into_iter().for_each(|part| _ = out.append(part));
     out

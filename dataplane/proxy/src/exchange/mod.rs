@@ -12,7 +12,7 @@ use weir_balance::HashKey;
 use weir_policy::HttpProfile;
 use weir_snapshot::VirtualService;
 use weir_tls::ServerName;
-use weir_wire::head::{Method, RequestHead, Version};
+use weir_wire::head::{BodyLength, Method, RequestHead, Version};
 
 use crate::{
     buf::Buf,
@@ -46,6 +46,10 @@ pub(crate) struct Exchange {
     /// Dense ids of servers that were tried in vain.
     pub tried: Vec<u32>,
     pub body: Incoming,
+    /// How the body goes on to the server: [`Form::Content`] if the server may speak HTTP/2. Then the head is a block.
+    pub form: Form,
+    /// Only the end of the body shows how long it is.
+    pub is_endless: bool,
     /// The request authenticates the connection that it is sent on.
     pub binds_connection: bool,
     /// The request is being sent once more, and needs a new connection.
@@ -59,6 +63,8 @@ pub(crate) struct Exchange {
 struct Aside {
     /// Body that has been read and not sent.
     held: Held,
+    /// What stands behind the body, as in [`Part::Trailers`].
+    trailers: Option<Buf>,
     pace: Pace,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
@@ -105,6 +111,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Repeatable {
     head: Buf,
     body: Option<Box<Held>>,
+    /// Only if the server has said that it did not process the request.
+    if_refused: bool,
 }
 
 impl Exchange {
@@ -128,6 +136,8 @@ impl Exchange {
             asked_name: None,
             tried: Vec::new(),
             body,
+            form: Form::AsReceived,
+            is_endless: head.body == BodyLength::Unknown,
             binds_connection: false,
             repeated: false,
             phase: Phase::Waiting { head: written, on: Wait::Place },
@@ -212,6 +222,11 @@ impl Exchange {
         !self.body.is_done() || self.aside.as_ref().is_some_and(|aside| !aside.held.is_empty())
     }
 
+    /// The trailers that stand behind the body, as lines of text, if the body goes on as content.
+    pub fn trailers(&self) -> &[u8] {
+        self.aside.as_ref().and_then(|aside| aside.trailers.as_deref()).unwrap_or_default()
+    }
+
     /// Whether the client has sent its whole last request.
     pub fn has_all(&self) -> bool {
         self.last && !self.awaits_body()
@@ -226,6 +241,10 @@ impl Exchange {
     }
 
     fn read_piece<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<Option<Buf>, Error> {
+        if self.form == Form::Content {
+            self.hold_content(io, inbox, |held, piece| held.push(piece))?;
+            return Ok(self.aside.as_mut().and_then(|aside| aside.held.pop()));
+        }
         let http = http_of(&self.service)?;
         let mut next = None;
         self.body.read(io, inbox, http, Form::AsReceived, |_, part| {
@@ -236,8 +255,35 @@ impl Exchange {
         Ok(next)
     }
 
+    /// Buffers the content of the next piece; it may consist of several parts. False: no more has arrived.
+    fn hold_content<I: Io>(
+        &mut self,
+        io: &mut I,
+        inbox: &mut Inbox,
+        hold: impl Fn(&mut Held, Buf),
+    ) -> Result<bool, Error> {
+        let Self { service, body, aside, .. } = self;
+        let (http, mut has_some) = (http_of(service)?, false);
+        while !has_some && !body.is_done() {
+            let take = |_: &mut I, part| match part {
+                Part::Bytes(piece) => {
+                    has_some = true;
+                    hold(&mut aside.get_or_insert_default().held, piece);
+                }
+                Part::Trailers(lines) => aside.get_or_insert_default().trailers = Some(lines),
+            };
+            if !body.read(io, inbox, http, Form::Content, take)? {
+                break;
+            }
+        }
+        Ok(has_some)
+    }
+
     /// Buffers more of the body; false: no more has arrived.
     pub fn gather<I: Io>(&mut self, io: &mut I, inbox: &mut Inbox) -> Result<bool, Error> {
+        if self.form == Form::Content {
+            return self.hold_content(io, inbox, Held::gather);
+        }
         let Some(piece) = self.read_piece(io, inbox)? else { return Ok(false) };
         self.aside().held.gather(piece);
         Ok(true)
@@ -296,12 +342,13 @@ impl Exchange {
 // Sending, and sending again.
 impl Exchange {
     /// Starts to send: returns the head, unless it has been sent already. On a reused connection, keeps an idempotent
-    /// request for a repeat.
+    /// request for a repeat. A server of HTTP/2 may refuse any request, so each is kept.
     pub fn send_on(&mut self, server: Conn, reused: bool, memory_is_short: bool) -> Option<Buf> {
         let sending = Phase::Sending { server, repeatable: None };
         let Phase::Waiting { head, .. } = std::mem::replace(&mut self.phase, sending) else { return None };
-        if reused && self.method.is_idempotent() {
-            let repeatable = Some(Repeatable::new(&head, memory_is_short));
+        let is_safe = reused && self.method.is_idempotent();
+        if is_safe || self.form == Form::Content {
+            let repeatable = Some(Repeatable::new(&head, !is_safe || self.repeated, memory_is_short));
             self.phase = Phase::Sending { server, repeatable };
         }
         Some(head)
@@ -326,10 +373,12 @@ impl Exchange {
         }
     }
 
-    /// Returns to the choice of a server. False if nothing is kept, or a byte of a response has arrived.
-    pub fn begin_again(&mut self) -> bool {
+    /// Returns to the choice of a server. False if nothing is kept, or a byte of a response has arrived. `refused`: the
+    /// server has said that it did not process the request.
+    pub fn begin_again(&mut self, refused: bool) -> bool {
         let Phase::Sending { repeatable, .. } = &mut self.phase else { return false };
-        let Some(Repeatable { head, body }) = repeatable.take() else { return false };
+        let kept = repeatable.take_if(|kept| refused || !kept.if_refused);
+        let Some(Repeatable { head, body, .. }) = kept else { return false };
         if let Some(body) = body {
             self.aside().held.prepend(*body);
         }
@@ -355,9 +404,9 @@ impl Delivery {
 impl Repeatable {
     /// While memory is short, copies the head, because its block is larger.
     #[inline]
-    pub fn new(head: &Buf, memory_is_short: bool) -> Self {
+    pub fn new(head: &Buf, if_refused: bool, memory_is_short: bool) -> Self {
         let head = if memory_is_short { copy(head) } else { head.share() };
-        Self { head, body: None }
+        Self { head, body: None, if_refused }
     }
 
     fn pieces(&self) -> usize {

@@ -56,10 +56,8 @@ impl Proxy {
         }
     }
 
-    fn end_batch<I: Io>(&mut self, io: &mut I) {
-        for id in std::mem::take(&mut self.core.opened) {
-            self.begin_stream(io, id);
-        }
+    #[inline]
+    pub(crate) fn start_requests<I: Io>(&mut self, io: &mut I) {
         while !self.core.starting.is_empty() {
             let mut starting = std::mem::take(&mut self.core.starting);
             starting.drain(..).for_each(|id| self.send_request(io, id));
@@ -67,6 +65,13 @@ impl Proxy {
                 self.core.starting = starting;
             }
         }
+    }
+
+    fn end_batch<I: Io>(&mut self, io: &mut I) {
+        for id in std::mem::take(&mut self.core.opened) {
+            self.begin_stream(io, id);
+        }
+        self.start_requests(io);
         let mut relayable = std::mem::take(&mut self.core.relayable);
         relayable.drain(..).for_each(|id| self.relay(io, id));
         self.core.relayable = relayable;

@@ -8,7 +8,7 @@ use weir_policy::ProxyProtocol;
 use weir_snapshot::Application;
 
 use crate::{
-    client::Client,
+    client::{Client, hosted::lacks_pool},
     core::Core,
     error::Error,
     io::{After, Close, Conn, Io, Time},
@@ -22,10 +22,14 @@ impl Proxy {
     /// Connects to a server. `otherwise` is the error of the last try; it ends the client if no server is left.
     pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let Some(pool) = client.service.pool.clone() else { return self.fail(io, conn, Error::NoPool) };
+        let Some(pool) = client.service.pool.clone() else {
+            let error = lacks_pool(&client.service);
+            return self.fail(io, conn, error);
+        };
         let Some(tunnel) = client.tunnel() else { return };
         let again = tunnel.tried.len() < self.core.limits.server_tries;
         let place = if again { self.core.pools.pick(io.now(), &pool, tunnel.key, &tunnel.tried) } else { None };
+        let place = place.filter(|place| self.core.may_tunnel(&pool, *place));
         let Some(place) = place else { return self.fail(io, conn, otherwise) };
         let server = io.connect(place.address);
         tunnel.server = Some(server);

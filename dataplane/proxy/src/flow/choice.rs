@@ -6,8 +6,9 @@
 use weir_telemetry::Happening;
 
 use crate::{
+    client::hosted::lacks_pool,
     error::Error,
-    exchange::{Wait, table::ExchangeId},
+    exchange::{Wait, incoming::Form, table::ExchangeId},
     io::{Close, Conn, Io},
     pool::Place,
     proxy::{ClientSide, Parties, Proxy},
@@ -30,9 +31,9 @@ impl Proxy {
             }
             self.close_server(io, reserved, Close::Flush);
         }
-        let Self { exchanges, servers, core, .. } = self;
+        let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+        let pool = exchange.service.pool.as_ref().ok_or_else(|| lacks_pool(&exchange.service))?;
         if exchange.tried.len() >= core.limits.server_tries {
             return Err(otherwise);
         }
@@ -40,6 +41,18 @@ impl Proxy {
         let named = named.and_then(|named| core.pools.take(io.now(), pool, named));
         let place =
             named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried)).ok_or(otherwise)?;
+        if exchange.form == Form::Content {
+            return self.find_stream(io, id, place, otherwise);
+        }
+        self.find_connection(io, id, place)
+    }
+
+    /// Gives the exchange a connection of its own to the server at `place`: an idle one, or a new one.
+    #[inline(always)]
+    pub(crate) fn find_connection<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
+        let Self { exchanges, servers, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
         let suits = |idle| {
             !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
         };
@@ -88,6 +101,7 @@ impl Proxy {
     }
 
     /// Gives work to an established connection. The request is sent at the end of the batch.
+    #[inline]
     fn start_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
         if let Some(server) = self.servers.find(conn) {
             server.state = State::Busy(Work::Exchange(id));
@@ -111,12 +125,14 @@ impl Proxy {
         match work {
             Work::Exchange(id) => Some(&mut self.exchanges.find(id)?.tried),
             Work::Tunnel(conn) => Some(&mut self.clients.find(conn)?.tunnel()?.tried),
+            Work::Streams => None,
         }
     }
 
     /// The connection that the work waited for is unusable, and no byte of the work has been sent.
     pub(crate) fn try_another<I: Io>(&mut self, io: &mut I, work: Work, error: Error) {
         match work {
+            Work::Streams => {}
             Work::Tunnel(conn) => {
                 if let Some(tunnel) = self.clients.find(conn).and_then(|client| client.tunnel()) {
                     tunnel.server = None;
@@ -136,12 +152,18 @@ impl Proxy {
 
     /// Sends a request once more if its connection ended before any byte of a response. Where the connection had served
     /// earlier requests, the server may have closed it before it saw this one. Only idempotent requests are repeated
-    /// (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// (RFC 9110 §9.2.2, RFC 9112 §9.3.1), and those that the server says it did not process (RFC 9113 §8.7): the first
+    /// time maybe by the same server, then by another one.
     pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
+        let refused = error == Error::ServerRefused;
         let ended = matches!(error, Error::ServerClosed | Error::ServerReset) && server.connection.inbox.is_empty();
-        if !ended || !exchange.begin_again() {
+        let is_again = exchange.repeated;
+        if !ended && !refused || !exchange.begin_again(refused) {
             return false;
+        }
+        if is_again {
+            exchange.tried.push(server.place.server);
         }
         let (client, swallowed) = (exchange.client, server.connection.conn());
         self.close_server(io, swallowed, Close::Abort);

@@ -86,7 +86,14 @@ impl Proxy {
         client.drained(io, &self.core, exchange.as_deref_mut());
         let is_answered = exchange.is_some_and(|exchange| !exchange.is_waiting());
         match id {
-            Some(id) if is_answered => self.respond(io, conn, id),
+            Some(id) if is_answered => {
+                let server = self.exchanges.peek(id).and_then(Exchange::server);
+                self.respond(io, conn, id);
+                server
+                    .filter(|server| server.is_stream())
+                    .into_iter()
+                    .for_each(|server| self.return_server_credit(server));
+            }
             Some(_) => {}
             None => self.proceed(io, conn),
         }
@@ -121,7 +128,7 @@ impl Proxy {
             _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
             Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
-            Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
+            Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => self.close_client(io, conn, Close::Abort),
         }
     }
 

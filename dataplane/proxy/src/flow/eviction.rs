@@ -230,7 +230,7 @@ impl Proxy {
         let server = match &client.stage {
             Stage::Exchange(_) => self.exchange_of(client)?.server(),
             Stage::Tunnel(tunnel) => tunnel.server,
-            Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => None,
+            Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head | Stage::Http2(_) => None,
         };
         self.servers.peek(server?)
     }
@@ -248,7 +248,7 @@ impl Proxy {
     fn pieces_of<I: Io>(&self, io: &I, client: &Client) -> usize {
         let own = self.own_pieces_of(io, client);
         let Stage::Http2(carrier) = &client.stage else { return own };
-        let streams = carrier.clients().filter_map(|conn| self.clients.peek(conn));
+        let streams = carrier.owners().filter_map(|conn| self.clients.peek(conn));
         own + carrier.pieces() + streams.map(|stream| self.own_pieces_of(io, stream)).sum::<usize>()
     }
 
@@ -258,7 +258,8 @@ impl Proxy {
             queued + connection.inbox.pieces()
         };
         let of_server = self.server_of(client).map_or(0, |server| held(&server.connection));
-        held(&client.connection) + self.exchange_of(client).map_or(0, Exchange::pieces) + of_server
+        let of_hello = if let Stage::Hello(hello) = &client.stage { hello.pieces() } else { 0 };
+        of_hello + held(&client.connection) + self.exchange_of(client).map_or(0, Exchange::pieces) + of_server
     }
 }
 
@@ -287,7 +288,7 @@ fn standing(client: &Client, exchange: Option<&Exchange>, stuck: bool, fresh: bo
         (Stage::Http2(_), _) if stuck => Standing::Stuck,
         (Stage::Http2(_), _) => Standing::Works,
         (Stage::Idle, _) if client.has_asked() && !has_unsent => Standing::Idle,
-        (Stage::Idle | Stage::Head | Stage::Handshake, _) => Standing::Partial,
+        (Stage::Idle | Stage::Head | Stage::Hello(_) | Stage::Handshake, _) => Standing::Partial,
         (_, Some(exchange)) if !fresh && exchange.awaits_body() && !exchange.has_begun_response() => Standing::Partial,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) if stuck => Standing::Stuck,
         (Stage::Exchange(_) | Stage::Tunnel(_), _) => Standing::Works,

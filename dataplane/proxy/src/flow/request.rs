@@ -6,12 +6,21 @@ use weir_telemetry::Happening;
 use weir_wire::{head::HeadSink, http1::Hop};
 
 use crate::{
+    buf::Buf,
     client::{Stage, intake::Next},
+    connection::Connection,
+    core::Core,
     error::Error,
-    exchange::{Outcome, Phase, Wait, table::ExchangeId},
+    exchange::{
+        Exchange, Outcome, Phase, Wait,
+        incoming::{self, Form},
+        table::ExchangeId,
+    },
+    flow::carriers::open_to_server,
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
+    server::{Server, Work},
 };
 
 /// The head of a 100.
@@ -32,6 +41,7 @@ impl Proxy {
             let outcome = match client.stage {
                 Stage::Tunnel(_) => return self.carry(io, conn),
                 Stage::Http2(_) => return self.take_frames(io, conn),
+                Stage::Hello(_) => self.read_hello(io, conn),
                 Stage::Exchange(id) => match self.pass_request(io, id) {
                     Ok(outcome) => outcome,
                     Err(error) if self.fail_exchange(io, id, error) => Outcome::Advanced,
@@ -43,6 +53,20 @@ impl Proxy {
                 return;
             }
         }
+    }
+
+    /// Reads more of a ClientHello.
+    fn read_hello<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
+        let Ok(client) = self.clients.live(conn) else { return Outcome::NeedsMore };
+        match client.hear(io) {
+            true if client.connection.line.ended => self.close_client(io, conn, Close::Flush),
+            true => client.connection.line.read(io, true),
+            false => match client.choose_by_name(io, &mut self.core) {
+                Ok(()) => return Outcome::Advanced,
+                Err(error) => self.fail(io, conn, error),
+            },
+        }
+        Outcome::NeedsMore
     }
 
     fn next_request<I: Io>(&mut self, io: &mut I, conn: Conn) -> Outcome {
@@ -151,9 +175,12 @@ impl Proxy {
     /// The server connection is ready: sends the head, and what has arrived of the body.
     pub(crate) fn send_request<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
         // The exchange may have ended, or its connection was lost and it waits for another one.
-        let Self { exchanges, clients, servers, core } = self;
+        let Self { exchanges, clients, servers, core, .. } = self;
         let Some(exchange) = exchanges.find(id) else { return };
         let Phase::Waiting { on: Wait::Server(conn), .. } = exchange.phase else { return };
+        if exchange.form == Form::Content && conn.is_stream() && !open_to_server(servers, conn) {
+            return self.begin_elsewhere(io, id, conn);
+        }
         let Some(server) = servers.find(conn).filter(|server| server.is_busy()) else { return };
         let Some(client) = clients.find(exchange.client) else { return };
         if exchange.has_waited_out(io.now()) {
@@ -165,7 +192,14 @@ impl Proxy {
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
-        server.connection.deliver(io, &mut core.unflushed, head);
+        if exchange.form == Form::Content {
+            if let Err(error) = send_head(io, core, exchange, server, head) {
+                self.fail_exchange(io, id, error);
+                return;
+            }
+        } else {
+            server.connection.deliver(io, &mut core.unflushed, head);
+        }
         if exchange.awaits_body() {
             let client = exchange.client;
             return self.proceed(io, client);
@@ -175,15 +209,31 @@ impl Proxy {
         server.await_response(io);
     }
 
+    /// The connection that was to carry the request takes no more streams.
+    fn begin_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
+        if let Ok(Parties { exchange, server, .. }) = self.parties(id)
+            && std::mem::replace(&mut exchange.repeated, true)
+        {
+            exchange.tried.push(server.place.server);
+        }
+        self.close_server(io, conn, Close::Abort);
+        self.try_another(io, Work::Exchange(id), Error::ServerRefused);
+    }
+
     fn upload<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {
         let Parties { exchange, client, server, core } = self.parties(id)?;
         let (from, to) = (&mut client.connection, &mut server.connection);
+        let chunks = exchange.form == Form::Content && exchange.is_endless && !to.conn().is_stream();
         while exchange.awaits_body() && !to.line.is_full(io, &core.room) {
             let Some(piece) = exchange.next_piece(io, &mut from.inbox)? else { break };
             exchange.keep_repeatable(&piece, core.room.queued_bytes);
+            let piece = if chunks { incoming::chunk(io, &piece) } else { piece };
             to.deliver(io, &mut core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
+        if sent && exchange.form == Form::Content {
+            end_body(io, core, exchange, to);
+        }
         if sent || to.line.is_full(io, &core.room) {
             exchange.pause();
             from.line.read(io, sent && from.inbox.is_empty());
@@ -202,5 +252,40 @@ impl Proxy {
             client.await_body(io, core, exchange);
         }
         Ok(())
+    }
+}
+
+/// Sends the head of a request that may go on a stream.
+#[inline(never)]
+fn send_head<I: Io>(
+    io: &mut I,
+    core: &mut Core,
+    exchange: &Exchange,
+    server: &mut Server,
+    block: Buf,
+) -> Result<(), Error> {
+    let is_stream = server.connection.conn().is_stream();
+    let head = if is_stream { block } else { head::text_of(io, &block, exchange.is_endless, &mut core.fields)? };
+    server.connection.deliver_head(io, &mut core.unflushed, head, true);
+    if !exchange.awaits_body() {
+        end_body(io, core, exchange, &mut server.connection);
+    }
+    Ok(())
+}
+
+/// Sends what ends a body that went on as content.
+fn end_body<I: Io>(io: &mut I, core: &mut Core, exchange: &Exchange, to: &mut Connection) {
+    match to.conn().is_stream() {
+        true => {
+            if !exchange.trailers().is_empty() {
+                to.deliver_trailers(io, &mut core.unflushed, exchange.trailers());
+            }
+            to.finish(io, &mut core.unflushed);
+        }
+        false if exchange.is_endless => {
+            let last = incoming::last_chunk(io, exchange.trailers());
+            to.deliver(io, &mut core.unflushed, last);
+        }
+        false => {}
     }
 }

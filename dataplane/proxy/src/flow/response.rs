@@ -4,12 +4,16 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes after the end
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
-use weir_policy::Reply;
+use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_telemetry::Happening;
-use weir_wire::http1::Outgoing;
+use weir_wire::{
+    head::Version,
+    http1::{Outgoing, Response},
+};
 
 use crate::{
-    client::intake::Answer,
+    buf::Buf,
+    client::{Client, intake::Answer},
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
@@ -47,7 +51,9 @@ impl Proxy {
         let mut parties = self.parties(id)?;
         loop {
             let Parties { exchange, client, server, core } = &mut parties;
-            let client_is_full = server.lost().is_none() && client.connection.line.is_full(io, &core.room);
+            // What came on a stream may wait longer than the stream itself.
+            let may_wait = server.lost().is_none() || server.connection.conn().is_stream();
+            let client_is_full = may_wait && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
                 Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,
@@ -195,33 +201,40 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let keep_alive = exchange.keep_alive && goes_on && !exchange.awaits_body();
-        let (service, facts) = (&exchange.service, &client.facts);
-        let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
-        let cookie = persistence.map_or(&b""[..], |p| p.line(server.place.server, exchange.named, facts));
-        let reply = Reply { cookie, date: core.date.line() };
-        let (http, is_stream) = (exchange.http()?, exchange.client.is_stream());
-        let limits = &http.response_limits;
+        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let limits = &context.http.response_limits;
         let written = server.response_head(exchange.method, limits, &mut core.fields, |received| {
-            let head = &received.head;
-            let outgoing = Outgoing::of(received, exchange.version, keep_alive);
-            let bytes_max = http.response_bytes_max(head, reply);
-            let out = match is_stream {
-                true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
-                false => {
-                    head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?
-                }
-            };
-            let delivery = Delivery {
-                body: Incoming::of_server(received.framing),
-                form: if is_stream { Form::Content } else { Form::of(outgoing.body) },
-                client_goes_on: outgoing.keep_alive,
-                server_goes_on: received.keep_alive,
-            };
-            Ok((head.status, out, delivery, http.binds_connection_by(head)))
+            context.translate(io, received, Incoming::of_server(received.framing))
         });
         let Some(written) = written.map_err(Error::Response)? else { return Ok(false) };
-        let (status, out, delivery, binds) = written?;
+        self.pass_written(io, written?);
+        Ok(true)
+    }
+
+    /// The same for the head of a response that has come on a stream.
+    #[inline(never)]
+    pub fn pass_stream_head<I: Io>(
+        &mut self,
+        io: &mut I,
+        received: &Response<'_>,
+        body: Incoming,
+    ) -> Result<(), Error> {
+        let Parties { exchange, client, server, core } = self;
+        // No window limits how many interim heads come.
+        if received.head.status < 200 && client.connection.line.queued(io) >= core.limits.queued_bytes {
+            return Err(Error::Response(weir_wire::Error::HeadTooLarge));
+        }
+        let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
+        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let written = context.translate(io, received, body)?;
+        self.pass_written(io, written);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pass_written<I: Io>(&mut self, io: &mut I, written: Written) {
+        let Parties { exchange, client, server, core } = self;
+        let Written { status, out, delivery, binds } = written;
         server.binds |= binds;
         match std::mem::take(&mut server.unproven) {
             true => core.pools.proved(server.place),
@@ -232,12 +245,74 @@ impl Parties<'_> {
         } else {
             exchange.forget_repeatable();
             if exchange.keeps_interim_from_client(status) {
-                return Ok(true);
+                return;
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200);
-        Ok(true)
+    }
+}
+
+/// What decides how the head of a response goes on to its client.
+struct Context<'p> {
+    http: &'p HttpProfile,
+    facts: &'p ClientFacts,
+    reply: Reply<'p>,
+    version: Version,
+    /// The client is a stream.
+    is_stream: bool,
+    /// The client's connection would go on after the response.
+    keep_alive: bool,
+}
+
+/// The head of a response in its client's form.
+struct Written {
+    status: u16,
+    out: Buf,
+    delivery: Delivery,
+    /// The server's connection is for this client alone.
+    binds: bool,
+}
+
+impl<'p> Context<'p> {
+    #[inline(always)]
+    fn of(
+        exchange: &'p Exchange,
+        client: &'p Client,
+        server: u32,
+        goes_on: bool,
+        date: &'p [u8],
+    ) -> Result<Self, Error> {
+        let (service, facts) = (&exchange.service, &client.facts);
+        let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
+        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, facts));
+        Ok(Self {
+            http: exchange.http()?,
+            facts,
+            reply: Reply { cookie, date },
+            version: exchange.version,
+            is_stream: exchange.client.is_stream(),
+            keep_alive: exchange.keep_alive && goes_on && !exchange.awaits_body(),
+        })
+    }
+
+    #[inline(always)]
+    fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
+        let Self { http, facts, reply, .. } = *self;
+        let head = &received.head;
+        let outgoing = Outgoing::of(received, self.version, self.keep_alive);
+        let bytes_max = http.response_bytes_max(head, reply);
+        let out = match self.is_stream {
+            true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
+            false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
+        };
+        let delivery = Delivery {
+            body,
+            form: if self.is_stream { Form::Content } else { Form::of(outgoing.body) },
+            client_goes_on: outgoing.keep_alive,
+            server_goes_on: received.keep_alive,
+        };
+        Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
 }
 

@@ -46,6 +46,8 @@ impl Proxy {
         server.connection.line.expect(io, None);
         self.core.pools.reached(server.place, io.now());
         match work {
+            Work::Streams => self.carrier_connected(io, conn),
+            Work::Exchange(id) if server.speaks_http2() => self.becomes_carrier(io, conn, id),
             Work::Tunnel(client) => {
                 // Either side may send first, so an established connection must do as proof.
                 server.unproven = false;
@@ -104,6 +106,7 @@ impl Proxy {
     fn pass_on<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, unasked: Error) {
         match work {
             Work::Tunnel(client) => self.carry(io, client),
+            Work::Streams => self.carrier_spoke(io, conn, unasked),
             Work::Exchange(id) if self.waits(id) => self.lose_unused(io, conn, work, unasked),
             Work::Exchange(id) => self.respond(io, conn, id),
         }
@@ -117,6 +120,7 @@ impl Proxy {
     pub(crate) fn server_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(State::Busy(work)) = self.servers.find(conn).map(|server| server.state) else { return };
         let client = match work {
+            Work::Streams => return self.server_carrier_drained(io, conn),
             Work::Exchange(id) => self.exchanges.find(id).map(|exchange| exchange.client),
             Work::Tunnel(client) => Some(client),
         };
@@ -155,12 +159,14 @@ impl Proxy {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Flush),
             State::Connecting(work) if self.gets_more_time(io, conn, work) => {}
             State::Connecting(_) | State::Handshaking(_) => self.server_lost(io, conn, Error::ConnectTimeout),
+            State::Busy(Work::Streams) => self.server_carrier_deadline(io, conn),
             State::Busy(work) => self.work_failed(io, conn, work, Error::ResponseTimeout),
         }
     }
 
     fn work_failed<I: Io>(&mut self, io: &mut I, conn: Conn, work: Work, error: Error) {
         match work {
+            Work::Streams => {}
             Work::Tunnel(client) => self.fail(io, client, error),
             Work::Exchange(id) => {
                 let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else {
@@ -186,10 +192,11 @@ impl Proxy {
         waits
     }
 
-    /// A new connection to a server has failed. If that makes the server suspect, its idle connections are closed, too.
+    /// A new connection to a server has failed. If that makes the server suspect, its other connections get no more
+    /// requests.
     pub(crate) fn suspect<I: Io>(&mut self, io: &mut I, place: Place, failure: Failure, since: Time) {
-        for idle in self.core.pools.failed(place, failure, since, io.now()) {
-            self.close_server(io, idle, Close::Flush);
+        for unused in self.core.pools.failed(place, failure, since, io.now()) {
+            self.retire(io, unused);
         }
     }
 
@@ -203,7 +210,7 @@ impl Proxy {
     }
 
     /// A connection is unusable. So is its work, unless no byte of that has been sent.
-    fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
+    pub(crate) fn server_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
         let Ok(server) = self.servers.live(conn) else { return };
         match server.state {
             State::Idle | State::Reserved { .. } => self.close_server(io, conn, Close::Abort),
@@ -211,6 +218,7 @@ impl Proxy {
             State::Busy(work) => {
                 server.life = Life::Lost(error);
                 match work {
+                    Work::Streams => self.carrier_lost(io, conn, error, Close::Abort),
                     Work::Tunnel(client) => self.fail(io, client, error),
                     Work::Exchange(_) => self.pass_on(io, conn, work, error),
                 }
@@ -223,6 +231,9 @@ impl Proxy {
         let (place, since) = (server.place, server.begun_at);
         // Flushes, because a TLS alert with the reason may be queued.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
+        if work == Work::Streams {
+            return self.carrier_lost(io, conn, error, how);
+        }
         self.close_server(io, conn, how);
         self.exclude(work, place, error);
         if error.blames_server() {

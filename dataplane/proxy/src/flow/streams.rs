@@ -6,12 +6,16 @@ use weir_wire::http2::{Code, Event, Refused};
 
 use crate::{
     buf::Buf,
-    client::http2::millis,
+    carrier::{Carrier, millis},
+    client::{Client, Stage},
+    connection::Connection,
+    core::Core,
     error::Error,
     exchange::table::ExchangeId,
     head,
     io::{Close, Conn, Io},
     proxy::Proxy,
+    server::Server,
 };
 
 // Input.
@@ -75,10 +79,10 @@ impl Proxy {
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let next = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
-        let stream = client.carry(conn, id, io.now());
+        let (next, child) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
+        let stream = client.carry(conn, id, child, io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
-            outbox.client = Some(conn);
+            outbox.owner = Some(conn);
         }
         clients.insert(conn, stream);
         self.begin_next(io, conn, next);
@@ -121,7 +125,7 @@ impl Proxy {
 
     /// The client that stands for a stream; `None`: its exchange is over.
     fn stream_client(&mut self, carrier: Conn, id: u32) -> Option<Conn> {
-        self.clients.find(carrier)?.carrier()?.connection.kept(id)?.client
+        self.clients.find(carrier)?.carrier()?.connection.kept(id)?.owner
     }
 
     fn stream_data<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, content: Buf, is_all: bool) {
@@ -194,14 +198,16 @@ impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
     #[inline]
     pub(crate) fn flush_streams<I: Io>(&mut self, io: &mut I) {
-        let has_some = self.clients.streams() > 0 || !self.core.carriers.is_empty() || !self.core.departed.is_empty();
-        if has_some {
+        let has_streams = self.clients.streams() > 0 || self.servers.streams() > 0;
+        if has_streams || !self.core.carriers.is_empty() || !self.core.departed.is_empty() {
             self.flush_all_streams(io);
         }
     }
 
     fn flush_all_streams<I: Io>(&mut self, io: &mut I) {
         loop {
+            // What is sent may let a request go to another server.
+            self.start_requests(io);
             self.collect_output(io);
             if self.core.carriers.is_empty() {
                 return;
@@ -213,13 +219,19 @@ impl Proxy {
     }
 
     fn collect_output<I: Io>(&mut self, io: &I) {
-        let Self { clients, core, .. } = self;
+        let Self { clients, servers, core, .. } = self;
         let mut unflushed = std::mem::take(&mut core.unflushed);
         for &conn in unflushed.iter().filter(|conn| conn.is_stream()) {
-            let Some(stream) = clients.find(conn).and_then(|client| client.connection.stream()) else { continue };
+            let found = clients.find(conn).map(|client| &mut client.connection);
+            let Some(connection) = found.or_else(|| servers.find(conn).map(|server| &mut server.connection)) else {
+                continue;
+            };
+            let is_all = connection.line.is_finished();
+            let Some(stream) = connection.stream() else { continue };
             let (carrier, id, fresh) = (stream.carrier, stream.id, std::mem::take(&mut stream.fresh));
-            if let Some(found) = clients.find(carrier).and_then(|client| client.carrier()) {
-                found.speak(id, fresh);
+            let found = clients.find(carrier).and_then(|client| client.carrier());
+            if let Some(found) = found.or_else(|| servers.find(carrier).and_then(|server| server.carrier())) {
+                found.speak(id, fresh, is_all);
                 found.list(carrier, &mut core.carriers);
             }
         }
@@ -237,29 +249,17 @@ impl Proxy {
 
     fn send_frames<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Self { clients, core, .. } = self;
-        let Some(client) = clients.find(conn) else { return };
+        let Some(client) = clients.find(conn) else { return self.send_frames_to_server(io, conn) };
         let goes_on = client.may_stay(core) && client.may_ask_more();
-        let mut room = core.room;
-        if client.connection.line.is_full(io, &room) {
-            room.queued_bytes = 0;
-        }
-        client.connection.line.moved_at = io.now();
-        let Some(carrier) = client.carrier() else { return };
+        let Client { connection, stage: Stage::Http2(carrier), .. } = client else { return };
         carrier.unlist();
         if !goes_on || carrier.connection.is_suspect() {
             carrier.connection.leave();
         }
-        let sent = carrier.send(io, &room);
-        let is_over = carrier.connection.is_over();
-        for buf in sent.frames.end() {
-            client.connection.deliver(io, &mut core.unflushed, buf);
-        }
-        if sent.is_full {
-            core.full_carriers.push(conn);
-        }
+        let left = ship(io, core, connection, carrier);
+        let ends = carrier.connection.is_over() || connection.line.ended;
         client.report_bytes(core);
-        let ends = is_over || client.connection.line.ended;
-        for (stream, bytes, pieces) in sent.left {
+        for (stream, bytes, pieces) in left {
             let Some(client) = self.clients.find(stream) else { continue };
             if client.connection.line.let_go(bytes, pieces) {
                 self.client_drained(io, stream);
@@ -271,6 +271,30 @@ impl Proxy {
         self.watch_carrier(io, conn);
     }
 
+    fn send_frames_to_server<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Self { servers, core, .. } = self;
+        let Some(server) = servers.find(conn) else { return };
+        let is_established = server.is_busy();
+        let Server { connection, back: Some(back), .. } = server else { return };
+        back.carrier.unlist();
+        if !is_established {
+            return;
+        }
+        for (stream, bytes, pieces) in ship(io, core, connection, &mut back.carrier) {
+            let Some(server) = self.servers.find(stream) else { continue };
+            // A server that takes the request slowly is not silent.
+            if server.connection.line.deadline().is_some() {
+                server.await_response(io);
+            }
+            if server.connection.line.let_go(bytes, pieces) {
+                self.server_drained(io, stream);
+            }
+        }
+        if !self.end_unused_carrier(io, conn) {
+            self.watch_server_carrier(io, conn);
+        }
+    }
+
     /// Has the driver report when connections have sent what they have no room behind. Call this when everything of the
     /// batch is queued.
     #[inline]
@@ -279,9 +303,10 @@ impl Proxy {
             return;
         }
         for conn in std::mem::take(&mut self.core.full_carriers) {
-            if let Some(client) = self.clients.find(conn) {
+            let client = self.clients.find(conn).map(|client| &client.connection.line);
+            if let Some(line) = client.or_else(|| self.servers.find(conn).map(|server| &server.connection.line)) {
                 // Who asks while something is queued gets `Drained`.
-                let _ = client.connection.line.queued(io);
+                let _ = line.queued(io);
             }
         }
     }
@@ -328,7 +353,7 @@ impl Proxy {
             carrier.connection.leave();
         }
         carrier.list(conn, &mut self.core.carriers);
-        let streams: Vec<_> = carrier.clients().collect();
+        let streams: Vec<_> = carrier.owners().collect();
         client.connection.line.look_again(io);
         for stream in streams {
             let deadline = self.clients.peek(stream).and_then(|client| client.connection.line.deadline());
@@ -361,4 +386,26 @@ impl Proxy {
         let frames = Buf::from_vec(std::mem::take(carrier.connection.control()));
         client.connection.deliver(io, &mut self.core.unflushed, frames);
     }
+}
+
+/// Queues what a carrier may send now. Returns how many bytes and pieces of which sessions that is.
+fn ship<I: Io>(
+    io: &mut I,
+    core: &mut Core,
+    connection: &mut Connection,
+    carrier: &mut Carrier,
+) -> Vec<(Conn, usize, u32)> {
+    let mut room = core.room;
+    if connection.line.is_full(io, &room) {
+        room.queued_bytes = 0;
+    }
+    connection.line.moved_at = io.now();
+    let sent = carrier.send(io, &room);
+    for buf in sent.frames.end() {
+        connection.deliver(io, &mut core.unflushed, buf);
+    }
+    if sent.is_full {
+        core.full_carriers.push(connection.conn());
+    }
+    sent.left
 }

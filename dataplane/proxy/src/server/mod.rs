@@ -1,6 +1,7 @@
 //! A connection to a server: which work it carries, and whether other requests may use it.
 
 mod http1;
+pub(crate) mod http2;
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +16,7 @@ use crate::{
     io::{Conn, Io, Time},
     limits::Limits,
     pool::Place,
+    server::http2::Back,
 };
 
 pub(crate) struct Server {
@@ -34,6 +36,8 @@ pub(crate) struct Server {
     pub unproven: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
+    /// Of a connection that carries streams. Boxed, because most carry none.
+    pub back: Option<Box<Back>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +71,8 @@ pub(crate) enum Work {
     Exchange(ExchangeId),
     /// The tunnel of this client.
     Tunnel(Conn),
+    /// The streams that it carries.
+    Streams,
 }
 
 impl Server {
@@ -82,6 +88,7 @@ impl Server {
             life: Life::Whole,
             unproven: true,
             asked_name: None,
+            back: None,
         }
     }
 
@@ -133,7 +140,11 @@ impl Server {
     /// The connection is established: begins TLS if the pool uses it.
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
         if let Some(tls) = &self.pool.tls {
-            let config = tls.config.towards(self.place.server);
+            let config = match self.state {
+                State::Handshaking(Work::Tunnel(_)) => &tls.tunnels,
+                _ => &tls.config,
+            };
+            let config = config.towards(self.place.server);
             let name = self.name(tls);
             let channel = Channel::connect(io, &mut self.connection.line, &config, &name, scratch);
             self.connection.channel = channel.map_err(|_| Error::ServerTls)?;

@@ -71,6 +71,19 @@ impl Browser {
         id
     }
 
+    /// Asks another host than usual.
+    pub fn asks_host(&mut self, stage: &mut Stage, authority: &str, path: &str) -> u32 {
+        let id = self.connection.open().expect("a stream");
+        let mut out = vec![0; 1024];
+        let written = self.connection.write_head(&mut out, id, true, |room| {
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: authority.as_bytes() });
+            encoder.request(b"GET", path.as_bytes());
+            encoder.end()
+        });
+        self.says(stage, &out[..written.expect("room")]);
+        id
+    }
+
     /// The bytes of a request without fields of its own.
     fn request(&mut self, method: &str, is_all: bool) -> (u32, Vec<u8>) {
         let id = self.connection.open().expect("a stream");

@@ -61,6 +61,11 @@ fn tickets() -> TicketSettings {
 impl Server {
     /// Accepts the connection begun last, before any byte of TLS.
     fn connected(stage: &mut Stage, version: Version) -> Self {
+        Self::speaking(stage, version, &[])
+    }
+
+    /// The same, of a server that speaks these protocols.
+    fn speaking(stage: &mut Stage, version: Version, protocols: &[&str]) -> Self {
         let provider = Provider::new();
         let chain = include_bytes!("../../../tls/testdata/issued.crt.der").to_vec();
         let key = include_bytes!("../../../tls/testdata/issued.key.der");
@@ -71,7 +76,7 @@ impl Server {
             prefer_client_order: false,
             session_resumption: true,
             tickets: Some(tickets()),
-            protocols: Vec::new(),
+            protocols: protocols.iter().copied().map(str::to_owned).collect(),
             send_close_notify: true,
         };
         let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");
@@ -111,15 +116,23 @@ impl Server {
     }
 
     fn says(&mut self, stage: &mut Stage, text: &str) {
-        let sealed = self.sealed(text);
+        self.says_bytes(stage, text.as_bytes());
+    }
+
+    fn says_bytes(&mut self, stage: &mut Stage, bytes: &[u8]) {
+        let sealed = self.sealed_bytes(bytes);
         for piece in sealed.chunks(4096) {
             stage.says(self.conn, piece);
         }
     }
 
     fn sealed(&mut self, text: &str) -> Vec<u8> {
+        self.sealed_bytes(text.as_bytes())
+    }
+
+    fn sealed_bytes(&mut self, text: &[u8]) -> Vec<u8> {
         let mut room = vec![0; text.len() + 10 * RECORD_OVERHEAD_MAX];
-        let sent = self.session.send(text.as_bytes(), &mut room).expect("the session encrypts");
+        let sent = self.session.send(text, &mut room).expect("the session encrypts");
         assert_eq!(sent.taken, text.len());
         room.truncate(sent.written);
         room
@@ -452,6 +465,91 @@ fn close_notify_passes_through_a_tunnel_only_if_one_was_sent() {
         stage.batch(vec![Event::Eof { conn }]);
         assert_eq!((stage.sent_bytes(conn).len(), stage.closed(conn)), (0, Some(Close::Flush)));
     }
+}
+
+fn by_http2(mut plan: api::Plan) -> api::Plan {
+    plan.pools[0].http2 = Some(api::Http2ToServers::default());
+    plan
+}
+
+const POST_IN_CHUNKS: &str =
+    "POST /a HTTP/1.1\r\nHost: a\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
+
+/// SETTINGS, and the answer to that of the other end.
+const SETTINGS: &str = "\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
+
+#[test]
+fn server_chooses_http2_by_alpn() {
+    for version in [Version::Tls12, Version::Tls13] {
+        let mut stage = Stage::new(&by_http2(secure(plan(1))));
+        let client = stage.client();
+        stage.says(client, GET);
+        let mut server = Server::speaking(&mut stage, version, &["h2", "http/1.1"]);
+        server.talk(&mut stage);
+        assert_eq!(server.session.protocol(), Some(&b"h2"[..]));
+        assert!(server.heard.starts_with(weir_wire::http2::PREFACE));
+        server.heard.clear();
+        server.says(&mut stage, SETTINGS);
+        server.talk(&mut stage);
+        let heard = server.heard.escape_ascii().to_string();
+        assert!(heard.contains("\\x87") && heard.contains("\\x04") && stage.dials() == 1, "scheme https: {heard}");
+        // A head of 200, and all.
+        server.says_bytes(&mut stage, b"\0\0\x01\x01\x05\0\0\0\x01\x88");
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+}
+
+#[test]
+fn server_that_chooses_http1_gets_it() {
+    for protocols in [&["http/1.1"][..], &[]] {
+        let mut stage = Stage::new(&by_http2(secure(plan(1))));
+        let clients = [stage.client(), stage.client()];
+        stage.says(clients[0], POST_IN_CHUNKS);
+        stage.says(clients[1], GET);
+        assert_eq!(stage.dials(), 1);
+        let mut server = Server::speaking(&mut stage, Version::Tls13, protocols);
+        let heard = server.heard(&mut stage);
+        let lines = "POST /a HTTP/1.1\r\nhost: a\r\nx-a: b\r\nTransfer-Encoding: chunked\r\n\r\n";
+        assert_eq!(heard, format!("{lines}2\r\nab\r\n0\r\n\r\n"));
+        server.says(&mut stage, OK);
+        assert_eq!((status(&stage.sent(clients[0])), stage.dials()), ("200", 2), "one request at a time");
+        let mut second = Server::speaking(&mut stage, Version::Tls13, protocols);
+        assert_eq!(second.heard(&mut stage), "GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        second.says(&mut stage, OK);
+        assert_eq!(status(&stage.sent(clients[1])), "200");
+        stage.says(clients[1], GET);
+        assert_eq!(stage.dials(), 2, "connections are kept");
+        assert!(second.heard(&mut stage).starts_with("GET /"));
+        assert_eq!(stage.blocks_in_use(), 0);
+    }
+}
+
+#[test]
+fn server_that_chooses_http2_later_gets_it() {
+    let mut stage = Stage::new(&by_http2(secure(plan(1))));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut server = Server::speaking(&mut stage, Version::Tls13, &["http/1.1"]);
+    assert!(server.heard(&mut stage).starts_with("GET /"));
+    let second = stage.client();
+    stage.says(second, GET);
+    let mut server = Server::speaking(&mut stage, Version::Tls13, &["h2"]);
+    server.talk(&mut stage);
+    server.says(&mut stage, SETTINGS);
+    server.talk(&mut stage);
+    server.says_bytes(&mut stage, b"\0\0\x01\x01\x05\0\0\0\x01\x88");
+    assert_eq!((status(&stage.sent(second)), stage.dials()), ("200", 2));
+}
+
+#[test]
+fn tunnel_offers_no_protocol_of_its_own() {
+    let mut stage = Stage::new(&by_http2(secure(l4_plan(1))));
+    let client = stage.client();
+    let mut server = Server::speaking(&mut stage, Version::Tls13, &["h2"]);
+    server.talk(&mut stage);
+    assert_eq!((server.session.handshaken().is_some(), server.session.protocol()), (true, None));
+    stage.says(client, "anything");
+    assert_eq!(server.heard(&mut stage), "anything");
 }
 
 /// A client with TLS, after its handshake.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_api::dataplane::v1::{Plan, VirtualService};
-use weir_snapshot::{Snapshot, Worker};
+use weir_snapshot::{HostName, Snapshot, Worker};
 use weir_telemetry::{Counters, Happening, id};
 
 use crate::plan::*;
@@ -184,4 +184,65 @@ fn client_of_a_removed_service_is_not_counted_for_the_service_that_gets_its_row(
     let counted = counters.service(new).unwrap();
     assert_eq!((counted.open_connections, counted.received_bytes), (1, 0));
     assert!(before.services().any(|old| id::index(old.id) == id::index(new)), "the row is used again");
+}
+
+/// The plan with two children of the shop, and a change of it.
+fn changed_children(change: impl FnOnce(&mut Plan)) -> (Snapshot, Snapshot) {
+    let worker = worker();
+    let mut plan = plan();
+    plan.virtual_services[0].hosting = 1;
+    for name in ["a.test", "b.test"] {
+        let parent = &plan.virtual_services[0];
+        let child = VirtualService {
+            uuid: name.to_owned(),
+            name: name.to_owned(),
+            listeners: Vec::new(),
+            hosting: 0,
+            parent_uuid: parent.uuid.clone(),
+            server_names: vec![name.to_owned()],
+            ..parent.clone()
+        };
+        plan.virtual_services.push(child);
+    }
+    let before = Snapshot::build(&plan, None, &worker).unwrap().0;
+    plan.revision += 1;
+    change(&mut plan);
+    let after = Snapshot::build(&plan, Some(&before), &worker).unwrap().0;
+    (before, after)
+}
+
+fn child_of_shop(snapshot: &Snapshot, name: &str) -> Option<String> {
+    let name = HostName::of(name.as_bytes()).unwrap();
+    Some(snapshot.child_by_name(snapshot.service(SHOP).unwrap(), &name)?.uuid.clone())
+}
+
+#[test]
+fn change_of_one_child_rebuilds_neither_its_parent_nor_another() {
+    let (before, after) = changed_children(|plan| plan.virtual_services[2].server_names = vec!["c.test".to_owned()]);
+    assert!(same_service(&before, &after, SHOP) && same_service(&before, &after, "b.test"));
+    assert_eq!((after.difference().services.len(), after.difference().displaces_clients), (1, true));
+    let found = |snapshot: &Snapshot| ["a.test", "b.test", "c.test"].map(|name| child_of_shop(snapshot, name));
+    let some = |name: &str| Some(name.to_owned());
+    assert_eq!(found(&before), [some("a.test"), some("b.test"), None]);
+    assert_eq!(found(&after), [None, some("b.test"), some("a.test")]);
+}
+
+#[test]
+fn new_child_displaces_nobody() {
+    let (before, after) = changed_children(|plan| {
+        let mut child = plan.virtual_services[2].clone();
+        (child.uuid, child.server_names) = ("new".to_owned(), vec!["new.test".to_owned()]);
+        plan.virtual_services.push(child);
+    });
+    assert!(same_service(&before, &after, SHOP) && !after.difference().displaces_clients);
+    assert_eq!((child_of_shop(&before, "new.test"), child_of_shop(&after, "new.test")), (None, Some("new".to_owned())));
+}
+
+#[test]
+fn change_of_a_parent_leaves_its_children_alone_unless_it_hosts_otherwise() {
+    let (before, after) = changed_children(|plan| plan.virtual_services[0].pool_uuid.clear());
+    assert!(!same_service(&before, &after, SHOP) && same_service(&before, &after, "a.test"));
+    assert_eq!(child_of_shop(&after, "a.test"), Some("a.test".to_owned()));
+    let (before, after) = changed_children(|plan| plan.virtual_services[0].hosting = 2);
+    assert!(!same_service(&before, &after, "a.test"));
 }

@@ -7,6 +7,23 @@ use weir_snapshot::Snapshot;
 
 use crate::plan::*;
 
+/// A child of the first service for a.test, which gives its clients to children by server name.
+fn child(plan: &mut Plan, edit: impl FnOnce(&mut VirtualService)) {
+    let parent = &mut plan.virtual_services[0];
+    parent.hosting = Hosting::ByServerName.into();
+    let mut child = VirtualService {
+        uuid: "child-1".to_owned(),
+        name: "child".to_owned(),
+        listeners: Vec::new(),
+        hosting: 0,
+        parent_uuid: parent.uuid.clone(),
+        server_names: vec!["a.test".to_owned()],
+        ..parent.clone()
+    };
+    edit(&mut child);
+    plan.virtual_services.push(child);
+}
+
 pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
@@ -17,6 +34,37 @@ pub const CASES: &[Case] = &[
     ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
     ("two services on one address", |p| p.virtual_services[1].listeners.push(listener("192.0.2.10", 443, false))),
     ("one service twice on one address", |p| p.virtual_services[1].listeners.push(listener("2001:db8::1", 80, false))),
+    ("a child without its parent", |p| child(p, |child| child.parent_uuid = "virtualservice-9".to_owned())),
+    ("a child of a service that has none", |p| child(p, |child| child.parent_uuid = "virtualservice-2".to_owned())),
+    ("a child with a port", |p| child(p, |child| child.listeners = vec![listener("192.0.2.10", 81, false)])),
+    ("a child with children", |p| child(p, |child| child.hosting = 1)),
+    ("a child of layer 4 under HTTP", |p| {
+        child(p, |child| (child.http, child.l4) = (None, Some(L4Profile::default())))
+    }),
+    ("a child without an SSL profile where TLS is terminated", |p| child(p, |child| child.tls = None)),
+    ("two children of one name", |p| {
+        child(p, |_| {});
+        child(p, |child| (child.uuid, child.name) = ("child-2".to_owned(), "second".to_owned()));
+    }),
+    ("names of children that are none", |p| {
+        child(p, |child| child.server_names = vec!["*".to_owned(), "a b".to_owned()]);
+    }),
+    ("rules of a child that match nothing", |p| {
+        child(p, |child| {
+            let rule = |criterion| HostRule {
+                name: String::new(),
+                path: Some(PathMatch { criterion, ..PathMatch::default() }),
+            };
+            let host = "a.test".to_owned();
+            child.host_matches = vec![HostMatch { host, rules: vec![rule(1), rule(9)] }];
+        });
+        p.virtual_services[0].hosting = 2;
+    }),
+    ("a parent of requests at layer 4", |p| {
+        let parent = &mut p.virtual_services[1];
+        (parent.hosting, parent.http, parent.l4) = (2, None, Some(L4Profile::default()));
+    }),
+    ("a hosting from the future", |p| p.virtual_services[0].hosting = 3),
     ("two services of one uuid", |p| p.virtual_services[1].uuid = "virtualservice-1".to_owned()),
     ("a service without a uuid", |p| p.virtual_services[1].uuid.clear()),
     ("a pool that is not there", |p| p.virtual_services[0].pool_uuid = "pool-9".to_owned()),

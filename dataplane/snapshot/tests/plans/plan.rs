@@ -30,6 +30,7 @@ pub fn plan() -> Plan {
                 tls: Some(tls()),
                 certificate_uuids: vec!["certificate-1".to_owned(), "certificate-2".to_owned()],
                 duty: Duty::Serve.into(),
+                ..VirtualService::default()
             },
             VirtualService {
                 uuid: "virtualservice-2".to_owned(),
@@ -42,6 +43,7 @@ pub fn plan() -> Plan {
                 tls: None,
                 certificate_uuids: Vec::new(),
                 duty: Duty::Serve.into(),
+                ..VirtualService::default()
             },
         ],
         pools: vec![

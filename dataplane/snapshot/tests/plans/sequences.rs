@@ -7,7 +7,7 @@ use std::{
 
 use proptest::prelude::*;
 use weir_api::dataplane::v1::*;
-use weir_snapshot::{Change, Difference, Finding, Snapshot};
+use weir_snapshot::{Change, Difference, Finding, HostName, Snapshot};
 
 use crate::{difference, plan::worker, steps::*};
 
@@ -21,6 +21,15 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
     for service in snapshot.services() {
         assert!(service.pool.iter().all(|pool| Arc::ptr_eq(pool, snapshot.pool(&pool.uuid).unwrap())));
         all.insert(service.uuid.clone(), format!("{service:?}"));
+        for host in ["a.test", "test", "b.a.test", "x.y.test", "a.other", "other"] {
+            let name = HostName::of(host.as_bytes()).unwrap();
+            let by_path = ["/1", "/2", "/"].map(|path| snapshot.child_by_request(service, &name, path.as_bytes()));
+            for child in by_path.into_iter().chain([snapshot.child_by_name(service, &name)]) {
+                assert!(child.is_none_or(|child| Arc::ptr_eq(child, snapshot.service(&child.uuid).unwrap())));
+                let entry = all.entry(format!("{host} of {}", service.uuid)).or_default();
+                *entry += child.map_or("none", |child| &child.uuid);
+            }
+        }
     }
     all.extend(snapshot.pools().map(|pool| (pool.uuid.clone(), format!("{pool:?}"))));
     all
@@ -59,9 +68,15 @@ fn unchanged(before: &Plan, after: &Plan) -> BTreeMap<String, bool> {
         all.insert(pool.uuid.clone(), stays && before.pools.contains(pool));
     }
     for service in &after.virtual_services {
-        let is_tls = service.listeners.iter().any(|listener| listener.tls);
+        let is_child = !service.parent_uuid.is_empty();
+        let is_tls = is_child || service.listeners.iter().any(|listener| listener.tls);
+        let hosting = |plan: &Plan| {
+            let parent = plan.virtual_services.iter().find(|each| each.uuid == service.parent_uuid);
+            parent.map(|parent| parent.hosting)
+        };
         let stays = !is_tls || same_use(&service.certificate_uuids, "");
         let pool_stays = all.get(&service.pool_uuid).copied().unwrap_or(true);
+        let pool_stays = pool_stays && hosting(before) == hosting(after);
         all.insert(service.uuid.clone(), stays && pool_stays && before.virtual_services.contains(service));
     }
     all

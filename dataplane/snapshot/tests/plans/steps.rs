@@ -5,6 +5,9 @@ use weir_api::dataplane::v1::*;
 
 use super::plan::{self, listener, server};
 
+/// Hosts of children, some of which match others.
+pub const HOSTS: [&str; 5] = ["a.test", "*.test", ".test", "b.a.test", "a.*"];
+
 /// One action of an operator.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -16,8 +19,19 @@ pub enum Step {
         certificates: Vec<usize>,
         layer4: bool,
         drains: bool,
+        hosting: i32,
     },
     RemoveService(usize),
+    PutChild {
+        n: usize,
+        parent: usize,
+        pool: usize,
+        /// Of [`HOSTS`].
+        hosts: Vec<&'static str>,
+        by_request: bool,
+        layer4: bool,
+    },
+    RemoveChild(usize),
     PutPool {
         n: usize,
         servers: Vec<u32>,
@@ -39,13 +53,19 @@ pub enum Step {
 
 pub fn step() -> impl Strategy<Value = Step> {
     let service = (0..4_usize, 0..4_usize, subsequence(vec![80, 81, 82, 83, 443], 0..3), any::<bool>());
-    let service = (service, subsequence(vec![0, 1], 0..=2), prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let certificates = subsequence(vec![0, 1], 0..=2);
+    let service = (service, certificates, prop::bool::weighted(0.2), prop::bool::weighted(0.2), 0..3_i32);
+    let child = (0..3_usize, 0..4_usize, 0..4_usize, subsequence(HOSTS.to_vec(), 1..4));
+    let child = (child, any::<bool>(), prop::bool::weighted(0.2));
     let servers = subsequence((1..8).collect::<Vec<_>>(), 0..5);
     let pool = (0..3_usize, servers, prop::option::of(0..2_usize), any::<bool>(), 0..3_u32);
     prop_oneof![
-        6 => service.prop_map(|((n, pool, ports, tls), certificates, layer4, drains)|
-            Step::PutService { n, pool, ports, tls, certificates, layer4, drains }),
+        6 => service.prop_map(|((n, pool, ports, tls), certificates, layer4, drains, hosting)|
+            Step::PutService { n, pool, ports, tls, certificates, layer4, drains, hosting }),
         1 => (0..4_usize).prop_map(Step::RemoveService),
+        6 => child.prop_map(|((n, parent, pool, hosts), by_request, layer4)|
+            Step::PutChild { n, parent, pool, hosts, by_request, layer4 }),
+        2 => (0..3_usize).prop_map(Step::RemoveChild),
         4 => pool.prop_map(|(n, servers, certificate, odd_suite, settings)|
             Step::PutPool { n, servers, certificate, odd_suite, settings }),
         1 => (0..3_usize).prop_map(Step::RemovePool),
@@ -72,10 +92,21 @@ fn put<T>(all: &mut Vec<T>, new: T, uuid: fn(&T) -> &str) {
     }
 }
 
+/// Child 0 wants every path, the others one each.
+fn host_match(host: &str, n: usize) -> HostMatch {
+    let path = PathMatch {
+        criterion: PathCriterion::BeginsWith.into(),
+        values: vec![format!("/{n}")],
+        ..PathMatch::default()
+    };
+    let rules = if n == 0 { Vec::new() } else { vec![HostRule { name: String::new(), path: Some(path) }] };
+    HostMatch { host: host.to_owned(), rules }
+}
+
 pub fn take(plan: &mut Plan, step: &Step) {
     let model = plan::plan();
     match step {
-        Step::PutService { n, pool, ports, tls, certificates, layer4, drains } => {
+        Step::PutService { n, pool, ports, tls, certificates, layer4, drains, hosting } => {
             let mut new = model.virtual_services[0].clone();
             new.uuid = format!("virtualservice-{n}");
             new.listeners = ports.iter().map(|port| listener("192.0.2.1", *port, *tls && *port == 443)).collect();
@@ -84,11 +115,28 @@ pub fn take(plan: &mut Plan, step: &Step) {
             if *layer4 {
                 (new.http, new.l4) = (None, Some(L4Profile::default()));
             }
+            new.hosting = *hosting;
             if *drains {
                 new.duty = Duty::Drain.into();
             }
             put(&mut plan.virtual_services, new, |service| &service.uuid);
         }
+        Step::PutChild { n, parent, pool, hosts, by_request, layer4 } => {
+            let mut new = model.virtual_services[0].clone();
+            (new.uuid, new.name) = (format!("child-{n}"), format!("child {n}"));
+            new.listeners.clear();
+            new.parent_uuid = format!("virtualservice-{parent}");
+            new.pool_uuid = if *pool == 3 { String::new() } else { format!("pool-{pool}") };
+            if *layer4 {
+                (new.http, new.l4) = (None, Some(L4Profile::default()));
+            }
+            match by_request {
+                true => new.host_matches = hosts.iter().map(|host| host_match(host, *n)).collect(),
+                false => new.server_names = hosts.iter().map(|host| host.to_string()).collect(),
+            }
+            put(&mut plan.virtual_services, new, |service| &service.uuid);
+        }
+        Step::RemoveChild(n) => plan.virtual_services.retain(|old| old.uuid != format!("child-{n}")),
         Step::RemoveService(n) => plan.virtual_services.retain(|old| old.uuid != format!("virtualservice-{n}")),
         Step::PutPool { n, servers, certificate, odd_suite, settings } => {
             let mut new = model.pools[0].clone();

@@ -16,6 +16,7 @@ pub enum Name {
     KeepAlive,
     Location,
     MaxForwards,
+    Priority,
     ProxyAuthenticate,
     ProxyAuthorization,
     ProxyConnection,
@@ -77,7 +78,7 @@ pub(crate) enum Look {
 /// Whether a token is `known`, which is as long and in small letters: in words that may overlap, because a head has many
 /// names.
 #[inline]
-fn is_known(name: &[u8], known: &[u8]) -> bool {
+pub(crate) fn is_known(name: &[u8], known: &[u8]) -> bool {
     let eight = |name: &[u8; 8], known: &[u8; 8]| (u64::from_ne_bytes(*name) | LOWER_8) ^ u64::from_ne_bytes(*known);
     let four = |name: &[u8; 4], known: &[u8; 4]| (u32::from_ne_bytes(*name) | LOWER_4) ^ u32::from_ne_bytes(*known);
     if let (Some(name_end), Some(known_end)) = (name.last_chunk(), known.last_chunk()) {
@@ -113,7 +114,7 @@ pub fn is_same_in_cgi(one: &[u8], other: &[u8]) -> bool {
 type Known = (&'static [u8], Name);
 
 /// In small letters.
-const NAMES: [Known; 20] = [
+const NAMES: [Known; 21] = [
     (b"authorization", Name::Authorization),
     (b"connection", Name::Connection),
     (b"content-length", Name::ContentLength),
@@ -123,6 +124,7 @@ const NAMES: [Known; 20] = [
     (b"keep-alive", Name::KeepAlive),
     (b"location", Name::Location),
     (b"max-forwards", Name::MaxForwards),
+    (b"priority", Name::Priority),
     (b"proxy-authenticate", Name::ProxyAuthenticate),
     (b"proxy-authorization", Name::ProxyAuthorization),
     (b"proxy-connection", Name::ProxyConnection),
@@ -160,11 +162,11 @@ static KNOWN: [Known; SLOTS] = {
 };
 
 const fn slot(len: usize, first: u8) -> usize {
-    (len + (first | LOWER) as usize * 5) % SLOTS
+    (len + (first | LOWER) as usize * 7) % SLOTS
 }
 
 /// Turns capitals small and leaves a hyphen one; nothing else in a token becomes a letter or a hyphen by it.
-const LOWER: u8 = 0x20;
+pub(crate) const LOWER: u8 = 0x20;
 const LOWER_4: u32 = u32::from_ne_bytes([LOWER; 4]);
 const LOWER_8: u64 = u64::from_ne_bytes([LOWER; 8]);
 

@@ -13,6 +13,13 @@ pub struct ResponseHead<'b> {
     pub body: BodyLength,
 }
 
+impl ResponseHead<'_> {
+    /// Whether content may follow the head in an answer to a request with `method`.
+    pub fn may_have_content(&self, method: Method) -> bool {
+        !has_no_content(self.status, method)
+    }
+}
+
 pub(crate) fn check_status(status: u16) -> Result<(), Error> {
     match status {
         // We never ask for an upgrade. To accept one would give the client a connection that we do not understand any

@@ -32,6 +32,17 @@ impl<'o> Room<'o> {
         }
     }
 
+    #[inline]
+    pub fn push(&mut self, byte: u8) {
+        match std::mem::take(&mut self.left).split_first_mut() {
+            Some((first, rest)) => {
+                *first = byte;
+                self.left = rest;
+            }
+            None => self.overflowed = true,
+        }
+    }
+
     /// The bytes written.
     #[inline]
     pub fn end(self) -> Result<usize, Overflow> {

@@ -70,6 +70,22 @@ impl ReceiveWindow {
         Some(std::mem::take(&mut self.credit))
     }
 
+    /// The same while the window changes to `most`. It does not change before there is something to tell, so that a
+    /// sender of little costs nothing.
+    pub fn give_back_towards(&mut self, bytes: u32, most: u32) -> Option<u32> {
+        if self.credit + bytes < self.most.div_ceil(2) {
+            self.credit += bytes;
+            return None;
+        }
+        if most > self.most {
+            self.credit += bytes;
+            return self.widen(most);
+        }
+        let kept = bytes.min(self.most - most);
+        self.most -= kept;
+        self.give_back(bytes - kept)
+    }
+
     /// Makes the window larger. Returns what to tell the peer.
     pub fn widen(&mut self, most: u32) -> Option<u32> {
         let more = most.checked_sub(self.most).filter(|more| *more > 0)? + std::mem::take(&mut self.credit);
@@ -103,6 +119,16 @@ mod tests {
         assert_eq!((window.take(5), window.take(1)), (Ok(()), Err(Code::FlowControlError)));
         assert_eq!((window.give_back(4), window.widen(10), window.widen(20)), (None, None, Some(14)));
         assert_eq!((window.take(14), window.take(1)), (Ok(()), Err(Code::FlowControlError)));
+    }
+
+    #[test]
+    fn incoming_window_changes_with_what_is_given_back() {
+        let mut window = ReceiveWindow::new(10);
+        assert_eq!(window.take(10), Ok(()));
+        assert_eq!((window.give_back_towards(4, 100), window.give_back_towards(4, 100)), (None, Some(98)));
+        assert_eq!((window.take(98), window.take(1)), (Ok(()), Err(Code::FlowControlError)));
+        assert_eq!(window.give_back_towards(60, 10), None, "60 of the 90 that are too many");
+        assert_eq!((window.give_back_towards(36, 10), window.take(7)), (Some(6), Err(Code::FlowControlError)));
     }
 
     /// What the peer may send and what this end holds never exceed the window together.

@@ -78,6 +78,111 @@ func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
 }
 
+// How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
+type Hosting int32
+
+const (
+	Hosting_HOSTING_NONE           Hosting = 0 // it has no children
+	Hosting_HOSTING_BY_SERVER_NAME Hosting = 1 // each connection by its TLS server name. Layer 4 without TLS: TLS is not terminated
+	Hosting_HOSTING_BY_REQUEST     Hosting = 2 // each request by its host and path
+)
+
+// Enum value maps for Hosting.
+var (
+	Hosting_name = map[int32]string{
+		0: "HOSTING_NONE",
+		1: "HOSTING_BY_SERVER_NAME",
+		2: "HOSTING_BY_REQUEST",
+	}
+	Hosting_value = map[string]int32{
+		"HOSTING_NONE":           0,
+		"HOSTING_BY_SERVER_NAME": 1,
+		"HOSTING_BY_REQUEST":     2,
+	}
+)
+
+func (x Hosting) Enum() *Hosting {
+	p := new(Hosting)
+	*p = x
+	return p
+}
+
+func (x Hosting) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Hosting) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+}
+
+func (Hosting) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+}
+
+func (x Hosting) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Hosting.Descriptor instead.
+func (Hosting) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+}
+
+type PathCriterion int32
+
+const (
+	PathCriterion_PATH_CRITERION_UNSPECIFIED PathCriterion = 0
+	PathCriterion_PATH_CRITERION_EQUALS      PathCriterion = 1
+	PathCriterion_PATH_CRITERION_BEGINS_WITH PathCriterion = 2
+	PathCriterion_PATH_CRITERION_ENDS_WITH   PathCriterion = 3
+	PathCriterion_PATH_CRITERION_CONTAINS    PathCriterion = 4
+)
+
+// Enum value maps for PathCriterion.
+var (
+	PathCriterion_name = map[int32]string{
+		0: "PATH_CRITERION_UNSPECIFIED",
+		1: "PATH_CRITERION_EQUALS",
+		2: "PATH_CRITERION_BEGINS_WITH",
+		3: "PATH_CRITERION_ENDS_WITH",
+		4: "PATH_CRITERION_CONTAINS",
+	}
+	PathCriterion_value = map[string]int32{
+		"PATH_CRITERION_UNSPECIFIED": 0,
+		"PATH_CRITERION_EQUALS":      1,
+		"PATH_CRITERION_BEGINS_WITH": 2,
+		"PATH_CRITERION_ENDS_WITH":   3,
+		"PATH_CRITERION_CONTAINS":    4,
+	}
+)
+
+func (x PathCriterion) Enum() *PathCriterion {
+	p := new(PathCriterion)
+	*p = x
+	return p
+}
+
+func (x PathCriterion) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PathCriterion) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+}
+
+func (PathCriterion) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+}
+
+func (x PathCriterion) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PathCriterion.Descriptor instead.
+func (PathCriterion) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+}
+
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
 type Duty int32
 
@@ -112,11 +217,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -125,7 +230,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type ProxyProtocol int32
@@ -161,11 +266,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -174,7 +279,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -211,11 +316,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -224,7 +329,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type XffUpdate int32
@@ -260,11 +365,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -273,7 +378,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type TlsVersion int32
@@ -315,11 +420,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -328,7 +433,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 type Algorithm int32
@@ -364,11 +469,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -377,7 +482,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type HashInput int32
@@ -416,11 +521,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -429,7 +534,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 // What a client gets when no server can take its request.
@@ -463,11 +568,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -476,7 +581,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type ToDataplane struct {
@@ -1609,6 +1714,10 @@ type VirtualService struct {
 	Tls              *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
 	CertificateUuids []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
 	Duty             Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
+	Hosting          Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"` // of a parent: how its clients are given to its children
+	ParentUuid       string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`         // of a child: clients come through the parent, and it has no listeners
+	ServerNames      []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`      // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+	HostMatches      []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`      // of a child, for HOSTING_BY_REQUEST
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1713,6 +1822,215 @@ func (x *VirtualService) GetDuty() Duty {
 	return Duty_DUTY_SERVE
 }
 
+func (x *VirtualService) GetHosting() Hosting {
+	if x != nil {
+		return x.Hosting
+	}
+	return Hosting_HOSTING_NONE
+}
+
+func (x *VirtualService) GetParentUuid() string {
+	if x != nil {
+		return x.ParentUuid
+	}
+	return ""
+}
+
+func (x *VirtualService) GetServerNames() []string {
+	if x != nil {
+		return x.ServerNames
+	}
+	return nil
+}
+
+func (x *VirtualService) GetHostMatches() []*HostMatch {
+	if x != nil {
+		return x.HostMatches
+	}
+	return nil
+}
+
+// The requests of one host that a child wants. The most specific host of all children decides; then the rules.
+type HostMatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`   // "a.test", "*.a.test" (below a.test), ".a.test" (a.test, too), "a.*"
+	Rules         []*HostRule            `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"` // one of them must match; none: every path
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostMatch) Reset() {
+	*x = HostMatch{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostMatch) ProtoMessage() {}
+
+func (x *HostMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
+func (*HostMatch) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *HostMatch) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *HostMatch) GetRules() []*HostRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+type HostRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Path          *PathMatch             `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // unset: every path
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostRule) Reset() {
+	*x = HostRule{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostRule) ProtoMessage() {}
+
+func (x *HostRule) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
+func (*HostRule) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *HostRule) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *HostRule) GetPath() *PathMatch {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+type PathMatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Criterion     PathCriterion          `protobuf:"varint,1,opt,name=criterion,proto3,enum=weir.dataplane.v1.PathCriterion" json:"criterion,omitempty"`
+	Negated       bool                   `protobuf:"varint,2,opt,name=negated,proto3" json:"negated,omitempty"` // matches if no value does
+	Values        []string               `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`    // one of them must match
+	CaseSensitive bool                   `protobuf:"varint,4,opt,name=case_sensitive,json=caseSensitive,proto3" json:"case_sensitive,omitempty"`
+	Decoded       bool                   `protobuf:"varint,5,opt,name=decoded,proto3" json:"decoded,omitempty"` // compares the path with its percent-encodings decoded
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathMatch) Reset() {
+	*x = PathMatch{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathMatch) ProtoMessage() {}
+
+func (x *PathMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathMatch.ProtoReflect.Descriptor instead.
+func (*PathMatch) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PathMatch) GetCriterion() PathCriterion {
+	if x != nil {
+		return x.Criterion
+	}
+	return PathCriterion_PATH_CRITERION_UNSPECIFIED
+}
+
+func (x *PathMatch) GetNegated() bool {
+	if x != nil {
+		return x.Negated
+	}
+	return false
+}
+
+func (x *PathMatch) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *PathMatch) GetCaseSensitive() bool {
+	if x != nil {
+		return x.CaseSensitive
+	}
+	return false
+}
+
+func (x *PathMatch) GetDecoded() bool {
+	if x != nil {
+		return x.Decoded
+	}
+	return false
+}
+
 type Listener struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -1725,7 +2043,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +2055,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +2068,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Listener) GetAddress() string {
@@ -1814,13 +2132,14 @@ type HttpProfile struct {
 	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
 	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
 	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
+	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2151,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2164,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -2058,6 +2377,13 @@ func (x *HttpProfile) GetHttp2() *Http2Profile {
 	return nil
 }
 
+func (x *HttpProfile) GetAnyHost() bool {
+	if x != nil {
+		return x.AnyHost
+	}
+	return false
+}
+
 // What a client of HTTP/2 may do on one connection.
 type Http2Profile struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
@@ -2073,7 +2399,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2411,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2424,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -2154,7 +2480,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2492,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2505,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -2208,7 +2534,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2546,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2559,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -2273,7 +2599,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2611,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2624,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -2371,7 +2697,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2709,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2722,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2432,7 +2758,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2770,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2783,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -2500,7 +2826,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2838,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2851,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -2568,13 +2894,14 @@ type Pool struct {
 	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: connections to servers are not encrypted
 	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2913,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2926,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Pool) GetUuid() string {
@@ -2721,6 +3048,67 @@ func (x *Pool) GetInlineHealth() bool {
 	return false
 }
 
+func (x *Pool) GetHttp2() *Http2ToServers {
+	if x != nil {
+		return x.Http2
+	}
+	return nil
+}
+
+// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+// carries requests of many clients at once.
+type Http2ToServers struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
+	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *Http2ToServers) Reset() {
+	*x = Http2ToServers{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Http2ToServers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Http2ToServers) ProtoMessage() {}
+
+func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
+func (*Http2ToServers) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Http2ToServers) GetMaxControlFrames() uint32 {
+	if x != nil {
+		return x.MaxControlFrames
+	}
+	return 0
+}
+
+func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
+	if x != nil {
+		return x.MaxFieldBytes
+	}
+	return 0
+}
+
 // A client returns to the server of its last response: a cookie holds that server's token.
 type CookiePersistence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2734,7 +3122,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2746,7 +3134,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2759,7 +3147,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -2807,7 +3195,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2819,7 +3207,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2832,7 +3220,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -2900,7 +3288,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2912,7 +3300,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2925,7 +3313,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Server) GetId() string {
@@ -3001,7 +3389,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3401,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3414,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3113,7 +3501,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3513,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3526,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -3242,7 +3630,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3642,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3655,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -3301,7 +3689,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3313,7 +3701,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3326,7 +3714,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -3469,7 +3857,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
 	"\fcertificates\x18\x03 \x03(\tR\fcertificates\x12!\n" +
-	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xae\x03\n" +
+	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xe9\x04\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -3481,13 +3869,29 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x03tls\x18\a \x01(\v2\x1d.weir.dataplane.v1.TlsProfileR\x03tls\x12+\n" +
 	"\x11certificate_uuids\x18\b \x03(\tR\x10certificateUuids\x12+\n" +
 	"\x04duty\x18\n" +
-	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\"`\n" +
+	" \x01(\x0e2\x17.weir.dataplane.v1.DutyR\x04duty\x124\n" +
+	"\ahosting\x18x \x01(\x0e2\x1a.weir.dataplane.v1.HostingR\ahosting\x12\x1f\n" +
+	"\vparent_uuid\x18y \x01(\tR\n" +
+	"parentUuid\x12!\n" +
+	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
+	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\"R\n" +
+	"\tHostMatch\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x121\n" +
+	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"P\n" +
+	"\bHostRule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x04path\"\xbe\x01\n" +
+	"\tPathMatch\x12>\n" +
+	"\tcriterion\x18\x01 \x01(\x0e2 .weir.dataplane.v1.PathCriterionR\tcriterion\x12\x18\n" +
+	"\anegated\x18\x02 \x01(\bR\anegated\x12\x16\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\x12%\n" +
+	"\x0ecase_sensitive\x18\x04 \x01(\bR\rcaseSensitive\x12\x18\n" +
+	"\adecoded\x18\x05 \x01(\bR\adecoded\"`\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
 	"\x03tls\x18\x03 \x01(\bR\x03tls\x12\x14\n" +
-	"\x05http2\x18\x04 \x01(\bR\x05http2\"\xff\n" +
-	"\n" +
+	"\x05http2\x18\x04 \x01(\bR\x05http2\"\x9a\v\n" +
 	"\vHttpProfile\x127\n" +
 	"\x17connection_multiplexing\x18\x01 \x01(\bR\x16connectionMultiplexing\x129\n" +
 	"\x19respond_with_100_continue\x18\x02 \x01(\bR\x16respondWith100Continue\x123\n" +
@@ -3522,7 +3926,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14request_buffer_bytes\x18\\ \x01(\rR\x12requestBufferBytes\x12.\n" +
 	"\x14min_body_bytes_per_s\x18] \x01(\rR\x10minBodyBytesPerS\x12@\n" +
 	"\vunderscores\x18P \x01(\x0e2\x1e.weir.dataplane.v1.UnderscoresR\vunderscores\x125\n" +
-	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\"\x99\x02\n" +
+	"\x05http2\x18_ \x01(\v2\x1f.weir.dataplane.v1.Http2ProfileR\x05http2\x12\x19\n" +
+	"\bany_host\x18x \x01(\bR\aanyHost\"\x99\x02\n" +
 	"\fHttp2Profile\x124\n" +
 	"\x16max_concurrent_streams\x18\x01 \x01(\rR\x14maxConcurrentStreams\x120\n" +
 	"\x14initial_window_bytes\x18\x02 \x01(\rR\x12initialWindowBytes\x12!\n" +
@@ -3566,7 +3971,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xba\x06\n" +
+	"caCertsDer\"\xf4\x06\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -3589,7 +3994,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"server_tls\x18\x11 \x01(\v2\x1c.weir.dataplane.v1.ServerTlsR\tserverTls\x12F\n" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
-	"\rinline_health\x18< \x01(\bR\finlineHealth\"\x85\x01\n" +
+	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
+	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\"f\n" +
+	"\x0eHttp2ToServers\x12,\n" +
+	"\x12max_control_frames\x18\x01 \x01(\rR\x10maxControlFrames\x12&\n" +
+	"\x0fmax_field_bytes\x18\x02 \x01(\rR\rmaxFieldBytes\"\x85\x01\n" +
 	"\x11CookiePersistence\x12\x1f\n" +
 	"\vcookie_name\x18\x01 \x01(\tR\n" +
 	"cookieName\x12\x16\n" +
@@ -3656,7 +4065,17 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rWorkerPinning\x12\x17\n" +
 	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
 	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
-	"\x14WORKER_PINNING_NEVER\x10\x02*8\n" +
+	"\x14WORKER_PINNING_NEVER\x10\x02*O\n" +
+	"\aHosting\x12\x10\n" +
+	"\fHOSTING_NONE\x10\x00\x12\x1a\n" +
+	"\x16HOSTING_BY_SERVER_NAME\x10\x01\x12\x16\n" +
+	"\x12HOSTING_BY_REQUEST\x10\x02*\xa5\x01\n" +
+	"\rPathCriterion\x12\x1e\n" +
+	"\x1aPATH_CRITERION_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15PATH_CRITERION_EQUALS\x10\x01\x12\x1e\n" +
+	"\x1aPATH_CRITERION_BEGINS_WITH\x10\x02\x12\x1c\n" +
+	"\x18PATH_CRITERION_ENDS_WITH\x10\x03\x12\x1b\n" +
+	"\x17PATH_CRITERION_CONTAINS\x10\x04*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
@@ -3708,104 +4127,116 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(WorkerPinning)(0),             // 0: weir.dataplane.v1.WorkerPinning
-	(Duty)(0),                      // 1: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 2: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 3: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 4: weir.dataplane.v1.XffUpdate
-	(TlsVersion)(0),                // 5: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 6: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 7: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 8: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 9: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 10: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 11: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 12: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 13: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 14: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 15: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 16: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 17: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 18: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 19: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 20: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 21: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 22: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 23: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 24: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 25: weir.dataplane.v1.VirtualService
-	(*Listener)(nil),               // 26: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 27: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 28: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 29: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 30: weir.dataplane.v1.TcpProfile
-	(*TlsProfile)(nil),             // 31: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 32: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 33: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 34: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 35: weir.dataplane.v1.Pool
-	(*CookiePersistence)(nil),      // 36: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 37: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 38: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 39: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 40: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 41: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 42: weir.dataplane.v1.ServerCounters
+	(Hosting)(0),                   // 1: weir.dataplane.v1.Hosting
+	(PathCriterion)(0),             // 2: weir.dataplane.v1.PathCriterion
+	(Duty)(0),                      // 3: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 4: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 5: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 6: weir.dataplane.v1.XffUpdate
+	(TlsVersion)(0),                // 7: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 8: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 9: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 10: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 11: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 12: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 13: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 14: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 15: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 16: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 17: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 18: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 19: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 20: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 21: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 22: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 23: weir.dataplane.v1.Drain
+	(*Plan)(nil),                   // 24: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 25: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 26: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 27: weir.dataplane.v1.VirtualService
+	(*HostMatch)(nil),              // 28: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 29: weir.dataplane.v1.HostRule
+	(*PathMatch)(nil),              // 30: weir.dataplane.v1.PathMatch
+	(*Listener)(nil),               // 31: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 32: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 33: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 34: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 35: weir.dataplane.v1.TcpProfile
+	(*TlsProfile)(nil),             // 36: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 37: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 38: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 39: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 40: weir.dataplane.v1.Pool
+	(*Http2ToServers)(nil),         // 41: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 42: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 43: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 44: weir.dataplane.v1.Server
+	(*Sample)(nil),                 // 45: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 46: weir.dataplane.v1.VirtualServiceCounters
+	(*ErrorCounter)(nil),           // 47: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 48: weir.dataplane.v1.ServerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	13, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	22, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	18, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	21, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	20, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	23, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	10, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	12, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	13, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	15, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	16, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	39, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	14, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	17, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	17, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	19, // 15: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	25, // 16: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	35, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	33, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	34, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	15, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	24, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	20, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	23, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	22, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	25, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	12, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	14, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	15, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	17, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	18, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	45, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	16, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	19, // 13: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	19, // 14: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	21, // 15: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	27, // 16: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	40, // 17: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	38, // 18: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	39, // 19: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	0,  // 20: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	22, // 21: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	24, // 22: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	26, // 23: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	27, // 24: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	29, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	30, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	31, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	1,  // 28: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	4,  // 29: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	3,  // 30: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	28, // 31: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	2,  // 32: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	5,  // 33: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	32, // 34: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	6,  // 35: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	7,  // 36: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	38, // 37: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	8,  // 38: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	37, // 39: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	36, // 40: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	31, // 41: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	40, // 42: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	42, // 43: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	41, // 44: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	24, // 21: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	26, // 22: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	31, // 23: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	32, // 24: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	34, // 25: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	35, // 26: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	36, // 27: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	3,  // 28: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	1,  // 29: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	28, // 30: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	29, // 31: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	30, // 32: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
+	2,  // 33: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
+	6,  // 34: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	5,  // 35: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	33, // 36: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	4,  // 37: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	7,  // 38: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	37, // 39: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	8,  // 40: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	9,  // 41: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	44, // 42: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	10, // 43: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	43, // 44: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	42, // 45: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	41, // 46: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	36, // 47: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	46, // 48: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	48, // 49: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	47, // 50: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -3834,8 +4265,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   34,
+			NumEnums:      11,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -17,6 +17,8 @@ const SETTINGS_BYTES_MAX: u32 = 32 * 6;
 pub(super) const UPDATE_BYTES_FREE: u32 = 256;
 /// The payload of the PING whose answer shows that all streams under way have come.
 pub(super) const LAST_CALL: [u8; 8] = *b"lastcall";
+/// The payload of the PING whose answer shows that the peer is still there.
+pub(super) const PROBE: [u8; 8] = *b"stillup?";
 
 impl<S: Default> Connection<S> {
     /// Takes the bytes of `piece` from `at` on, and moves `at`. Error: the connection ends with this code.
@@ -65,7 +67,6 @@ impl<S: Default> Connection<S> {
         if !is_next || !self.has_peer_settings && !is_settings {
             return Err(Code::ProtocolError);
         }
-        self.has_peer_settings = true;
         match header.kind {
             FrameType::Data => self.begin_data(header, now_ms),
             FrameType::PushPromise => Err(Code::ProtocolError),
@@ -133,7 +134,7 @@ impl<S: Default> Connection<S> {
             }
             FrameType::Settings => self.take_settings(payload),
             FrameType::Ping if header.flags.has(Flags::ACK) => {
-                self.last_call_answered(payload);
+                self.ping_answered(payload);
                 Ok(None)
             }
             FrameType::Ping => {
@@ -278,6 +279,7 @@ impl<S: Default> Connection<S> {
             send: SendWindow::new(self.peer.initial_window),
             receive,
             heard: Heard::Nothing,
+            is_begun: self.streams.role() == Role::Server,
             is_said: false,
         });
     }
@@ -297,6 +299,11 @@ impl<S: Default> Connection<S> {
     fn take_settings(&mut self, payload: &[u8]) -> Result<Option<Event>, Code> {
         let before = self.peer;
         self.peer.apply(payload)?;
+        self.has_peer_settings = true;
+        // No server may say that it takes pushes (§6.5.2).
+        if self.streams.role() == Role::Client && self.peer.enable_push {
+            return Err(Code::ProtocolError);
+        }
         let change = i64::from(self.peer.initial_window) - i64::from(before.initial_window);
         for stream in self.streams.each() {
             stream.send.change(change)?;
@@ -352,10 +359,13 @@ impl<S: Default> Connection<S> {
         Ok(Event::Reset { stream: id, code })
     }
 
-    /// What the peer had under way when it was told to open no more streams has come.
-    fn last_call_answered(&mut self, payload: &[u8]) {
+    fn ping_answered(&mut self, payload: &[u8]) {
+        // What the peer had under way when it was told to open no more streams has come.
         if payload == LAST_CALL {
             self.end_leaving();
+        }
+        if payload == PROBE {
+            self.awaits_pong = false;
         }
     }
 }

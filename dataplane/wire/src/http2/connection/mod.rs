@@ -89,6 +89,8 @@ pub struct Connection<S> {
     /// Frames to send.
     control: Vec<u8>,
     leaving: Leaving,
+    /// The peer has a PING to answer.
+    awaits_pong: bool,
 }
 
 /// How far this end has said that it takes no new streams.
@@ -134,7 +136,8 @@ enum Purpose {
 impl<S: Default> Connection<S> {
     pub fn new(role: Role, config: Config, now_ms: u64) -> Self {
         let mut connection = Self {
-            peer: Settings::default(),
+            // Only clients take pushes.
+            peer: Settings { enable_push: role == Role::Server, ..Settings::default() },
             has_peer_settings: false,
             has_acknowledged: false,
             splitter: Splitter::new(role == Role::Server),
@@ -148,6 +151,7 @@ impl<S: Default> Connection<S> {
             empty_budget: Budget::new(config.empty_frames, now_ms),
             control: Vec::new(),
             leaving: Leaving::No,
+            awaits_pong: false,
             config,
         };
         if role == Role::Client {
@@ -170,6 +174,11 @@ impl<S: Default> Connection<S> {
     /// What the peer has announced.
     pub fn peer(&self) -> &Settings {
         &self.peer
+    }
+
+    /// Whether the peer has announced its settings, and answered every [`ping`](Self::ping).
+    pub fn has_peer(&self) -> bool {
+        self.has_peer_settings && !self.awaits_pong
     }
 
     /// What the caller keeps with a stream; `None`: the stream has ended.

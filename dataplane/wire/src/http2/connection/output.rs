@@ -2,7 +2,7 @@
 
 use super::{
     Connection, Heard, Leaving,
-    input::{LAST_CALL, UPDATE_BYTES_FREE},
+    input::{LAST_CALL, PROBE, UPDATE_BYTES_FREE},
 };
 use crate::{
     head::Overflow,
@@ -18,7 +18,8 @@ impl<S: Default> Connection<S> {
         FRAME_HEADER_BYTES * (1 + bytes.div_ceil(self.peer.max_frame_bytes as usize)) + 1
     }
 
-    /// Opens a stream for a request; `None`: the peer takes no more now, or none at all.
+    /// Opens a stream for a request; `None`: the peer takes no more now, or this end leaves. Heads of streams leave in the
+    /// order in which the streams were opened.
     pub fn open(&mut self) -> Option<u32> {
         let most = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         let id = if self.streams.last() == 0 { 1 } else { self.streams.last() + 2 };
@@ -46,6 +47,9 @@ impl<S: Default> Connection<S> {
         }
         let written = frame_block(out, end, self.peer.max_frame_bytes as usize, stream, is_all)?;
         self.has_sent_block = true;
+        if let Some(stream) = self.streams.find(stream) {
+            stream.is_begun = true;
+        }
         if is_all {
             self.say_all(stream);
         }
@@ -59,8 +63,12 @@ impl<S: Default> Connection<S> {
 
     /// How many bytes of content may be sent in one frame of a stream now.
     pub fn room(&self, stream: u32) -> u32 {
-        let window = self.streams.peek(stream).map_or(0, |stream| stream.send.bytes());
-        window.min(self.send.bytes()).min(self.peer.max_frame_bytes)
+        self.window(stream).min(self.send.bytes()).min(self.peer.max_frame_bytes)
+    }
+
+    /// The window of a stream, whatever that of the connection.
+    pub fn window(&self, stream: u32) -> u32 {
+        self.streams.peek(stream).map_or(0, |stream| stream.send.bytes())
     }
 
     /// The header of a DATA frame whose content is sent behind it. There must be [room](Self::room) for it.
@@ -98,11 +106,22 @@ impl<S: Default> Connection<S> {
         }
     }
 
+    /// The same while the window of the stream changes to `most`.
+    pub fn give_back_towards(&mut self, stream: u32, bytes: u32, most: u32) {
+        if let Some(open) = self.streams.find(stream)
+            && open.heard != Heard::All
+            && let Some(more) = open.receive.give_back_towards(bytes, most)
+        {
+            self.push(FrameType::WindowUpdate, Flags::NONE, stream, &more.to_be_bytes());
+        }
+    }
+
     /// Forgets a stream, and returns what the caller kept with it. Unless both ends have said all, the peer learns the
     /// code.
     pub fn end(&mut self, stream: u32, code: Code) -> Option<S> {
         let ended = self.streams.remove(stream)?;
-        if !ended.is_said || ended.heard != Heard::All {
+        // The peer takes an identifier that was left out for a stream that has ended (§5.1.1).
+        if ended.is_begun && (!ended.is_said || ended.heard != Heard::All) {
             self.refuse(stream, code);
         }
         Some(ended.kept)
@@ -111,6 +130,12 @@ impl<S: Default> Connection<S> {
     pub(super) fn refuse(&mut self, stream: u32, code: Code) {
         self.streams.note_reset(stream);
         self.push(FrameType::ResetStream, Flags::NONE, stream, &code.number().to_be_bytes());
+    }
+
+    /// Asks the peer whether it is still there.
+    pub fn ping(&mut self) {
+        self.awaits_pong = true;
+        self.push(FrameType::Ping, Flags::NONE, 0, &PROBE);
     }
 
     /// Begins a graceful end: streams that are under way are still taken.

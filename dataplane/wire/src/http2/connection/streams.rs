@@ -14,6 +14,8 @@ pub struct Stream<S> {
     pub send: SendWindow,
     pub receive: ReceiveWindow,
     pub heard: Heard,
+    /// The peer knows of it, or will with the next frames.
+    pub is_begun: bool,
     /// This end has said all.
     pub is_said: bool,
 }

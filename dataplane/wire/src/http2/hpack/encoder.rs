@@ -15,8 +15,6 @@ const METHOD: usize = 2;
 const PATH: usize = 4;
 const SCHEME: usize = 6;
 const STATUS: usize = 8;
-/// The longest name of the static table.
-const NAME_MAX: usize = 27;
 
 /// Appends to a slice. A block that does not fit is an [`Overflow`], which [`Encoder::end`] returns.
 pub struct Encoder<'o> {
@@ -60,7 +58,16 @@ impl<'o> Encoder<'o> {
         self.room.end()
     }
 
+    #[inline(always)]
     fn integer(&mut self, number: usize, bits: u32, pattern: u8) {
+        match number < (1 << bits) - 1 {
+            true => self.room.push(pattern | number as u8),
+            false => self.long_integer(number, bits, pattern),
+        }
+    }
+
+    #[cold]
+    fn long_integer(&mut self, number: usize, bits: u32, pattern: u8) {
         let (bytes, len) = integer::write(number, bits, pattern);
         self.room.append(&bytes[..len]);
     }
@@ -91,12 +98,7 @@ impl<'o> Encoder<'o> {
     }
 
     fn name(&mut self, name: &[u8]) {
-        let mut small = [0; NAME_MAX];
-        let index = small.get_mut(..name.len()).and_then(|small| {
-            small.copy_from_slice(name);
-            small.make_ascii_lowercase();
-            fixed::index_of(small)
-        });
+        let index = fixed::index_of(name);
         self.integer(index.unwrap_or_default(), 4, NEVER_INDEXED);
         if index.is_none() {
             self.integer(name.len(), 7, 0);

@@ -1,7 +1,7 @@
 //! The static table (RFC 7541 appendix A).
 
 use super::{Kind, LINE_END, Pseudo, SEPARATOR};
-use crate::head::{Name, is_same};
+use crate::head::{LOWER, Name, is_known, is_same};
 
 /// An entry, as the line that the decoder appends.
 pub(super) struct Entry {
@@ -27,11 +27,13 @@ pub(super) fn entry(index: usize) -> Option<&'static Entry> {
 
 pub(super) const COUNT: usize = ENTRIES.len();
 
-/// The index of the first entry with this name, which is in small letters.
+/// The index of the first entry with this name, which is a token, in any case of letters.
+#[inline]
 pub(super) fn index_of(name: &[u8]) -> Option<usize> {
     let (&first, &last) = (name.first()?, name.last()?);
-    let index = usize::from(INDEXES[slot(name.len(), first, last)]);
-    entry(index).filter(|entry| entry.name() == name).map(|_| index)
+    let index = usize::from(INDEXES[slot(name.len(), first | LOWER, last | LOWER)]);
+    let known = entry(index)?.name();
+    (name.len() == known.len() && is_known(name, known)).then_some(index)
 }
 
 /// The index of the entry with this value among those with the name of the entry `first`.
@@ -170,6 +172,7 @@ mod tests {
             let first = (1..).zip(&ENTRIES).find(|(_, entry)| entry.name() == name);
             assert_eq!(index_of(name), first.map(|(first, _)| first), "{index}");
         }
+        assert_eq!(index_of(b"Content-LENGTH"), index_of(b"content-length"));
         assert_eq!([&b""[..], b"x-forwarded-for", b"hose", b"agf"].map(index_of), [None; 4]);
         assert_eq!(
             [(2, &b"POST"[..]), (8, b"404"), (8, b"405"), (4, b"https")].map(|(first, value)| index_with(first, value)),

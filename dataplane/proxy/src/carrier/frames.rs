@@ -2,7 +2,7 @@
 
 use weir_wire::{head::Overflow, http2::Connection};
 
-use crate::{buf::Buf, client::http2::Outbox, io::Io};
+use crate::{buf::Buf, carrier::Outbox, io::Io};
 
 /// Content of at most so many bytes is copied behind the header of its frame: a piece of its own would cost more.
 const COPIED_BYTES: usize = 2048;

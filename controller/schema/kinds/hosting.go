@@ -1,0 +1,182 @@
+package kinds
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// Virtual hosting: a parent has the addresses and ports of several virtual services, its children. It gives each
+// connection to a child by the TLS server name, or each request by host and path.
+
+const (
+	vhParent   = "VS_TYPE_VH_PARENT"
+	vhChild    = "VS_TYPE_VH_CHILD"
+	vhEnhanced = "VS_TYPE_VH_ENHANCED"
+)
+
+var (
+	_ = schema.Enum("MatchCase", "SENSITIVE", "INSENSITIVE")
+	_ = schema.Enum("PathCriteria",
+		"BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "CONTAINS", "DOES_NOT_CONTAIN", "ENDS_WITH", "DOES_NOT_END_WITH",
+		"EQUALS", "DOES_NOT_EQUAL", "REGEX_MATCH", "REGEX_DOES_NOT_MATCH",
+	)
+	_ = schema.Enum("VirtualHostingType", "VS_TYPE_VH_SNI", vhEnhanced)
+	_ = schema.Enum("VirtualServiceType", "VS_TYPE_NORMAL", vhParent, vhChild)
+)
+
+// VHMatch is a host of a child, and which of its requests the child wants: those that one of the rules matches.
+type VHMatch struct {
+	Host  string        `json:"host" required:"true"`
+	Rules []VHMatchRule `json:"rules"`
+}
+
+// VHMatchRule is a rule with its name.
+type VHMatchRule struct {
+	Name    string       `json:"name" required:"true"`
+	Matches *MatchTarget `json:"matches" required:"true"`
+}
+
+// MatchTarget is what a request is compared with. All of its parts must match.
+type MatchTarget struct {
+	Path *PathMatch `json:"path"`
+}
+
+// PathMatch compares the path of a request with texts.
+type PathMatch struct {
+	Criteria string   `json:"match_criteria" enum:"PathCriteria" default:"CONTAINS"`
+	Values   []string `json:"match_str"`
+	Case     string   `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
+	Decoded  bool     `json:"match_decoded_string" default:"true"`
+}
+
+// IsParent tells whether a virtual service gives its clients to children.
+func (vs *VirtualService) IsParent() bool { return vs.Type == vhParent }
+
+// IsChild tells whether a virtual service gets its clients from a parent.
+func (vs *VirtualService) IsChild() bool { return vs.Type == vhChild }
+
+// ByRequest tells whether each request is given to a child, and not each connection.
+func (vs *VirtualService) ByRequest() bool { return vs.VHType == vhEnhanced }
+
+// Wish is something that only one child of a parent may want: a host, or a path of a host.
+type Wish struct {
+	Field string // "vh_domain_name[0]"
+	Key   string // equal for equal wishes
+}
+
+// Wishes returns what a child wants.
+func (vs *VirtualService) Wishes() (wishes []Wish) {
+	if !vs.ByRequest() {
+		for i, name := range vs.VHDomainNames {
+			wishes = append(wishes, Wish{fmt.Sprintf("vh_domain_name[%d]", i), strings.ToLower(name)})
+		}
+		return wishes
+	}
+	for i, match := range vs.VHMatches {
+		field, host := fmt.Sprintf("vh_matches[%d]", i), strings.ToLower(match.Host)
+		if len(match.Rules) == 0 {
+			wishes = append(wishes, Wish{field, host})
+		}
+		for j, rule := range match.Rules {
+			for _, path := range rule.paths() {
+				wishes = append(wishes, Wish{fmt.Sprintf("%s.rules[%d]", field, j), host + path})
+			}
+		}
+	}
+	return wishes
+}
+
+// paths returns a text for each thing that a rule matches: one for each value, unless no value may match.
+func (r *VHMatchRule) paths() []string {
+	if r.Matches == nil || r.Matches.Path == nil {
+		return []string{""}
+	}
+	path := r.Matches.Path
+	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)
+	if strings.Contains(path.Criteria, "NOT") {
+		return []string{how + fmt.Sprintf("%q", path.Values)}
+	}
+	var texts []string
+	for _, value := range path.Values {
+		texts = append(texts, how+fmt.Sprintf("%q", value))
+	}
+	return texts
+}
+
+var hostPattern = regexp.MustCompile(`^(\*?\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?$`)
+
+func checkHost(field, name string) *schema.FieldError {
+	begins := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "*")
+	if len(name) <= 253 && hostPattern.MatchString(name) && !(begins && strings.HasSuffix(name, "*")) {
+		return nil
+	}
+	return &schema.FieldError{Field: field, Problem: fmt.Sprintf(
+		"%q is no name of a host: write www.example.com, *.example.com, .example.com or www.example.*", name)}
+}
+
+// checkHosting refuses a child with fields of a parent, and the other way round.
+func (vs *VirtualService) checkHosting() *schema.FieldError {
+	refuse := func(field, problem string) *schema.FieldError {
+		return &schema.FieldError{Field: field, Problem: problem}
+	}
+	switch {
+	case !vs.IsChild() && vs.VHParentRef != "":
+		return refuse("vh_parent_vs_ref", "only a VS_TYPE_VH_CHILD has a parent: set type, or remove it")
+	case !vs.IsChild() && len(vs.VHMatches) > 0:
+		return refuse("vh_matches", "only a VS_TYPE_VH_CHILD is chosen by host and path: set type, or remove it")
+	case !vs.IsChild():
+		return nil
+	case vs.VHParentRef == "":
+		return refuse("vh_parent_vs_ref", "is required: a child gets its clients from a parent")
+	case len(vs.Services) > 0:
+		return refuse("services", "a child has no ports of its own, its clients come through its parent: remove it")
+	case vs.VsVipRef != "":
+		return refuse("vsvip_ref", "a child has no address of its own, its clients come through its parent: remove it")
+	case len(vs.Vips) > 0:
+		return refuse("vip", "a child has no address of its own, its clients come through its parent: remove it")
+	case vs.ByRequest():
+		return vs.checkMatches()
+	case len(vs.VHMatches) > 0:
+		return refuse("vh_matches", "is for vh_type VS_TYPE_VH_ENHANCED: a child of VS_TYPE_VH_SNI has vh_domain_name")
+	case len(vs.VHDomainNames) == 0:
+		return refuse("vh_domain_name", "is empty: give at least one name of a host")
+	}
+	return checkHosts(vs.VHDomainNames)
+}
+
+func checkHosts(names []string) *schema.FieldError {
+	for i, name := range names {
+		field := fmt.Sprintf("vh_domain_name[%d]", i)
+		if problem := checkHost(field, name); problem != nil {
+			return problem
+		}
+		same := func(other string) bool { return strings.EqualFold(other, name) }
+		if slices.ContainsFunc(names[:i], same) {
+			return &schema.FieldError{Field: field, Problem: fmt.Sprintf("%s is there twice", name)}
+		}
+	}
+	return nil
+}
+
+func (vs *VirtualService) checkMatches() *schema.FieldError {
+	if len(vs.VHMatches) == 0 {
+		return &schema.FieldError{Field: "vh_matches", Problem: "is empty: give at least one host"}
+	}
+	for i, match := range vs.VHMatches {
+		field := fmt.Sprintf("vh_matches[%d]", i)
+		if problem := checkHost(field+".host", match.Host); problem != nil {
+			return problem
+		}
+		for j, rule := range match.Rules {
+			if path := rule.Matches.Path; path != nil && len(path.Values) == 0 {
+				return &schema.FieldError{Field: fmt.Sprintf("%s.rules[%d].matches.path.match_str", field, j),
+					Problem: "is empty: give a text to compare the path with"}
+			}
+		}
+	}
+	return nil
+}

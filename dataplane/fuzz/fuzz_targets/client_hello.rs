@@ -1,0 +1,8 @@
+#![no_main]
+
+#[path = "../src/client_hello.rs"]
+mod client_hello;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    client_hello::check(input);
+});

@@ -1,0 +1,143 @@
+//! Which paths a rule matches.
+//!
+//! The query is no part of the path. Encoded bytes may be decoded for the comparison, once; dot segments stay as they are.
+
+use std::borrow::Cow;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PathCriterion {
+    Equals,
+    BeginsWith,
+    EndsWith,
+    Contains,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PathMatch {
+    pub criterion: PathCriterion,
+    /// It matches if no value does.
+    pub negated: bool,
+    /// One of them must match.
+    pub values: Vec<String>,
+    pub case_sensitive: bool,
+    /// Compares the path with its percent-encodings decoded.
+    pub decoded: bool,
+}
+
+/// The path of a request, in the forms that matches compare.
+pub struct RequestPath<'r> {
+    raw: &'r [u8],
+    decoded: Cow<'r, [u8]>,
+}
+
+impl<'r> RequestPath<'r> {
+    /// `target` is what a server would get: `/path?query`, `*`, or `?query` of an absolute form without path.
+    pub fn of(target: &'r [u8]) -> Self {
+        let end = target.iter().position(|byte| *byte == b'?').unwrap_or(target.len());
+        let raw = if end == 0 { b"/" } else { &target[..end] };
+        Self { raw, decoded: decoded(raw) }
+    }
+}
+
+impl PathMatch {
+    pub fn matches(&self, path: &RequestPath<'_>) -> bool {
+        let text = if self.decoded { &path.decoded } else { path.raw };
+        self.values.iter().any(|value| self.fits(text, value.as_bytes())) != self.negated
+    }
+
+    fn fits(&self, text: &[u8], value: &[u8]) -> bool {
+        let same = |part: &[u8]| match self.case_sensitive {
+            true => part == value,
+            false => part.eq_ignore_ascii_case(value),
+        };
+        let Some(longer) = text.len().checked_sub(value.len()) else { return false };
+        match self.criterion {
+            PathCriterion::Equals => longer == 0 && same(text),
+            PathCriterion::BeginsWith => same(&text[..value.len()]),
+            PathCriterion::EndsWith => same(&text[longer..]),
+            PathCriterion::Contains => value.is_empty() || text.windows(value.len()).any(same),
+        }
+    }
+}
+
+/// An encoding that is not complete stays as it is.
+fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.contains(&b'%') {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let [first, tail @ ..] = rest {
+        let encoded = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
+        rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
+    }
+    Cow::Owned(out)
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|digit| digit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(criterion: PathCriterion, values: &[&str]) -> PathMatch {
+        let values = values.iter().map(|value| value.to_string()).collect();
+        PathMatch { criterion, negated: false, values, case_sensitive: false, decoded: true }
+    }
+
+    fn matches(rule: &PathMatch, target: &str) -> bool {
+        rule.matches(&RequestPath::of(target.as_bytes()))
+    }
+
+    #[test]
+    fn each_criterion_looks_at_its_part_of_the_path() {
+        use PathCriterion::*;
+        for (criterion, value, target, expected) in [
+            (Equals, "/a", "/a", true),
+            (Equals, "/a", "/a/", false),
+            (Equals, "/a", "/a?b", true),
+            (BeginsWith, "/a", "/ab", true),
+            (BeginsWith, "/a", "/", false),
+            (EndsWith, ".png", "/x.png", true),
+            (EndsWith, ".png", "/x?y.png", false),
+            (Contains, "b", "/abc", true),
+            (Contains, "b", "/a?b", false),
+            (Contains, "", "/", true),
+            (Equals, "/", "?a", true),
+            (Equals, "*", "*", true),
+        ] {
+            assert_eq!(matches(&of(criterion, &[value]), target), expected, "{criterion:?} {value} of {target}");
+        }
+    }
+
+    #[test]
+    fn one_of_the_values_suffices_and_none_where_it_is_negated() {
+        let rule = of(PathCriterion::BeginsWith, &["/a", "/b"]);
+        let negated = PathMatch { negated: true, ..rule.clone() };
+        for (target, expected) in [("/a", true), ("/b", true), ("/c", false)] {
+            assert_eq!((matches(&rule, target), matches(&negated, target)), (expected, !expected), "{target}");
+        }
+    }
+
+    #[test]
+    fn case_counts_if_the_rule_says_so() {
+        let rule = of(PathCriterion::Equals, &["/Shop"]);
+        assert!(matches(&rule, "/sHOP"));
+        assert!(!matches(&PathMatch { case_sensitive: true, ..rule }, "/sHOP"));
+    }
+
+    #[test]
+    fn path_is_decoded_once_and_only_if_the_rule_says_so() {
+        let rule = of(PathCriterion::Equals, &["/a/b"]);
+        let raw = PathMatch { decoded: false, ..rule.clone() };
+        assert!(matches(&rule, "/a%2fb") && matches(&rule, "/%61/b") && !matches(&rule, "/a%252fb"));
+        assert!(!matches(&raw, "/a%2Fb") && matches(&raw, "/a/b"));
+        assert!(matches(&of(PathCriterion::Equals, &["/a%", "/%zz"]), "/a%"));
+        assert!(matches(&of(PathCriterion::Equals, &["/%zz"]), "/%zz"));
+    }
+}

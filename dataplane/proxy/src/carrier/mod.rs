@@ -1,0 +1,323 @@
+//! A connection of HTTP/2 that carries streams, to a client or to a server: the state of the protocol, and what is to be
+//! sent on each stream. A session of its own stands for each stream, as long as its exchange lasts.
+
+pub(crate) mod frames;
+
+use std::{collections::VecDeque, time::Duration};
+
+use weir_wire::http2::{Code, Config, Connection, Priority, Role, URGENCIES};
+
+use crate::{
+    carrier::frames::Frames,
+    connection::stream::{Piece, Stream},
+    io::{Close, Conn, Io, Time},
+    limits::Room,
+};
+
+pub(crate) struct Carrier {
+    pub connection: Connection<Outbox>,
+    /// Streams that may have something to send, in the order of their turns, by urgency.
+    turns: [VecDeque<u32>; URGENCIES],
+    /// It is in the list of carriers with frames to send.
+    is_listed: bool,
+    /// It had streams at the last look.
+    is_busy: bool,
+}
+
+/// What is to be sent on a stream.
+pub(crate) struct Outbox {
+    /// The session that stands for the stream, as long as its exchange lasts.
+    pub owner: Option<Conn>,
+    pieces: VecDeque<Piece>,
+    /// The final head was queued.
+    has_head: bool,
+    /// Nothing comes behind the pieces, and the stream ends like this.
+    ends: Option<Close>,
+    /// The end was sent.
+    is_over: bool,
+    has_turn: bool,
+    pub priority: Priority,
+    /// When its session went, or a later piece left.
+    moved_at: Time,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            owner: None,
+            pieces: VecDeque::new(),
+            has_head: false,
+            ends: None,
+            is_over: false,
+            has_turn: false,
+            priority: Priority::UNSAID,
+            moved_at: Time::default(),
+        }
+    }
+}
+
+/// A stream of a client whose session is gone.
+pub(crate) struct Departed {
+    pub carrier: Conn,
+    pub id: u32,
+    pieces: Vec<Piece>,
+    how: Close,
+    /// Why the stream is reset, if it is.
+    code: Code,
+}
+
+/// What was sent.
+pub(crate) struct Sent {
+    pub frames: Frames,
+    /// How many bytes and pieces of which sessions.
+    pub left: Vec<(Conn, usize, u32)>,
+    /// There is more, for which the connection has no room.
+    pub is_full: bool,
+}
+
+/// What has become of a stream's turn.
+enum Turn {
+    Again,
+    /// The window of the connection is closed.
+    WaitsForAll,
+    Over,
+}
+
+impl Departed {
+    pub fn of(stream: &mut Stream, how: Close) -> Self {
+        Self {
+            carrier: stream.carrier,
+            id: stream.id,
+            pieces: std::mem::take(&mut stream.fresh),
+            how,
+            code: stream.code,
+        }
+    }
+}
+
+impl Carrier {
+    pub fn new(role: Role, config: Config, now: Time) -> Self {
+        Self {
+            connection: Connection::new(role, config, millis(now)),
+            turns: Default::default(),
+            is_listed: false,
+            is_busy: false,
+        }
+    }
+
+    /// The sessions that stand for its streams.
+    pub fn owners(&self) -> impl Iterator<Item = Conn> {
+        self.connection.each_kept().filter_map(|outbox| outbox.owner)
+    }
+
+    /// How many pieces wait to be sent for sessions that are gone. Each may hold a block.
+    pub fn pieces(&self) -> usize {
+        let orphans = self.connection.each_kept().filter(|outbox| outbox.owner.is_none());
+        orphans.map(|outbox| outbox.pieces.len()).sum()
+    }
+
+    /// Puts it into the list of carriers with frames to send.
+    pub fn list(&mut self, conn: Conn, carriers: &mut Vec<Conn>) {
+        if !std::mem::replace(&mut self.is_listed, true) {
+            carriers.push(conn);
+        }
+    }
+
+    pub fn unlist(&mut self) {
+        self.is_listed = false;
+    }
+
+    /// Whether it has got its first stream, or lost its last, since the last call.
+    pub fn turns_busy(&mut self) -> Option<bool> {
+        let is_busy = self.connection.streams() > 0;
+        (std::mem::replace(&mut self.is_busy, is_busy) != is_busy).then_some(is_busy)
+    }
+
+    /// Takes over what a stream has to send. `is_all`: nothing follows.
+    pub fn speak(&mut self, id: u32, pieces: impl IntoIterator<Item = Piece>, is_all: bool) {
+        let Some(outbox) = self.connection.kept(id) else { return };
+        outbox.take(pieces);
+        if is_all {
+            outbox.ends = Some(Close::Flush);
+        }
+        self.give_turn(id);
+    }
+
+    /// The session of a client's stream is gone.
+    pub fn depart(&mut self, departed: Departed, now: Time) {
+        let Departed { id, pieces, how, code, .. } = departed;
+        let Some(outbox) = self.connection.kept(id) else { return };
+        outbox.take(pieces);
+        let code = match how {
+            Close::Abort => code,
+            // No server has seen the request.
+            _ if !outbox.has_head => Code::RefusedStream,
+            Close::Flush | Close::Linger | Close::Cut => {
+                (outbox.ends, outbox.moved_at) = (Some(how), now);
+                return self.give_turn(id);
+            }
+        };
+        self.connection.end(id, code);
+    }
+
+    fn give_turn(&mut self, id: u32) {
+        if let Some(outbox) = self.connection.kept(id)
+            && !std::mem::replace(&mut outbox.has_turn, true)
+        {
+            self.turns[usize::from(outbox.priority.urgency)].push_back(id);
+        }
+    }
+
+    /// The peer wants the response of a stream earlier or later.
+    pub fn prefer(&mut self, id: u32, priority: Priority) {
+        let Some(outbox) = self.connection.kept(id) else { return };
+        let before = std::mem::replace(&mut outbox.priority, priority);
+        if outbox.has_turn && before.urgency != priority.urgency {
+            self.turns[usize::from(before.urgency)].retain(|waiting| *waiting != id);
+            self.turns[usize::from(priority.urgency)].push_back(id);
+        }
+    }
+
+    /// The peer takes more on a stream; 0: on all.
+    pub fn has_room(&mut self, id: u32) {
+        match id {
+            0 => self.connection.ids().into_iter().for_each(|id| self.give_turn(id)),
+            id => self.give_turn(id),
+        }
+    }
+
+    /// Resets streams without a session whose peer has taken nothing for `span`. Returns how many.
+    pub fn give_up(&mut self, now: Time, span: Duration) -> usize {
+        let ids = self.connection.ids();
+        let is_stalled = |outbox: &mut Outbox| outbox.owner.is_none() && now.since(outbox.moved_at) >= span;
+        let stalled: Vec<_> = ids.into_iter().filter(|id| self.connection.kept(*id).is_some_and(is_stalled)).collect();
+        for id in &stalled {
+            self.connection.end(*id, Code::Cancel);
+        }
+        stalled.len()
+    }
+
+    /// Sends what may be sent now: control frames, and frames of the streams in turn.
+    pub fn send<I: Io>(&mut self, io: &mut I, room: &Room) -> Sent {
+        let mut sent = Sent { frames: Frames::default(), left: Vec::new(), is_full: false };
+        sent.frames.control(io, self.connection.control());
+        let mut bytes = 0;
+        for urgency in 0..URGENCIES {
+            self.send_in_turn(io, urgency, room, &mut sent, &mut bytes);
+        }
+        sent.frames.control(io, self.connection.control());
+        sent
+    }
+
+    /// The same for streams of one urgency.
+    fn send_in_turn<I: Io>(&mut self, io: &mut I, urgency: usize, room: &Room, sent: &mut Sent, bytes: &mut usize) {
+        let mut in_vain = 0;
+        while in_vain < self.turns[urgency].len() {
+            sent.is_full |= *bytes >= room.queued_bytes || sent.frames.pieces() >= room.queued_pieces as usize;
+            if sent.is_full {
+                return;
+            }
+            let Some(id) = self.turns[urgency].pop_front() else { return };
+            match self.frame(io, id, sent, bytes) {
+                Turn::Again => {
+                    let is_incremental = self.connection.kept(id).is_none_or(|outbox| outbox.priority.is_incremental);
+                    match is_incremental {
+                        true => self.turns[urgency].push_back(id),
+                        false => self.turns[urgency].push_front(id),
+                    }
+                    in_vain = 0;
+                }
+                Turn::WaitsForAll => {
+                    self.turns[urgency].push_back(id);
+                    in_vain += 1;
+                }
+                Turn::Over => {
+                    if let Some(outbox) = self.connection.kept(id) {
+                        outbox.has_turn = false;
+                    }
+                    in_vain = 0;
+                }
+            }
+        }
+    }
+
+    /// One frame of a stream.
+    fn frame<I: Io>(&mut self, io: &mut I, id: u32, sent: &mut Sent, bytes: &mut usize) -> Turn {
+        let (room, window_is_open) = (self.connection.room(id) as usize, self.connection.has_room());
+        let Some(outbox) = self.connection.kept(id).filter(|outbox| !outbox.is_over) else { return Turn::Over };
+        let (owner, ends) = (outbox.owner, outbox.ends);
+        let ends_well = matches!(ends, Some(Close::Flush | Close::Linger));
+        match outbox.pieces.pop_front() {
+            Some(Piece::Head { block, .. }) => {
+                let is_last = outbox.pieces.is_empty() && ends_well;
+                outbox.moved_at = io.now();
+                sent.left.extend(owner.map(|owner| (owner, block.len(), 1)));
+                if sent.frames.head(io, &mut self.connection, id, is_last, &block).is_err() {
+                    return self.over(id, Code::InternalError);
+                }
+                if is_last { self.said_all(id) } else { Turn::Again }
+            }
+            Some(Piece::Content(content)) if room == 0 => {
+                outbox.pieces.push_front(Piece::Content(content));
+                if window_is_open { Turn::Over } else { Turn::WaitsForAll }
+            }
+            Some(Piece::Content(mut content)) => {
+                let part = content.split_to(content.len().min(room));
+                let is_whole = content.is_empty();
+                if !is_whole {
+                    outbox.pieces.push_front(Piece::Content(content));
+                }
+                let is_last = outbox.pieces.is_empty() && ends_well;
+                outbox.moved_at = io.now();
+                sent.left.extend(owner.map(|owner| (owner, part.len(), u32::from(is_whole))));
+                *bytes += part.len();
+                let header = self.connection.data(id, part.len() as u32, is_last);
+                sent.frames.data(io, &header, part);
+                if is_last { self.said_all(id) } else { Turn::Again }
+            }
+            Some(Piece::Trailers(block)) => {
+                sent.left.extend(owner.map(|owner| (owner, block.len(), 1)));
+                match sent.frames.head(io, &mut self.connection, id, true, &block) {
+                    Ok(()) => self.said_all(id),
+                    Err(_) => self.over(id, Code::InternalError),
+                }
+            }
+            None if ends_well => {
+                let header = self.connection.data(id, 0, true);
+                sent.frames.append(io, &header);
+                self.said_all(id)
+            }
+            None if ends.is_some() => self.over(id, Code::InternalError),
+            None => Turn::Over,
+        }
+    }
+
+    /// The end of a stream was sent. As long as its session stands, more of the peer may come.
+    fn said_all(&mut self, id: u32) -> Turn {
+        match self.connection.kept(id) {
+            Some(outbox) if outbox.owner.is_some() => {
+                outbox.is_over = true;
+                Turn::Over
+            }
+            _ => self.over(id, Code::NoError),
+        }
+    }
+
+    fn over(&mut self, id: u32, code: Code) -> Turn {
+        self.connection.end(id, code);
+        Turn::Over
+    }
+}
+
+impl Outbox {
+    fn take(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        for piece in pieces {
+            self.has_head |= matches!(piece, Piece::Head { is_final: true, .. });
+            self.pieces.push_back(piece);
+        }
+    }
+}
+
+pub(crate) fn millis(now: Time) -> u64 {
+    now.nanos / 1_000_000
+}

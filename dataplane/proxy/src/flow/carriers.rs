@@ -1,0 +1,476 @@
+//! Connections to servers that carry streams: which one carries a request, how they begin, and how they end.
+
+use weir_balance::Failure;
+use weir_snapshot::STREAMS_MAX;
+use weir_telemetry::Happening;
+use weir_wire::http2::Code;
+
+use crate::{
+    buf::Buf,
+    error::Error,
+    exchange::{Wait, table::ExchangeId},
+    io::{Close, Conn, Io},
+    pool::{Idle, Place},
+    proxy::Proxy,
+    server::{
+        Server, State, Work,
+        http2::{Back, Stage},
+    },
+    sessions::Sessions,
+};
+
+/// What the connections to a server offer a request.
+#[derive(Default)]
+struct Offers {
+    /// Has much room, and takes streams now.
+    good: Option<Conn>,
+    /// Has some room, and takes streams now.
+    tight: Option<Conn>,
+    /// Has room, and will take streams soon.
+    coming: Option<Conn>,
+    is_one_coming: bool,
+    /// Carries nothing, and is for other requests.
+    unused: Option<Conn>,
+}
+
+// Choice.
+impl Proxy {
+    /// Gives the exchange a stream on a connection to the server at `place`, or at another one if that has no room.
+    #[inline(never)]
+    pub(crate) fn find_stream<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: ExchangeId,
+        mut place: Place,
+        otherwise: Error,
+    ) -> Result<(), Error> {
+        let mut avoided = self.exchanges.live(id)?.tried.clone();
+        loop {
+            let declines = self.core.pools.carriers(place).is_some_and(|carriers| carriers.declines);
+            if declines {
+                // The one that is counted already is this request.
+                let open = self.core.pools.requests(place).saturating_sub(1);
+                if self.core.pools.may_connect(place, open) {
+                    return self.find_connection(io, id, place);
+                }
+            } else if let Some(carrier) = self.find_carrier(io, id, place)? {
+                return self.open_stream_on(io, id, place, carrier);
+            }
+            self.core.pools.end(place);
+            avoided.push(place.server);
+            let exchange = self.exchanges.live(id)?;
+            let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+            place = self.core.pools.pick(io.now(), pool, exchange.key, &avoided).ok_or(otherwise)?;
+        }
+    }
+
+    /// A connection with room for one more stream. `None`: there is none, and none may open.
+    fn find_carrier<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<Option<Conn>, Error> {
+        let offers = self.offers(io, id, place)?;
+        if offers.good.is_some() || offers.is_one_coming && offers.tight.or(offers.coming).is_some() {
+            return Ok(offers.good.or(offers.tight).or(offers.coming));
+        }
+        let open = self.core.pools.carriers(place).map_or(0, |carriers| carriers.conns.len());
+        if open >= self.core.limits.idle_connections || !self.core.pools.may_connect(place, open) {
+            match offers.unused {
+                Some(unused) => self.dismiss_carrier(io, unused, Code::NoError),
+                None if offers.tight.is_some() || offers.coming.is_some() => {
+                    return Ok(offers.tight.or(offers.coming));
+                }
+                None if !self.core.pools.may_connect(place, open) => return Ok(None),
+                None => {}
+            }
+        }
+        let fresh = self.open_carrier(io, id, place)?;
+        Ok(Some(offers.tight.unwrap_or(fresh)))
+    }
+
+    fn offers<I: Io>(&mut self, io: &I, id: ExchangeId, place: Place) -> Result<Offers, Error> {
+        let sole = self.sole_client(id)?;
+        let Self { exchanges, servers, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let mut offers = Offers::default();
+        let Some(carriers) = core.pools.carriers(place) else { return Ok(offers) };
+        for &conn in &carriers.conns {
+            let Some(server) = servers.find(conn) else { continue };
+            let (has_life_left, fits) = (server.has_life_left(io.now()), server.asked_name == exchange.asked_name);
+            let Some(back) = &mut server.back else { continue };
+            let suits = fits && back.sole == sole && has_life_left;
+            if back.load == 0 && back.stage == Stage::Ready && !suits {
+                offers.unused = Some(conn);
+            }
+            if !suits || back.is_retired {
+                continue;
+            }
+            match back.stage {
+                Stage::Ready if !back.is_nearly_full() => {
+                    offers.good = Some(conn);
+                    return Ok(offers);
+                }
+                Stage::Ready if back.has_room() => offers.tight = offers.tight.or(Some(conn)),
+                Stage::New | Stage::Asked => {
+                    offers.is_one_coming |= !back.is_nearly_full();
+                    if back.has_room() {
+                        offers.coming = offers.coming.or(Some(conn));
+                    }
+                }
+                Stage::Ready => {}
+            }
+        }
+        Ok(offers)
+    }
+
+    /// The client's connection that a connection to a server is for, where connections are not shared.
+    fn sole_client(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
+        let exchange = self.exchanges.live(id)?;
+        if exchange.http()?.connection_multiplexing {
+            return Ok(None);
+        }
+        let client = self.clients.live(exchange.client)?;
+        let own = client.connection.conn();
+        Ok(Some(client.connection.stream().map_or(own, |stream| stream.carrier)))
+    }
+
+    /// Begins a connection that will carry streams.
+    fn open_carrier<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<Conn, Error> {
+        let sole = self.sole_client(id)?;
+        let exchange = self.exchanges.live(id)?;
+        let pool = exchange.service.pool.clone().ok_or(Error::NoPool)?;
+        let http2 = pool.http2.ok_or(Error::Defect)?;
+        let fresh = io.connect(place.address);
+        let mut server = Server::new(fresh, place, pool, Work::Streams, io.now());
+        server.asked_name.clone_from(&exchange.asked_name);
+        if let Some(carriers) = self.core.pools.carriers(place) {
+            server.back = Some(Box::new(Back::new(&http2, sole, carriers.streams_max(), io.now())));
+            carriers.conns.push(fresh);
+        }
+        self.await_connect(io, server);
+        Ok(fresh)
+    }
+
+    /// Gives the exchange a stream of its own. The request is sent at the end of the batch, or when the connection can
+    /// carry it.
+    fn open_stream_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place, carrier: Conn) -> Result<(), Error> {
+        let stream = self.servers.new_stream();
+        let Self { exchanges, servers, core, .. } = self;
+        let exchange = exchanges.live(id)?;
+        let Ok(found) = servers.live(carrier) else { return Err(Error::Defect) };
+        let asks = found.ask_after_silence(io);
+        if asks {
+            found.connection.line.expect(io, Some(core.limits.connect_patience));
+        }
+        let pool = found.pool.clone();
+        let back = found.back.as_mut().ok_or(Error::Defect)?;
+        if asks {
+            back.carrier.list(carrier, &mut core.carriers);
+        }
+        back.load += 1;
+        let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());
+        exchange.wait_for(Wait::Server(stream));
+        if back.stage == Stage::Ready {
+            server.state = State::Busy(Work::Exchange(id));
+            core.starting.push(id);
+        } else {
+            back.waiting.push(stream);
+        }
+        servers.insert(stream, server);
+        Ok(())
+    }
+}
+
+/// Opens the stream of a request that is about to be sent. False: its connection takes no more streams.
+#[inline(never)]
+pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool {
+    let Some(carrier) = servers.find(conn).filter(|server| server.is_busy()).and_then(|s| s.connection.carrier())
+    else {
+        return true;
+    };
+    let Some(found) = servers.find(carrier) else { return false };
+    let Some(back) = found.back.as_mut().filter(|back| back.stage == Stage::Ready && !back.has_left) else {
+        return false;
+    };
+    let Some(id) = back.carrier.connection.open() else {
+        back.is_retired = true;
+        return false;
+    };
+    if let Some(outbox) = back.carrier.connection.kept(id) {
+        outbox.owner = Some(conn);
+    }
+    let requests = found.requests;
+    found.requests += 1;
+    if let Some(server) = servers.find(conn) {
+        server.requests = requests;
+        if let Some(stream) = server.connection.stream() {
+            stream.id = id;
+        }
+    }
+    true
+}
+
+// Beginnings.
+impl Proxy {
+    /// A connection that was to carry streams is established.
+    pub(crate) fn carrier_connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        if !server.speaks_http2() {
+            return self.carrier_declined(io, conn);
+        }
+        // The server has as long to tell its settings as the connect may take.
+        let patience = server.pool.timeouts.connect.unwrap_or(self.core.limits.handshake);
+        server.connection.line.expect(io, Some(patience));
+        if let Some(back) = &mut server.back {
+            back.carrier.list(conn, &mut self.core.carriers);
+        }
+        if !server.connection.inbox.is_empty() {
+            self.take_server_frames(io, conn);
+        }
+    }
+
+    /// The server has chosen HTTP/1.1: its connection is kept for one request at a time, as those of other pools.
+    fn carrier_declined<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let place = server.place;
+        let Some(back) = server.back.take() else { return };
+        server.state = State::Idle;
+        server.connection.line.expect(io, server.pool.timeouts.idle_connection);
+        let passing = server.asked_name.is_some();
+        if let Some(carriers) = self.core.pools.carriers(place) {
+            carriers.declines = true;
+        }
+        self.core.pools.forget_carrier(place, conn);
+        match back.sole.is_none() && self.servers.find(conn).is_some_and(|server| server.connection.inbox.is_empty()) {
+            true => {
+                if let Some(spared) = self.core.pools.put_idle(place, Idle { conn, passing }, &self.core.limits) {
+                    self.close_server(io, spared, Close::Flush);
+                }
+            }
+            false => self.close_server(io, conn, Close::Flush),
+        }
+        self.send_elsewhere(io, back.waiting);
+    }
+
+    /// A connection for one request has turned out to carry streams.
+    pub(crate) fn becomes_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId) {
+        let sole = self.sole_client(id).unwrap_or_default();
+        let Ok(server) = self.servers.live(conn) else { return };
+        let (place, Some(http2)) = (server.place, server.pool.http2) else { return };
+        server.state = State::Busy(Work::Streams);
+        server.back = Some(Box::new(Back::new(&http2, sole, STREAMS_MAX, io.now())));
+        // It counts as a request no more.
+        self.core.pools.end(place);
+        if let Some(carriers) = self.core.pools.carriers(place) {
+            carriers.declines = false;
+            carriers.conns.push(conn);
+        }
+        self.carrier_connected(io, conn);
+        self.try_another(io, Work::Exchange(id), Error::ServerClosed);
+    }
+
+    /// The server has told its settings, or that it still stands: streams that waited for that open.
+    pub(crate) fn carrier_ready<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let place = server.place;
+        let Some(back) = &mut server.back else { return };
+        if std::mem::replace(&mut back.stage, Stage::Ready) == Stage::New {
+            server.unproven = false;
+            self.core.pools.proved(place);
+            self.core.pools.learn_streams(place, back.streams_max());
+        }
+        let mut waiting = std::mem::take(&mut back.waiting);
+        // A server that allows none must count as tried.
+        let beyond = waiting.split_off(waiting.len().min(back.streams_max().max(1) as usize));
+        server.connection.line.expect(io, server.pool.timeouts.idle_connection);
+        for stream in waiting {
+            if let Some(server) = self.servers.find(stream)
+                && let State::Connecting(work @ Work::Exchange(id)) = server.state
+            {
+                server.state = State::Busy(work);
+                self.core.starting.push(id);
+            }
+        }
+        self.send_elsewhere(io, beyond);
+    }
+
+    /// Streams that no byte was sent on: their requests get others.
+    fn send_elsewhere<I: Io>(&mut self, io: &mut I, streams: Vec<Conn>) {
+        for stream in streams {
+            if let Some(work) = self.servers.find(stream).and_then(|server| server.work()) {
+                self.close_server(io, stream, Close::Abort);
+                self.try_another(io, work, Error::ServerClosed);
+            }
+        }
+    }
+}
+
+// Input, and room for output.
+impl Proxy {
+    /// Takes what has come. `unasked`: the error of a server that has ended before the connection was established.
+    pub(crate) fn carrier_spoke<I: Io>(&mut self, io: &mut I, conn: Conn, unasked: Error) {
+        match self.servers.find(conn).is_some_and(|server| server.is_busy()) {
+            true => self.take_server_frames(io, conn),
+            false => self.carrier_lost(io, conn, unasked, Close::Abort),
+        }
+    }
+
+    /// Everything has been sent.
+    pub(crate) fn server_carrier_drained<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        if let Some(carrier) = self.servers.find(conn).and_then(|server| server.carrier()) {
+            carrier.list(conn, &mut self.core.carriers);
+        }
+        self.take_server_frames(io, conn);
+    }
+}
+
+// Ends.
+impl Proxy {
+    /// A stream is over: its connection has room for another.
+    pub(crate) fn leave_carrier(&mut self, carrier: Conn, id: u32) {
+        let Some(back) = self.servers.find(carrier).and_then(|server| server.back.as_mut()) else { return };
+        back.load = back.load.saturating_sub(1);
+        if id > 0 {
+            back.carrier.connection.end(id, Code::Cancel);
+        }
+        back.carrier.list(carrier, &mut self.core.carriers);
+    }
+
+    /// Takes a connection to a server out of use: at once, or if it carries streams behind the last of them.
+    pub(crate) fn retire<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Some(server) = self.servers.find(conn) else { return };
+        match &mut server.back {
+            Some(back) if back.load > 0 => {
+                back.is_retired = true;
+                self.core.pools.forget_carrier(server.place, conn);
+            }
+            Some(_) => self.dismiss_carrier(io, conn, Code::NoError),
+            None => self.close_server(io, conn, Close::Flush),
+        }
+    }
+
+    /// Ends a connection that carries no streams.
+    pub(crate) fn dismiss_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let is_established = server.is_busy();
+        if let Some(back) = &mut server.back
+            && is_established
+        {
+            back.carrier.connection.go_away(code);
+            let frames = Buf::from_vec(std::mem::take(back.carrier.connection.control()));
+            server.connection.deliver(io, &mut self.core.unflushed, frames);
+        }
+        self.close_server(io, conn, if is_established { Close::Flush } else { Close::Abort });
+    }
+
+    /// The server takes no new streams on a connection, and has not seen those behind `last`.
+    pub(crate) fn server_leaves<I: Io>(&mut self, io: &mut I, conn: Conn, last: u32) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let place = server.place;
+        let Some(back) = &mut server.back else { return };
+        (back.is_retired, back.has_left) = (true, true);
+        let waiting = std::mem::take(&mut back.waiting);
+        let ids = back.carrier.connection.ids();
+        let unseen = ids.into_iter().filter(|id| *id > last);
+        let unseen: Vec<_> = unseen.filter_map(|id| back.carrier.connection.kept(id)?.owner).collect();
+        back.carrier.list(conn, &mut self.core.carriers);
+        self.core.pools.forget_carrier(place, conn);
+        self.send_elsewhere(io, waiting);
+        for stream in unseen {
+            self.server_lost(io, stream, Error::ServerRefused);
+        }
+    }
+
+    /// A connection that carries streams is unusable, and so are they.
+    pub(crate) fn carrier_lost<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error, how: Close) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let (place, since) = (server.place, server.begun_at);
+        let Some(back) = &mut server.back else { return };
+        back.is_retired = true;
+        let was = back.stage;
+        let waiting = std::mem::take(&mut back.waiting);
+        self.core.pools.forget_carrier(place, conn);
+        if was == Stage::New {
+            return self.carrier_failed(io, conn, waiting, error, how);
+        }
+        let is_carried = |server: &Server| server.connection.carrier() == Some(conn);
+        let streams = self.servers.each_stream().filter(|(_, server)| is_carried(server) && server.is_busy());
+        let streams: Vec<_> = streams.map(|(stream, _)| stream).collect();
+        for stream in streams {
+            self.server_lost(io, stream, error);
+        }
+        self.close_server(io, conn, how);
+        // Nothing was sent of them. If the server is gone, the next connect will show it.
+        self.send_elsewhere(io, waiting);
+        if error == Error::ServerProtocol {
+            self.core.counters.note(Happening::ServerFailed { server: place.server });
+            self.suspect(io, place, Failure::Broken, since);
+        }
+    }
+
+    /// A connection has failed before it could carry anything: each of the requests that waited tries another server.
+    fn carrier_failed<I: Io>(&mut self, io: &mut I, conn: Conn, waiting: Vec<Conn>, error: Error, how: Close) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let (place, since) = (server.place, server.begun_at);
+        let works: Vec<_> = waiting.iter().filter_map(|stream| self.servers.find(*stream)?.work()).collect();
+        waiting.into_iter().for_each(|stream| self.close_server(io, stream, Close::Abort));
+        self.close_server(io, conn, how);
+        if error.blames_server() {
+            let failure = if error == Error::ConnectTimeout { Failure::Silent } else { Failure::Broken };
+            self.suspect(io, place, failure, since);
+        }
+        for work in works {
+            self.exclude(work, place, error);
+            self.try_another(io, work, error);
+        }
+    }
+}
+
+// Time.
+impl Proxy {
+    /// Sets the deadline of a connection when it gets its first stream, or has lost its last.
+    pub(crate) fn watch_server_carrier<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let idle = server.pool.timeouts.idle_connection;
+        let Some(back) = server.back.as_mut().filter(|back| back.stage == Stage::Ready) else {
+            return;
+        };
+        match back.carrier.turns_busy() {
+            Some(true) => server.connection.line.look_again(io),
+            Some(false) => server.connection.line.expect(io, idle),
+            None => {}
+        }
+    }
+
+    /// The deadline of a connection that carries streams has passed.
+    pub(crate) fn server_carrier_deadline<I: Io>(&mut self, io: &mut I, conn: Conn) {
+        let Ok(server) = self.servers.live(conn) else { return };
+        let Some(back) = &mut server.back else { return };
+        match back.stage {
+            Stage::New => return self.carrier_lost(io, conn, Error::ConnectTimeout, Close::Abort),
+            Stage::Asked => return self.carrier_lost(io, conn, Error::ServerClosed, Close::Abort),
+            Stage::Ready if back.load == 0 => {
+                return self.dismiss_carrier(io, conn, Code::NoError);
+            }
+            Stage::Ready => {}
+        }
+        let streams: Vec<_> = back.carrier.owners().collect();
+        server.connection.line.look_again(io);
+        for stream in streams {
+            let deadline = self.servers.peek(stream).and_then(|server| server.connection.line.deadline());
+            if deadline.is_some_and(|at| at <= io.now()) {
+                self.server_deadline(io, stream);
+            }
+        }
+    }
+
+    /// Ends a connection that carries no streams and should carry no more.
+    pub(crate) fn end_unused_carrier<I: Io>(&mut self, io: &mut I, conn: Conn) -> bool {
+        let Ok(server) = self.servers.live(conn) else { return false };
+        let (has_life_left, has_ended) = (server.has_life_left(io.now()), server.connection.line.ended);
+        let Some(back) = &server.back else { return false };
+        let is_unused = back.load == 0 && back.stage == Stage::Ready;
+        let goes = back.is_retired || self.core.draining || !has_life_left || has_ended;
+        if is_unused && goes {
+            self.dismiss_carrier(io, conn, Code::NoError);
+        }
+        is_unused && goes
+    }
+}

@@ -1,0 +1,149 @@
+//! HTTP/2 of servers: the connection that carries streams, and how many.
+
+use std::{sync::Arc, time::Duration};
+
+use weir_snapshot::{Http2ToServers, Pool, STREAMS_MAX};
+use weir_wire::{
+    head::HEAD_BYTES_CEILING,
+    http2::{Config, Role, Settings},
+};
+
+use crate::{
+    carrier::Carrier,
+    connection::{Connection, channel::Channel, stream::Stream},
+    io::{Conn, Io, Time},
+    pool::Place,
+    server::{Life, Server, State, Work},
+};
+
+/// The window of a connection for what its server sends.
+const WINDOW: u32 = 4 << 20;
+/// The window of a stream while memory is short, and until the client has shown that it takes what comes.
+const STREAM_WINDOW_FIRST: u32 = 65_535;
+/// The window of a stream on which much comes.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// A connection that was silent for so long is asked whether it still stands before it gets a request.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// What a connection to a server is beside, if it carries streams.
+pub(crate) struct Back {
+    pub carrier: Carrier,
+    /// The client's connection that it is for, where connections are not shared.
+    pub sole: Option<Conn>,
+    /// Streams that wait until the server has told its settings, or that it still stands.
+    pub waiting: Vec<Conn>,
+    /// Streams, those that wait included.
+    pub load: u32,
+    pub stage: Stage,
+    /// It gets no more streams, and ends with the last.
+    pub is_retired: bool,
+    /// The server has said that it takes no new streams.
+    pub has_left: bool,
+    /// The limit of streams, as far as it was known when the connect began.
+    streams_max: u32,
+}
+
+/// How far a connection that carries streams has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The server has not told its settings.
+    New,
+    /// Streams can open.
+    Ready,
+    /// The server has to tell that it still stands.
+    Asked,
+}
+
+impl Back {
+    pub fn new(http2: &Http2ToServers, sole: Option<Conn>, streams_max: u32, now: Time) -> Self {
+        let settings = Settings { enable_push: false, initial_window: STREAM_WINDOW_FIRST, ..Settings::default() };
+        let config = Config {
+            settings,
+            window: WINDOW,
+            // Each request has its own limit, which is not larger.
+            head_bytes: HEAD_BYTES_CEILING,
+            control_frames: http2.control_frames,
+            empty_frames: 0,
+        };
+        Self {
+            carrier: Carrier::new(Role::Client, config, now),
+            sole,
+            waiting: Vec::new(),
+            load: 0,
+            stage: Stage::New,
+            is_retired: false,
+            has_left: false,
+            streams_max,
+        }
+    }
+
+    /// How many streams it may carry.
+    pub fn streams_max(&self) -> u32 {
+        match self.stage {
+            Stage::New => self.streams_max,
+            _ => self.carrier.connection.peer().max_concurrent_streams.unwrap_or(STREAMS_MAX).min(STREAMS_MAX),
+        }
+    }
+
+    pub fn has_room(&self) -> bool {
+        !self.is_retired && self.load < self.streams_max()
+    }
+
+    /// Whether so much of it is taken that the next connection should open.
+    pub fn is_nearly_full(&self) -> bool {
+        self.load >= self.streams_max() - self.streams_max() / 4
+    }
+
+    /// What the window of a stream should become.
+    pub fn window(memory_is_short: bool) -> u32 {
+        if memory_is_short { STREAM_WINDOW_FIRST } else { STREAM_WINDOW }
+    }
+}
+
+impl Server {
+    /// A stream that another connection carries.
+    pub fn stream(conn: Conn, carrier: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
+        let channel = Channel::Stream(Box::new(Stream::new(carrier, 0)));
+        Self {
+            connection: Connection::new(conn, channel, now),
+            begun_at: now,
+            place,
+            pool,
+            state: State::Connecting(work),
+            requests: 0,
+            binds: false,
+            life: Life::Whole,
+            // The settings of its carrier have proved the server.
+            unproven: false,
+            asked_name: None,
+            back: None,
+        }
+    }
+
+    pub fn carrier(&mut self) -> Option<&mut Carrier> {
+        self.back.as_mut().map(|back| &mut back.carrier)
+    }
+
+    /// Whether the server has chosen HTTP/2, or was told that it has to speak it.
+    pub fn speaks_http2(&self) -> bool {
+        let channel = &self.connection.channel;
+        self.pool.http2.is_some() && (channel.is_plain() || channel.protocol() == Some(b"h2"))
+    }
+
+    /// Asks whether the server still stands, if the connection was silent for long.
+    pub fn ask_after_silence<I: Io>(&mut self, io: &I) -> bool {
+        let now = io.now();
+        match &mut self.back {
+            Some(back)
+                if back.stage == Stage::Ready
+                    && back.load == 0
+                    && now.since(self.connection.line.moved_at) >= SILENCE =>
+            {
+                back.stage = Stage::Asked;
+                back.carrier.connection.ping();
+                true
+            }
+            _ => false,
+        }
+    }
+}

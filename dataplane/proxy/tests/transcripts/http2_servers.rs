@@ -1,0 +1,645 @@
+//! Servers that speak HTTP/2: requests of all clients share connections.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1::{Http2ToServers, Plan};
+use weir_proxy::io::{Close, Conn, Event, Gone};
+use weir_telemetry::Cause;
+use weir_wire::{
+    head::{FieldTable, HeadSink, Limits},
+    http2::{Code, Config, Connection, Event as Came, PREFACE, Role, Settings, hpack::Encoder},
+};
+
+use crate::{
+    GET, status,
+    tape::{Stage, plan},
+};
+
+const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
+
+fn http2(mut plan: Plan) -> Plan {
+    plan.pools[0].http2 = Some(Http2ToServers::default());
+    plan
+}
+
+fn stage(servers: usize) -> Stage {
+    Stage::new(&http2(plan(servers)))
+}
+
+/// A server of HTTP/2 on one connection.
+struct Origin {
+    connection: Connection<()>,
+    conn: Conn,
+    heard: Vec<String>,
+}
+
+impl Origin {
+    /// Takes the connection that was begun last, and tells its settings.
+    fn accept(stage: &mut Stage, settings: Settings) -> Self {
+        let mut origin = Self::silent(stage, settings);
+        origin.says(stage, &[]);
+        origin
+    }
+
+    /// The same without settings.
+    fn silent(stage: &mut Stage, settings: Settings) -> Self {
+        let config = Config { settings, window: 1 << 20, head_bytes: 8192, control_frames: 0, empty_frames: 0 };
+        let conn = stage.connected();
+        let mut origin = Self { connection: Connection::new(Role::Server, config, 0), conn, heard: Vec::new() };
+        origin.hears(stage);
+        origin
+    }
+
+    fn new(stage: &mut Stage) -> Self {
+        Self::accept(stage, Settings::default())
+    }
+
+    /// Sends its control frames, and these bytes behind them.
+    fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
+        let all = [&std::mem::take(self.connection.control())[..], bytes].concat();
+        let events = all.chunks(Stage::BLOCK_BYTES).map(|part| stage.data(self.conn, part)).collect();
+        stage.batch(events);
+        self.hears(stage);
+    }
+
+    /// The bytes of the head of a response.
+    fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
+        let mut out = vec![0; 8192];
+        let written = self.connection.write_head(&mut out, id, is_all, |room| {
+            let mut encoder = Encoder::response(room);
+            encoder.status(status, b"");
+            fields.iter().for_each(|(name, value)| encoder.field(name.as_bytes(), [value.as_bytes()]));
+            encoder.end()
+        });
+        out.truncate(written.expect("room"));
+        out
+    }
+
+    fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
+        [&self.connection.data(id, content.len() as u32, is_all)[..], content].concat()
+    }
+
+    fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
+        let head = self.head(id, 200, &[("content-length", &content.len().to_string())], content.is_empty());
+        let content = if content.is_empty() { Vec::new() } else { self.content(id, content.as_bytes(), true) };
+        self.connection.end(id, Code::NoError);
+        self.says(stage, &[head, content].concat());
+    }
+
+    fn resets(&mut self, stage: &mut Stage, id: u32, code: Code) {
+        self.connection.end(id, code);
+        self.says(stage, &[]);
+    }
+
+    /// Takes what has come.
+    fn hears(&mut self, stage: &mut Stage) {
+        let piece = stage.sent_bytes(self.conn);
+        let mut at = 0;
+        loop {
+            let told = match self.connection.take(&piece, &mut at, 0).expect("it keeps the standard") {
+                Came::More => return,
+                Came::Head { stream, is_all } => {
+                    let mut table = FieldTable::new();
+                    let request = self.connection.request(&piece, &LIMITS, &mut table).expect("a head");
+                    let head = request.head;
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    let line = |name: &[u8], value: &[u8]| format!("{}: {}; ", text(name), text(value));
+                    let lines: String = head.fields.iter().map(|field| line(field.name_text, field.value)).collect();
+                    let (method, path) =
+                        (String::from_utf8_lossy(head.method_text), String::from_utf8_lossy(head.path));
+                    format!("{stream}: {method} {path} {lines}{}", if is_all { "all" } else { "" })
+                }
+                Came::Trailers { stream } => {
+                    let mut table = FieldTable::new();
+                    let fields = self.connection.trailers(&piece, &LIMITS, &mut table).expect("trailers");
+                    let names: Vec<_> = fields.iter().map(|field| String::from_utf8_lossy(field.name_text)).collect();
+                    format!("{stream}: trailers {}", names.join(", "))
+                }
+                Came::Data { stream, content, is_all } => {
+                    self.connection.give_back(stream, content.len() as u32);
+                    let text = String::from_utf8_lossy(&piece[content]).into_owned();
+                    format!("{stream}: {text:?}{}", if is_all { ", all" } else { "" })
+                }
+                Came::Reset { stream, code } => {
+                    self.connection.end(stream, Code::NoError);
+                    format!("{stream}: {code:?}")
+                }
+                Came::GoAway { code, .. } => format!("goes away: {code:?}"),
+                Came::Room { .. } | Came::Priority { .. } => continue,
+            };
+            self.heard.push(told);
+        }
+    }
+
+    fn heard(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.heard)
+    }
+}
+
+/// A stage with an established connection that carries nothing.
+fn ready(settings: Settings) -> (Stage, Origin) {
+    let mut stage = stage(1);
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut origin = Origin::accept(&mut stage, settings);
+    origin.answers(&mut stage, 1, "ok");
+    origin.heard();
+    stage.sent(client);
+    (stage, origin)
+}
+
+fn asks(stage: &mut Stage, text: &str) -> Conn {
+    let client = stage.client();
+    stage.says(client, text);
+    client
+}
+
+/// A response without the date that Weir adds.
+fn undated(response: &str) -> String {
+    response.replace("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "")
+}
+
+#[test]
+fn requests_wait_for_the_settings_of_the_server() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, "GET /a HTTP/1.1\r\nHost: b\r\nConnection: x\r\nX: y\r\nCookie: c=d\r\n\r\n");
+    let mut origin = Origin::silent(&mut stage, Settings::default());
+    assert_eq!(origin.heard(), [""; 0]);
+    origin.says(&mut stage, &[]);
+    assert_eq!(origin.heard(), ["1: GET /a host: b; cookie: c=d; all"]);
+    origin.answers(&mut stage, 1, "hello");
+    assert_eq!(undated(&stage.sent(client)), "HTTP/1.1 200 \r\ncontent-length: 5\r\n\r\nhello");
+    assert_eq!((stage.closed(client), stage.closed(origin.conn)), (None, None));
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn requests_of_all_clients_share_a_connection_and_leave_together() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let clients: Vec<_> = (0..8).map(|_| stage.client()).collect();
+    let events = clients.iter().map(|client| stage.data(*client, GET)).collect();
+    stage.batch(events);
+    assert_eq!((stage.dials(), stage.pieces(origin.conn)), (1, 1), "one write");
+    origin.hears(&mut stage);
+    let heard: Vec<_> = (0..8).map(|n| format!("{}: GET / host: a; all", 3 + 2 * n)).collect();
+    assert_eq!(origin.heard(), heard);
+    for (n, client) in clients.iter().enumerate() {
+        origin.answers(&mut stage, 3 + 2 * n as u32, &n.to_string());
+        assert!(stage.sent(*client).ends_with(&n.to_string()));
+    }
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
+fn next_connection_opens_when_the_last_is_nearly_full() {
+    let (mut stage, mut first) = ready(Settings { max_concurrent_streams: Some(4), ..Settings::default() });
+    for _ in 0..3 {
+        asks(&mut stage, GET);
+    }
+    assert_eq!(stage.dials(), 1);
+    asks(&mut stage, GET);
+    assert_eq!(stage.dials(), 2, "three of four are taken");
+    first.hears(&mut stage);
+    assert_eq!(first.heard().len(), 4, "the fourth waits for no connect");
+    let waiting = asks(&mut stage, GET);
+    let mut second = Origin::new(&mut stage);
+    assert_eq!(second.heard().len(), 1);
+    second.answers(&mut stage, 1, "late");
+    assert!(stage.sent(waiting).ends_with("late"));
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn streams_beyond_what_the_settings_allow_go_to_another_connection() {
+    let mut stage = stage(1);
+    let clients: Vec<_> = (0..5).map(|_| asks(&mut stage, GET)).collect();
+    assert_eq!(stage.dials(), 1);
+    let mut first = Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(2), ..Settings::default() });
+    assert_eq!(first.heard().len(), 2);
+    assert!(stage.dials() > 1);
+    first.answers(&mut stage, 1, "ok");
+    assert!(clients.iter().all(|client| stage.closed(*client).is_none()));
+}
+
+#[test]
+fn connections_to_a_server_are_limited() {
+    let mut plan = http2(plan(1));
+    plan.pools[0].servers[0].max_connections = 1;
+    let mut stage = Stage::new(&plan);
+    let first = asks(&mut stage, GET);
+    let mut origin = Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(2), ..Settings::default() });
+    asks(&mut stage, GET);
+    let third = asks(&mut stage, GET);
+    assert_eq!((status(&stage.sent(third)), stage.dials()), ("503", 1));
+    origin.hears(&mut stage);
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(first)), "200");
+    let fourth = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(fourth)), "200");
+}
+
+#[test]
+fn bodies_go_as_frames() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let post = "POST / HTTP/1.1\r\nHost: a\r\n";
+    let client = asks(&mut stage, &format!("{post}Content-Length: 5\r\n\r\nhel"));
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["3: POST / host: a; content-length: 5; ", "3: \"hel\""]);
+    stage.says(client, "lo");
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["3: \"lo\", all"]);
+    let client = asks(&mut stage, &format!("{post}Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo"));
+    stage.says(client, "\r\n0\r\n\r\n");
+    origin.hears(&mut stage);
+    let heard = origin.heard();
+    assert_eq!(heard[0], "5: POST / host: a; ");
+    assert_eq!(heard[1..], ["5: \"hel\"", "5: \"lo\"", "5: \"\", all"]);
+}
+
+#[test]
+fn responses_of_unknown_length_are_chunked_for_clients_of_http1() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    let head = origin.head(3, 200, &[("x", "y")], false);
+    let first = origin.content(3, b"abc", false);
+    origin.says(&mut stage, &[head, first].concat());
+    assert_eq!(undated(&stage.sent(client)), "HTTP/1.1 200 \r\nx: y\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    let last = origin.content(3, b"", true);
+    origin.connection.end(3, Code::NoError);
+    origin.says(&mut stage, &last);
+    assert_eq!((stage.sent(client).as_str(), stage.closed(client)), ("0\r\n\r\n", None));
+    stage.says(client, GET);
+    origin.hears(&mut stage);
+    let head = origin.head(5, 200, &[], true);
+    origin.connection.end(5, Code::NoError);
+    origin.says(&mut stage, &head);
+    assert!(stage.sent(client).ends_with("chunked\r\n\r\n0\r\n\r\n"), "the client learns that nothing comes");
+    stage.says(client, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+    origin.hears(&mut stage);
+    let head = origin.head(7, 200, &[("content-length", "9")], true);
+    origin.connection.end(7, Code::NoError);
+    origin.says(&mut stage, &head);
+    assert_eq!(undated(&stage.sent(client)), "HTTP/1.1 200 \r\ncontent-length: 9\r\n\r\n");
+    assert_eq!(stage.closed(client), None);
+}
+
+#[test]
+fn interim_responses_pass() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    let interim = origin.head(3, 103, &[("link", "a")], false);
+    origin.says(&mut stage, &interim);
+    assert_eq!(stage.sent(client), "HTTP/1.1 103 \r\nlink: a\r\n\r\n");
+    origin.answers(&mut stage, 3, "ok");
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn client_that_goes_resets_its_stream_alone() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let (gone, stays) = (asks(&mut stage, GET), asks(&mut stage, GET));
+    stage.gone(gone, Gone::Reset);
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard()[2..], ["3: Cancel"]);
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!((status(&stage.sent(stays)), stage.closed(origin.conn)), ("200", None));
+}
+
+#[test]
+fn request_that_never_left_leaves_no_trace() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = stage.client();
+    let ask = stage.data(client, GET);
+    stage.batch(vec![ask, Event::Gone { conn: client, why: Gone::Reset }]);
+    asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[test]
+fn reset_after_the_head_is_no_orderly_end() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    for (fields, cut) in [(&[("content-length", "9")][..], "abc"), (&[], "3\r\nabc\r\n")] {
+        let client = asks(&mut stage, GET);
+        origin.hears(&mut stage);
+        let id = origin.heard()[0].split(':').next().and_then(|id| id.parse().ok()).expect("a stream");
+        let head = origin.head(id, 200, fields, false);
+        let content = origin.content(id, b"abc", false);
+        origin.says(&mut stage, &[head, content].concat());
+        origin.resets(&mut stage, id, Code::InternalError);
+        assert!(stage.sent(client).ends_with(cut), "no last chunk");
+        assert!(stage.closed(client).is_some());
+    }
+    assert_eq!((stage.closed(origin.conn), stage.failures(Cause::ServerReset)), (None, 2));
+}
+
+#[test]
+fn reset_before_the_head_is_an_error_page() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    origin.hears(&mut stage);
+    origin.resets(&mut stage, 3, Code::InternalError);
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("502", 1));
+}
+
+#[test]
+fn response_that_needs_no_more_of_the_request_is_whole() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab");
+    origin.hears(&mut stage);
+    let head = origin.head(3, 413, &[("content-length", "2")], false);
+    let content = origin.content(3, b"no", true);
+    origin.says(&mut stage, &[head, content].concat());
+    origin.resets(&mut stage, 3, Code::NoError);
+    assert!(stage.sent(client).ends_with("no"));
+    assert_eq!(stage.failures(Cause::ServerReset), 0);
+}
+
+#[test]
+fn refused_stream_is_sent_again_whatever_its_method() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    origin.hears(&mut stage);
+    origin.heard();
+    origin.resets(&mut stage, 3, Code::RefusedStream);
+    assert_eq!(origin.heard(), ["5: POST / host: a; content-length: 2; ", "5: \"ab\", all"]);
+    origin.resets(&mut stage, 5, Code::RefusedStream);
+    assert_eq!(status(&stage.sent(client)), "503", "there is no other server");
+    assert_eq!(origin.heard(), [""; 0]);
+}
+
+#[test]
+fn streams_that_a_server_has_not_seen_go_to_another_connection() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
+    let seen = asks(&mut stage, post);
+    origin.hears(&mut stage);
+    // It does not know of the next when it goes away.
+    origin.connection.go_away(Code::NoError);
+    let goes = std::mem::take(origin.connection.control());
+    let unseen = asks(&mut stage, post);
+    stage.says(origin.conn, &goes);
+    assert_eq!(stage.dials(), 2);
+    let mut next = Origin::new(&mut stage);
+    assert_eq!(next.heard()[0], "1: POST / host: a; content-length: 2; ");
+    next.answers(&mut stage, 1, "again");
+    assert!(stage.sent(unseen).ends_with("again"));
+    let answer = [origin.head(3, 200, &[("content-length", "2")], false), origin.content(3, b"ok", true)].concat();
+    stage.says(origin.conn, &answer);
+    assert!(stage.sent(seen).ends_with("ok"));
+    assert_eq!(stage.closed(origin.conn), Some(Close::Flush), "it has carried its last stream");
+    asks(&mut stage, GET);
+    assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn lost_connection_repeats_what_may_be_repeated() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let get = asks(&mut stage, GET);
+    let post = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    origin.hears(&mut stage);
+    stage.gone(origin.conn, Gone::Reset);
+    assert_eq!((status(&stage.sent(post)), stage.dials()), ("502", 2));
+    let mut next = Origin::new(&mut stage);
+    assert_eq!(next.heard(), ["1: GET / host: a; all"]);
+    stage.gone(next.conn, Gone::Reset);
+    assert_eq!(status(&stage.sent(get)), "502", "it is repeated once");
+}
+
+#[test]
+fn requests_that_wait_for_a_failed_connect_try_another_server() {
+    let mut stage = stage(2);
+    let clients = [asks(&mut stage, GET), asks(&mut stage, GET), asks(&mut stage, GET)];
+    assert_eq!(stage.dials(), 2, "in turn");
+    let second = stage.dialled();
+    stage.gone(second, Gone::Refused);
+    assert_eq!(stage.dials(), 2, "the other connect is under way");
+    let first = Conn { slot: second.slot - 1, ..second };
+    stage.gone(first, Gone::Refused);
+    assert_eq!((status(&stage.sent(clients[1])), stage.dials()), ("502", 3), "it has tried both");
+    stage.gone(stage.dialled(), Gone::Refused);
+    for client in [clients[0], clients[2]] {
+        assert_eq!(status(&stage.sent(client)), "502");
+    }
+}
+
+#[test]
+fn server_that_does_not_speak_http2_is_told_from_one_that_does() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, GET);
+    let server = stage.connected();
+    assert!(stage.sent_bytes(server).starts_with(PREFACE));
+    stage.says(server, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerBadResponse)), ("502", 1));
+    assert!(stage.closed(server).is_some());
+}
+
+#[test]
+fn what_breaks_the_standard_ends_the_connection_and_its_streams() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    // A frame of PUSH_PROMISE.
+    stage.says(origin.conn, [0, 0, 4, 5, 4, 0, 0, 0, 3, 0, 0, 0, 2]);
+    assert_eq!((status(&stage.sent(client)), stage.failures(Cause::ServerBadResponse)), ("502", 1));
+    origin.heard();
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["goes away: ProtocolError"]);
+    assert_eq!(stage.closed(origin.conn), Some(Close::Flush));
+}
+
+#[test]
+fn malformed_response_fails_its_stream_alone() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let (wrong, right) = (asks(&mut stage, GET), asks(&mut stage, GET));
+    origin.hears(&mut stage);
+    origin.heard();
+    let head = origin.head(3, 200, &[("transfer-encoding", "chunked")], false);
+    origin.says(&mut stage, &head);
+    assert_eq!(status(&stage.sent(wrong)), "502");
+    assert_eq!(origin.heard(), ["3: Cancel"]);
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(right)), "200");
+}
+
+#[test]
+fn slow_client_closes_the_window_of_its_stream_alone() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let (slow, quick) = (asks(&mut stage, GET), asks(&mut stage, GET));
+    origin.hears(&mut stage);
+    stage.tape.stuck = true;
+    let head = origin.head(3, 200, &[("content-length", "200000")], false);
+    origin.says(&mut stage, &head);
+    let mut sent = 0;
+    while origin.connection.room(3) > 0 {
+        let content = vec![b'x'; (origin.connection.room(3) as usize).min(1000)];
+        sent += content.len();
+        let frame = origin.content(3, &content, false);
+        origin.says(&mut stage, &frame);
+    }
+    assert_eq!(sent, 65_535, "the first window");
+    assert!(origin.connection.has_room());
+    origin.answers(&mut stage, 5, "quick");
+    assert!(stage.sent(quick).ends_with("quick"));
+    stage.tape.stuck = false;
+    while origin.connection.room(3) == 0 {
+        stage.batch(vec![Event::Drained { conn: slow }]);
+        origin.hears(&mut stage);
+    }
+    assert!(origin.connection.room(3) > 0);
+    let all = stage.sent_bytes(slow).len();
+    assert!(all >= 65_535, "{all}");
+}
+
+#[test]
+fn window_of_a_stream_grows_when_much_comes() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    let head = origin.head(3, 200, &[("content-length", "10000000")], false);
+    let mut window = 0;
+    origin.says(&mut stage, &head);
+    for _ in 0..100 {
+        let frame = origin.content(3, &[b'x'; 400], false);
+        origin.says(&mut stage, &frame);
+        window = window.max(origin.connection.window(3));
+    }
+    assert!(window > 1_000_000, "{window}");
+}
+
+#[test]
+fn window_of_the_server_stops_the_upload() {
+    let (mut stage, mut origin) = ready(Settings { initial_window: 10, ..Settings::default() });
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n");
+    origin.hears(&mut stage);
+    origin.heard();
+    stage.says(client, "x".repeat(1500));
+    let piece = stage.sent_bytes(origin.conn);
+    assert_eq!(piece.len(), 9 + 10);
+    assert!(stage.is_paused(client));
+}
+
+#[test]
+fn response_timeout_resets_the_stream_alone() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    origin.heard();
+    let mut waited = Duration::ZERO;
+    while stage.closed(client).is_none()
+        && waited < Duration::from_secs(10)
+        && stage.failures(Cause::ServerResponseTimeout) == 0
+    {
+        waited += stage.wait_for_deadline(origin.conn);
+    }
+    assert!((Duration::from_secs(2)..=Duration::from_secs(3)).contains(&waited), "{waited:?}");
+    assert_eq!(status(&stage.sent(client)), "504");
+    origin.hears(&mut stage);
+    assert_eq!((origin.heard(), stage.closed(origin.conn)), (vec!["3: Cancel".to_owned()], None));
+}
+
+#[test]
+fn idle_connection_is_asked_before_it_is_used_again() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    stage.tape.sleep(Duration::from_secs(31));
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), [""; 0]);
+    origin.says(&mut stage, &[]);
+    assert_eq!(origin.heard(), ["3: GET / host: a; all"]);
+    origin.answers(&mut stage, 3, "ok");
+    assert_eq!(status(&stage.sent(client)), "200");
+    stage.tape.sleep(Duration::from_secs(31));
+    let client = asks(&mut stage, GET);
+    stage.wait_for_deadline(origin.conn);
+    assert_eq!((stage.closed(origin.conn), stage.dials()), (Some(Close::Abort), 2));
+    let mut next = Origin::new(&mut stage);
+    next.answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(client)), "200");
+}
+
+#[test]
+fn connection_ends_when_it_is_idle_or_old() {
+    let mut plan = http2(plan(1));
+    plan.pools[0].idle_connection_timeout_ms = 7_000;
+    plan.pools[0].max_connection_reuse = 2;
+    let mut stage = Stage::new(&plan);
+    asks(&mut stage, GET);
+    let mut origin = Origin::new(&mut stage);
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!(stage.wait_for_deadline(origin.conn), Duration::from_secs(7));
+    assert_eq!(stage.closed(origin.conn), Some(Close::Flush));
+    origin.heard();
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["goes away: NoError"]);
+    asks(&mut stage, GET);
+    let mut origin = Origin::new(&mut stage);
+    asks(&mut stage, GET);
+    assert_eq!(stage.dials(), 2);
+    asks(&mut stage, GET);
+    assert_eq!(stage.dials(), 3, "two requests are enough for one connection");
+    origin.hears(&mut stage);
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!(stage.closed(origin.conn), None);
+    origin.answers(&mut stage, 3, "ok");
+    assert_eq!(stage.closed(origin.conn), Some(Close::Flush));
+}
+
+#[test]
+fn clients_that_share_no_connection_have_their_own() {
+    let mut plan = http2(plan(1));
+    plan.virtual_services[0].http.as_mut().expect("HTTP").connection_multiplexing = false;
+    let mut stage = Stage::new(&plan);
+    let first = asks(&mut stage, GET);
+    let mut origin = Origin::new(&mut stage);
+    origin.answers(&mut stage, 1, "ok");
+    asks(&mut stage, GET);
+    assert_eq!(stage.dials(), 2);
+    stage.says(first, GET);
+    assert_eq!(stage.dials(), 2);
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard().len(), 2);
+}
+
+#[test]
+fn change_of_the_pool_ends_connections_behind_their_streams() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    let mut changed = http2(plan(1));
+    (changed.revision, changed.pools[0].servers[0].enabled) = (2, false);
+    stage.replace(&changed);
+    assert_eq!(stage.closed(origin.conn), None);
+    origin.answers(&mut stage, 3, "ok");
+    assert_eq!((status(&stage.sent(client)), stage.closed(origin.conn)), ("200", Some(Close::Flush)));
+}
+
+#[test]
+fn trailers_pass_both_ways() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let client = asks(&mut stage, &format!("{post}2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n"));
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["3: POST / host: a; ", "3: \"ab\"", "3: trailers x-sum"]);
+    let mut out = vec![0; 100];
+    let head = origin.head(3, 200, &[], false);
+    let content = origin.content(3, b"cd", false);
+    let written = origin.connection.write_head(&mut out, 3, true, |room| {
+        let mut encoder = Encoder::trailers(room);
+        encoder.field(b"grpc-status", [&b"0"[..]]);
+        encoder.end()
+    });
+    out.truncate(written.expect("room"));
+    origin.connection.end(3, Code::NoError);
+    origin.says(&mut stage, &[head, content, out].concat());
+    assert!(stage.sent(client).ends_with("chunked\r\n\r\n2\r\ncd\r\n0\r\ngrpc-status: 0\r\n\r\n"));
+    let client = asks(&mut stage, &format!("{post}0\r\nX-Sum: 1\r\n\r\n"));
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard(), ["5: POST / host: a; ", "5: trailers x-sum"], "also without content");
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(client)), "200");
+}

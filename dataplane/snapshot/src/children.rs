@@ -1,0 +1,98 @@
+//! The children of a parent: which of them wants a connection or a request.
+//!
+//! For requests, the most specific host of all children decides, and then its rules: equal paths first, then beginnings,
+//! ends, parts, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use weir_policy::{PathCriterion, PathMatch, RequestPath};
+
+use crate::{
+    VirtualService,
+    hosts::{HostName, Hosts},
+    role::Wish,
+};
+
+#[derive(Clone, Debug)]
+struct Route {
+    path: Option<PathMatch>,
+    child: Arc<VirtualService>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Children {
+    /// The routes of each host, in the order in which they are tried.
+    hosts: Hosts<Arc<Vec<Route>>>,
+}
+
+impl Children {
+    /// The child with this server name.
+    pub fn by_name(&self, name: &HostName) -> Option<&Arc<VirtualService>> {
+        self.hosts.find(name)?.first().map(|route| &route.child)
+    }
+
+    /// The child that wants a request.
+    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Option<&Arc<VirtualService>> {
+        let routes = self.hosts.find(host)?;
+        let path = RequestPath::of(target);
+        let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(&path));
+        routes.iter().find(wants).map(|route| &route.child)
+    }
+
+    /// Adds what a child wants. Error: the name of another child that wants the same.
+    pub fn add(&mut self, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
+        let mut routes = self.hosts.take(&wish.pattern).unwrap_or_default();
+        let added = add_all(Arc::make_mut(&mut routes), wish, child);
+        self.hosts.put(&wish.pattern, routes);
+        added
+    }
+
+    /// Removes what a child wants.
+    pub fn remove(&mut self, wish: &Wish, uuid: &str) {
+        let Some(mut routes) = self.hosts.take(&wish.pattern) else { return };
+        Arc::make_mut(&mut routes).retain(|route| route.child.uuid != uuid);
+        if !routes.is_empty() {
+            self.hosts.put(&wish.pattern, routes);
+        }
+    }
+}
+
+fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) -> Result<(), String> {
+    for path in each_value(&wish.path) {
+        let route = Route { path, child: child.clone() };
+        match routes.binary_search_by(|other| other.rank().cmp(&route.rank())) {
+            Err(at) => routes.insert(at, route),
+            Ok(at) if routes[at].child.uuid == child.uuid => {}
+            Ok(at) => return Err(routes[at].child.name.clone()),
+        }
+    }
+    Ok(())
+}
+
+impl Route {
+    /// Different for routes that differ.
+    fn rank(&self) -> (u8, Reverse<usize>, Option<&PathMatch>) {
+        let rank = match &self.path {
+            None => 5,
+            Some(rule) if rule.negated => 4,
+            Some(rule) => match rule.criterion {
+                PathCriterion::Equals => 0,
+                PathCriterion::BeginsWith => 1,
+                PathCriterion::EndsWith => 2,
+                PathCriterion::Contains => 3,
+            },
+        };
+        let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
+        (rank, Reverse(longest.unwrap_or_default()), self.path.as_ref())
+    }
+}
+
+/// A rule that matches one of several values is as many rules, each with its own rank.
+fn each_value(path: &Option<PathMatch>) -> Vec<Option<PathMatch>> {
+    match path {
+        Some(rule) if !rule.negated => {
+            rule.values.iter().map(|value| Some(PathMatch { values: vec![value.clone()], ..rule.clone() })).collect()
+        }
+        _ => vec![path.clone()],
+    }
+}

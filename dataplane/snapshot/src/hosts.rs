@@ -1,0 +1,298 @@
+//! What names of hosts lead to: exact names first, then the longest of the patterns that match. Copies share their
+//! entries, so that a change costs what it changes.
+//!
+//! A name is looked up once as a whole, and once for each number of labels that patterns have, whatever the number of
+//! names. `cargo bench -p weir-snapshot` measures it.
+
+use memchr::{memchr, memchr_iter};
+
+use crate::shared::Shared;
+
+/// The longest name of a host (RFC 1035 §2.3.4).
+const BYTES_MAX: usize = 253;
+
+/// The name of a host as it is compared: in lower case, without a port and without the dot of the root.
+#[derive(Clone, Copy)]
+pub struct HostName {
+    bytes: [u8; BYTES_MAX],
+    len: usize,
+}
+
+impl HostName {
+    /// `host` is a server name of TLS, or what a request gives as its host, with or without a port. `None`: it is no
+    /// name but an address, or longer than a name may be.
+    pub fn of(host: &[u8]) -> Option<Self> {
+        let end = memchr(b':', host).unwrap_or(host.len());
+        let name = &host[..end];
+        let name = name.strip_suffix(b".").unwrap_or(name);
+        if name.is_empty() || name.len() > BYTES_MAX || !name.is_ascii() || name[0] == b'[' {
+            return None;
+        }
+        let mut bytes = [0; BYTES_MAX];
+        bytes[..name.len()].copy_from_slice(name);
+        bytes[..name.len()].make_ascii_lowercase();
+        Some(Self { bytes, len: name.len() })
+    }
+
+    pub fn as_str(&self) -> &str {
+        // Always ASCII.
+        str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+    }
+}
+
+impl Eq for HostName {}
+
+impl PartialEq for HostName {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes[..self.len] == other.bytes[..other.len]
+    }
+}
+
+/// A name as an operator writes it, in lower case.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Pattern {
+    /// `www.a.test`
+    Exact(Box<str>),
+    /// `*.a.test`: all names below it, at any depth.
+    Below(Box<str>),
+    /// `.a.test`: `a.test` and all names below it.
+    From(Box<str>),
+    /// `www.a.*`: all names that begin with these labels.
+    Beginning(Box<str>),
+}
+
+impl Pattern {
+    /// `None`: it has none of the forms.
+    pub fn read(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (form, name): (fn(Box<str>) -> Self, &str) = if let Some(name) = text.strip_prefix("*.") {
+            (Pattern::Below, name)
+        } else if let Some(name) = text.strip_prefix('.') {
+            (Pattern::From, name)
+        } else if let Some(name) = text.strip_suffix(".*") {
+            (Pattern::Beginning, name)
+        } else {
+            (Pattern::Exact, &text)
+        };
+        let is_label = |label: &str| {
+            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        };
+        (name.len() <= BYTES_MAX && name.split('.').all(is_label)).then(|| form(name.into()))
+    }
+
+    /// Without its star.
+    fn text(&self) -> &str {
+        match self {
+            Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) | Pattern::Beginning(name) => name,
+        }
+    }
+}
+
+/// A value for each pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts<T> {
+    /// By the text of exact names, and by what follows the `*.` or the dot of others.
+    names: Shared<Box<str>, Named<T>>,
+    /// By what precedes the `.*`.
+    beginnings: Shared<Box<str>, T>,
+    /// How many patterns there are, by how many labels their texts have: of those for endings, and for beginnings.
+    endings_with: Lengths,
+    beginnings_with: Lengths,
+}
+
+/// Numbers of texts by their numbers of labels. Longer ones count with the longest.
+#[derive(Clone, Copy, Default, Debug)]
+struct Lengths([u32; 8]);
+
+impl Lengths {
+    fn of(&mut self, text: &str) -> &mut u32 {
+        let dots = memchr_iter(b'.', text.as_bytes()).count();
+        &mut self.0[(dots + 1).min(7)]
+    }
+
+    fn has(&self, labels: usize) -> bool {
+        self.0[labels.min(7)] > 0
+    }
+}
+
+/// The values under one text.
+#[derive(Clone, Debug)]
+struct Named<T> {
+    exact: Option<T>,
+    from: Option<T>,
+    below: Option<T>,
+}
+
+impl<T> Named<T> {
+    fn slot(&mut self, pattern: &Pattern) -> &mut Option<T> {
+        match pattern {
+            Pattern::Exact(_) => &mut self.exact,
+            Pattern::Below(_) => &mut self.below,
+            Pattern::From(_) | Pattern::Beginning(_) => &mut self.from,
+        }
+    }
+}
+
+impl<T> Default for Hosts<T> {
+    fn default() -> Self {
+        Self {
+            names: Shared::default(),
+            beginnings: Shared::default(),
+            endings_with: Lengths::default(),
+            beginnings_with: Lengths::default(),
+        }
+    }
+}
+
+impl<T: Clone> Hosts<T> {
+    /// Adds a pattern that is not there.
+    pub fn put(&mut self, pattern: &Pattern, value: T) {
+        let name = pattern.text();
+        match pattern {
+            Pattern::Exact(_) => {}
+            Pattern::Below(_) | Pattern::From(_) => *self.endings_with.of(name) += 1,
+            Pattern::Beginning(_) => {
+                *self.beginnings_with.of(name) += 1;
+                return drop(self.beginnings.insert(name.into(), value));
+            }
+        }
+        let mut named = self.names.remove(name).unwrap_or(Named { exact: None, from: None, below: None });
+        *named.slot(pattern) = Some(value);
+        self.names.insert(name.into(), named);
+    }
+
+    /// Removes a pattern.
+    pub fn take(&mut self, pattern: &Pattern) -> Option<T> {
+        let name = pattern.text();
+        if let Pattern::Beginning(_) = pattern {
+            let taken = self.beginnings.remove(name)?;
+            *self.beginnings_with.of(name) -= 1;
+            return Some(taken);
+        }
+        let mut named = self.names.remove(name)?;
+        let taken = named.slot(pattern).take();
+        if named.exact.is_some() || named.from.is_some() || named.below.is_some() {
+            self.names.insert(name.into(), named);
+        }
+        if taken.is_some() && !matches!(pattern, Pattern::Exact(_)) {
+            *self.endings_with.of(name) -= 1;
+        }
+        taken
+    }
+
+    /// What a name leads to.
+    pub fn find(&self, name: &HostName) -> Option<&T> {
+        let name = name.as_str();
+        let whole = self.names.get(name).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
+        whole.or_else(|| self.find_pattern(name))
+    }
+
+    fn find_pattern(&self, name: &str) -> Option<&T> {
+        let dots = || memchr_iter(b'.', name.as_bytes());
+        let labels = 1 + dots().count();
+        let mut endings = dots().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
+        let ending = endings.find_map(|(dot, _)| {
+            let named = self.names.get(&name[dot + 1..])?;
+            Some((name.len() - dot - 1, named.below.as_ref().or(named.from.as_ref())?))
+        });
+        // Of two patterns the longer one.
+        let shortest = ending.map_or(0, |(len, _)| len + 1);
+        let mut beginnings = dots().rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
+        let beginning = beginnings.find_map(|(dot, behind)| {
+            let is_known = self.beginnings_with.has(labels - behind);
+            is_known.then(|| self.beginnings.get(&name[..dot])).flatten()
+        });
+        beginning.or(ending.map(|(_, value)| value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(patterns: &[&str]) -> Hosts<String> {
+        let mut hosts = Hosts::default();
+        patterns.iter().for_each(|text| hosts.put(&Pattern::read(text).unwrap(), text.to_string()));
+        hosts
+    }
+
+    fn found(hosts: &Hosts<String>, name: &str) -> String {
+        HostName::of(name.as_bytes()).and_then(|name| hosts.find(&name)).cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn exact_name_wins_and_then_the_longest_pattern() {
+        let all = hosts(&[
+            "www.a.test",
+            "*.a.test",
+            "*.b.a.test",
+            ".c.test",
+            "c.test",
+            "*.test",
+            "www.*",
+            "www.shop.*",
+            "x.y.z.*",
+            "*.z.test",
+        ]);
+        for (name, pattern) in [
+            ("www.a.test", "www.a.test"),
+            ("WWW.A.Test:443", "www.a.test"),
+            ("www.a.test.", "www.a.test"),
+            ("a.test", "*.test"),
+            ("x.a.test", "*.a.test"),
+            ("x.y.a.test", "*.a.test"),
+            ("b.a.test", "*.a.test"),
+            ("x.b.a.test", "*.b.a.test"),
+            ("c.test", "c.test"),
+            ("x.c.test", ".c.test"),
+            ("x.y.c.test", ".c.test"),
+            ("www.shop.test", "www.shop.*"),
+            ("www.shop.co.test", "www.shop.*"),
+            ("www.shop", "www.*"),
+            ("www.other", "www.*"),
+            ("www.b.a.test", "*.b.a.test"),
+            ("x.y.z.test", "*.z.test"),
+            ("x.y.z.de", "x.y.z.*"),
+            ("w.y.z.test", "*.z.test"),
+            ("test", ""),
+            ("shop", ""),
+            ("wwww.other", ""),
+            ("", ""),
+            ("[::1]:80", ""),
+            ("192.0.2.1", ""),
+        ] {
+            assert_eq!(found(&all, name), pattern, "{name}");
+        }
+    }
+
+    #[test]
+    fn pattern_of_a_domain_and_all_below_it_matches_the_domain() {
+        let all = hosts(&[".a.test"]);
+        assert_eq!(["a.test", "x.a.test", "xa.test"].map(|name| found(&all, name)), [".a.test", ".a.test", ""]);
+    }
+
+    #[test]
+    fn what_has_none_of_the_forms_is_no_pattern() {
+        for text in
+            ["", "*", ".", "*.", ".*", "a..b", "*a.test", "a.*.test", "a.*.*", "a test", "*.a.*", "a/b", "ä.test"]
+        {
+            assert_eq!(Pattern::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn removed_pattern_leaves_the_others_under_its_text() {
+        let mut all = hosts(&["a.test", "*.a.test", "a.test.*"]);
+        let before = all.clone();
+        assert_eq!(all.take(&Pattern::read("*.a.test").unwrap()).as_deref(), Some("*.a.test"));
+        assert_eq!(["a.test", "x.a.test"].map(|name| found(&all, name)), ["a.test", ""]);
+        assert!(all.take(&Pattern::read("a.test.*").unwrap()).is_some());
+        assert_eq!(found(&all, "a.test.x"), "");
+        assert_eq!(found(&before, "x.a.test"), "*.a.test");
+    }
+
+    #[test]
+    fn name_that_is_too_long_for_one_leads_nowhere() {
+        assert!(HostName::of(&[b'a'; 254]).is_none() && HostName::of(&[b'a'; 253]).is_some());
+    }
+}

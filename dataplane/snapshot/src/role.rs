@@ -1,0 +1,160 @@
+//! The role of a virtual service where several share listeners: a parent has the listeners, and gives clients to its
+//! children.
+
+use weir_api::dataplane::v1;
+use weir_policy::{PathCriterion, PathMatch};
+
+use crate::{
+    finding::{Findings, Subject},
+    hosts::Pattern,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It shares its listeners with none.
+    Single,
+    Parent(Hosting),
+    /// A child that gets the connections with its server name. `any_host`: their requests may be for other hosts.
+    ByServerName {
+        any_host: bool,
+    },
+    /// A child that gets the requests for its hosts and paths.
+    ByRequest,
+}
+
+/// How a parent gives clients to its children.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hosting {
+    /// Each connection, by the server name of its ClientHello.
+    ByServerName,
+    /// Each request, by its host and path.
+    ByRequest,
+}
+
+/// What a child wants of one host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    pub pattern: Pattern,
+    /// `None`: every path.
+    pub path: Option<PathMatch>,
+    /// The field of the virtual service that says so.
+    pub field: String,
+}
+
+/// What a child must know of its parent.
+pub(crate) struct Parent<'p> {
+    pub name: &'p str,
+    /// `None`: it has no children.
+    pub hosting: Option<Hosting>,
+    pub is_http: bool,
+    pub terminates_tls: bool,
+}
+
+const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
+
+/// `None`: it cannot be used, and the findings say why.
+pub(crate) fn without_parent(
+    service: Subject<'_>,
+    source: &v1::VirtualService,
+    findings: &mut Findings,
+) -> Option<Role> {
+    match v1::Hosting::try_from(source.hosting) {
+        Ok(v1::Hosting::None) => Some(Role::Single),
+        Ok(v1::Hosting::ByServerName) => Some(Role::Parent(Hosting::ByServerName)),
+        Ok(v1::Hosting::ByRequest) if source.http.is_some() => Some(Role::Parent(Hosting::ByRequest)),
+        Ok(v1::Hosting::ByRequest) => {
+            findings.error(service, "vh_type", "only HTTP has requests to tell apart; choose VS_TYPE_VH_SNI");
+            None
+        }
+        Err(_) => {
+            findings.error(service, "vh_type", UNKNOWN);
+            None
+        }
+    }
+}
+
+/// A child speaks what its parent's listeners speak.
+pub(crate) fn of_child(
+    service: Subject<'_>,
+    source: &v1::VirtualService,
+    parent: &Parent<'_>,
+    findings: &mut Findings,
+) -> Option<Role> {
+    let (field, refusal) = match parent.hosting {
+        None => ("vh_parent_vs_ref", format!("{} is no parent", parent.name)),
+        Some(_) if source.hosting != 0 => ("type", "a child has no children of its own".to_owned()),
+        Some(_) if !source.listeners.is_empty() => ("services", "a child has no addresses and ports".to_owned()),
+        Some(_) if source.http.is_some() != parent.is_http => {
+            ("application_profile_ref", format!("its parent {} and it must both be of HTTP, or neither", parent.name))
+        }
+        Some(Hosting::ByServerName) if parent.terminates_tls && source.tls.is_none() => {
+            ("ssl_profile_ref", format!("its parent {} terminates TLS, which needs an SSL profile", parent.name))
+        }
+        Some(Hosting::ByServerName) => {
+            return Some(Role::ByServerName { any_host: source.http.as_ref().is_none_or(|http| http.any_host) });
+        }
+        Some(Hosting::ByRequest) => return Some(Role::ByRequest),
+    };
+    findings.error(service, field, refusal);
+    None
+}
+
+/// What a child wants. Of a malformed wish the findings tell.
+pub(crate) fn wishes(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Vec<Wish> {
+    let mut wishes = Vec::new();
+    for (at, name) in source.server_names.iter().enumerate() {
+        let field = format!("vh_domain_name[{at}]");
+        if let Some(pattern) = pattern(service, &field, name, findings) {
+            wishes.push(Wish { pattern, path: None, field });
+        }
+    }
+    for (at, wanted) in source.host_matches.iter().enumerate() {
+        let field = format!("vh_matches[{at}]");
+        let Some(pattern) = pattern(service, &format!("{field}.host"), &wanted.host, findings) else { continue };
+        if wanted.rules.is_empty() {
+            wishes.push(Wish { pattern: pattern.clone(), path: None, field: field.clone() });
+        }
+        for (number, rule) in wanted.rules.iter().enumerate() {
+            let field = format!("{field}.rules[{number}]");
+            match rule.path.as_ref().map(|rule| path(service, &field, rule, findings)) {
+                None => wishes.push(Wish { pattern: pattern.clone(), path: None, field }),
+                Some(Some(path)) => wishes.push(Wish { pattern: pattern.clone(), path: Some(path), field }),
+                Some(None) => {}
+            }
+        }
+    }
+    wishes
+}
+
+fn pattern(service: Subject<'_>, field: &str, text: &str, findings: &mut Findings) -> Option<Pattern> {
+    let pattern = Pattern::read(text);
+    if pattern.is_none() {
+        let message = format!("{text:?} is no name of a host: write a.example, *.a.example, .a.example or a.*");
+        findings.error(service, field, message);
+    }
+    pattern
+}
+
+fn path(service: Subject<'_>, field: &str, rule: &v1::PathMatch, findings: &mut Findings) -> Option<PathMatch> {
+    let criterion = match v1::PathCriterion::try_from(rule.criterion) {
+        Ok(v1::PathCriterion::Equals) => PathCriterion::Equals,
+        Ok(v1::PathCriterion::BeginsWith) => PathCriterion::BeginsWith,
+        Ok(v1::PathCriterion::EndsWith) => PathCriterion::EndsWith,
+        Ok(v1::PathCriterion::Contains) => PathCriterion::Contains,
+        Ok(v1::PathCriterion::Unspecified) | Err(_) => {
+            findings.error(service, format!("{field}.matches.path.match_criteria"), UNKNOWN);
+            return None;
+        }
+    };
+    if rule.values.is_empty() {
+        findings.error(service, format!("{field}.matches.path.match_str"), "is empty: give a path to compare with");
+        return None;
+    }
+    Some(PathMatch {
+        criterion,
+        negated: rule.negated,
+        values: rule.values.clone(),
+        case_sensitive: rule.case_sensitive,
+        decoded: rule.decoded,
+    })
+}
