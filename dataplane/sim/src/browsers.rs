@@ -26,12 +26,17 @@ pub struct BrowserPlan {
     pub plan: Plan,
 }
 
-/// What becomes of all connections of a run.
+/// What holds for all clients of a run.
 #[derive(Clone, Copy)]
+pub struct Run {
+    pub calm: bool,
+    pub tls: bool,
+    pub promises: Promises,
+}
+
+/// What becomes of the connections of a run.
 struct Service {
-    calm: bool,
-    tls: bool,
-    promises: Promises,
+    run: Run,
     /// Control frames cost.
     limited: bool,
     /// Nothing makes the proxy end a connection.
@@ -41,9 +46,7 @@ struct Service {
 /// Lets clients speak HTTP/2 in most runs, and brings some in half of those.
 pub fn browsers(
     rng: &mut Rng,
-    calm: bool,
-    tls: bool,
-    promises: Promises,
+    run: Run,
     plan: &mut api::Plan,
     changes: &mut Vec<(Duration, Change)>,
     ids: &mut u64,
@@ -69,8 +72,8 @@ pub fn browsers(
         next.virtual_services[0].duty = api::Duty::Drain.into();
         changes.push((last + Duration::from_micros(rng.length(100_000)), Change::Plan(Box::new(next))));
     }
-    let service = Service { calm, tls, promises, limited, stays };
-    let most = if tls { 1 } else { 3 };
+    let service = Service { run, limited, stays };
+    let most = if run.tls { 1 } else { 3 };
     let count = if rng.chance(50) { rng.between(1, most) } else { 0 };
     (0..count).map(|n| browser(rng, n, &service, ids)).collect()
 }
@@ -96,7 +99,7 @@ fn enable(plan: &mut api::Plan, profile: &api::Http2Profile) {
 }
 
 fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPlan {
-    let Service { calm, tls, promises, limited, stays } = *service;
+    let Service { run: Run { calm, tls, promises }, limited, stays } = *service;
     let quality = quality(rng, calm);
     let manner = manner(rng);
     let smallest = if limited { 2 * WINDOW_BYTES_FREE } else { 1 };

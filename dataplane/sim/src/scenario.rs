@@ -14,7 +14,7 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::io::Gone;
 
 use crate::{
-    browsers::{BrowserPlan, browsers},
+    browsers::{BrowserPlan, Run, browsers},
     client::{self, Manner, Promises, Request, RequestBody},
     crowd::crowd,
     link::{Appetite, Quality},
@@ -134,7 +134,7 @@ impl Scenario {
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let streams = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
         let mut changes = changes;
-        let browsers = browsers(rng, calm, tls, promises, &mut plan, &mut changes, &mut ids);
+        let browsers = browsers(rng, Run { calm, tls, promises }, &mut plan, &mut changes, &mut ids);
         Self {
             calm,
             tls,
