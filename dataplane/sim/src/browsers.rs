@@ -11,12 +11,14 @@ use crate::{
     client::{Promises, RequestBody},
     link::{Appetite, Quality},
     rng::Rng,
-    scenario::{Change, PLAIN, SECURE, SUITES, quality, request},
+    scenario::{Change, PLAIN, SECURE, SUITES, Scenario, quality, request},
 };
 
 /// Updates of smaller windows cost of the budget that a profile may limit.
 const WINDOW_BYTES_FREE: u32 = 1024;
-/// No request of a client of HTTP/1 has such an id.
+/// Clients of HTTP/1 have fewer requests.
+const FIRST_ID: u64 = 1 << 20;
+/// Nor has another request such an id.
 const MALFORMED_ID: u64 = 1 << 30;
 
 pub struct BrowserPlan {
@@ -26,34 +28,23 @@ pub struct BrowserPlan {
     pub plan: Plan,
 }
 
-/// What holds for all clients of a run.
-#[derive(Clone, Copy)]
-pub struct Run {
-    pub calm: bool,
-    pub tls: bool,
-    pub promises: Promises,
-}
-
 /// What becomes of the connections of a run.
 struct Service {
-    run: Run,
+    calm: bool,
+    tls: bool,
+    promises: Promises,
     /// Control frames cost.
     limited: bool,
     /// Nothing makes the proxy end a connection.
     stays: bool,
 }
 
-/// Lets clients speak HTTP/2 in most runs, and brings some in half of those.
-pub fn browsers(
-    rng: &mut Rng,
-    run: Run,
-    plan: &mut api::Plan,
-    changes: &mut Vec<(Duration, Change)>,
-    ids: &mut u64,
-) -> Vec<BrowserPlan> {
+/// Lets clients speak HTTP/2 in most runs, and brings some in a good part of those.
+pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
     if rng.chance(30) {
         return vec![];
     }
+    let Scenario { calm, tls, promises, plan, changes, .. } = scenario;
     let profile = profile(rng);
     let drains = rng.chance(15);
     let limited = profile.max_control_frames > 0;
@@ -72,10 +63,11 @@ pub fn browsers(
         next.virtual_services[0].duty = api::Duty::Drain.into();
         changes.push((last + Duration::from_micros(rng.length(100_000)), Change::Plan(Box::new(next))));
     }
-    let service = Service { run, limited, stays };
-    let most = if run.tls { 1 } else { 3 };
-    let count = if rng.chance(50) { rng.between(1, most) } else { 0 };
-    (0..count).map(|n| browser(rng, n, &service, ids)).collect()
+    let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, stays };
+    let most = if *tls { 1 } else { 3 };
+    let count = if rng.chance(40) { rng.between(1, most) } else { 0 };
+    let mut ids = FIRST_ID;
+    (0..count).map(|n| browser(rng, n, &service, &mut ids)).collect()
 }
 
 fn profile(rng: &mut Rng) -> api::Http2Profile {
@@ -99,7 +91,7 @@ fn enable(plan: &mut api::Plan, profile: &api::Http2Profile) {
 }
 
 fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPlan {
-    let Service { run: Run { calm, tls, promises }, limited, stays } = *service;
+    let Service { calm, tls, promises, limited, stays } = *service;
     let quality = quality(rng, calm);
     let manner = manner(rng);
     let smallest = if limited { 2 * WINDOW_BYTES_FREE } else { 1 };
@@ -111,10 +103,10 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
         // A window of one byte takes a round trip for each.
         request.response_bytes = request.response_bytes.min(window as usize * 200);
         // Many share what one client of HTTP/1 has for itself.
-        request.response_bytes /= 2;
+        request.response_bytes /= 4;
         request.body = match request.body {
-            RequestBody::Length(len) => RequestBody::Length(len / 2),
-            RequestBody::Chunked(len) => RequestBody::Chunked(len / 2),
+            RequestBody::Length(len) => RequestBody::Length(len / 4),
+            RequestBody::Chunked(len) => RequestBody::Chunked(len / 4),
             RequestBody::None => RequestBody::None,
         };
         request

@@ -14,7 +14,6 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::io::Gone;
 
 use crate::{
-    browsers::{BrowserPlan, Run, browsers},
     client::{self, Manner, Promises, Request, RequestBody},
     crowd::crowd,
     link::{Appetite, Quality},
@@ -41,11 +40,10 @@ pub struct Scenario {
     pub http2: bool,
     /// Servers are suspect by what new connections to them come to.
     pub watches: bool,
+    pub promises: Promises,
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
-    /// Clients that speak HTTP/2.
-    pub browsers: Vec<BrowserPlan>,
     /// Come from one address, and take what there is.
     pub crowd: Vec<ClientPlan>,
     /// Clients of the tunnel.
@@ -133,18 +131,16 @@ impl Scenario {
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
         let streams = (0..streams).map(|n| stream_plan(rng, n, calm, !servers_wait)).collect();
-        let mut changes = changes;
-        let browsers = browsers(rng, Run { calm, tls, promises }, &mut plan, &mut changes, &mut ids);
         Self {
             calm,
             tls,
             server_tls,
             http2,
             watches,
+            promises,
             plan,
             servers,
             clients,
-            browsers,
             crowd,
             streams,
             servers_wait,

@@ -15,7 +15,7 @@ use weir_tls::{
 use crate::{
     agenda::{Act, LinkId},
     browser::Browser,
-    browsers,
+    browsers::{self, BrowserPlan},
     channel::Channel,
     client::Client,
     crowd,
@@ -56,14 +56,15 @@ pub fn is_tls(seed: u64) -> bool {
 
 pub fn run(seed: u64, verbose: bool) -> Verdict {
     let mut rng = Rng::new(seed);
-    let scenario = Scenario::of(&mut rng, is_tls(seed));
-    play(seed, scenario, rng, verbose)
+    let mut scenario = Scenario::of(&mut rng, is_tls(seed));
+    let browsers = browsers::browsers(&mut rng, &mut scenario);
+    play(seed, scenario, browsers, rng, verbose)
 }
 
 /// Plays a scenario to its end.
-pub fn play(seed: u64, scenario: Scenario, rng: Rng, verbose: bool) -> Verdict {
+pub fn play(seed: u64, scenario: Scenario, browsers: Vec<BrowserPlan>, rng: Rng, verbose: bool) -> Verdict {
     let calm = scenario.calm;
-    let mut world = World::new(scenario, rng, verbose);
+    let mut world = World::new(scenario, browsers, rng, verbose);
     world.run();
     let ledger = world.judge();
     Verdict { seed, calm, tally: ledger.tally, violations: ledger.violations, story: ledger.story }
@@ -71,6 +72,8 @@ pub fn play(seed: u64, scenario: Scenario, rng: Rng, verbose: bool) -> Verdict {
 
 struct World {
     scenario: Scenario,
+    /// Clients that speak HTTP/2.
+    browsers: Vec<BrowserPlan>,
     rng: Rng,
     network: Network,
     proxy: Proxy,
@@ -85,7 +88,7 @@ struct World {
 }
 
 impl World {
-    fn new(scenario: Scenario, mut rng: Rng, verbose: bool) -> Self {
+    fn new(scenario: Scenario, browsers: Vec<BrowserPlan>, mut rng: Rng, verbose: bool) -> Self {
         let worker = Worker { provider: Provider::new(), workers: 1, offset: 0 };
         let snapshot = match Snapshot::build(&scenario.plan, None, &worker) {
             Ok((snapshot, _)) => Arc::new(snapshot),
@@ -106,7 +109,7 @@ impl World {
         let mut network = Network::new(rng.fork());
         let starts = scenario.clients.iter().chain(&scenario.crowd).map(|client| client.start);
         let starts = starts.chain(scenario.streams.iter().map(|stream| stream.start));
-        let starts = starts.chain(scenario.browsers.iter().map(|browser| browser.start));
+        let starts = starts.chain(browsers.iter().map(|browser| browser.start));
         for (n, start) in starts.chain(scenario.changes.iter().map(|(after, _)| *after)).enumerate() {
             network.at(start, Act::World(n as u32));
         }
@@ -126,6 +129,7 @@ impl World {
             ledger: Ledger::new(verbose),
             dials: Dials::default(),
             scenario,
+            browsers,
         }
     }
 
@@ -249,7 +253,7 @@ impl World {
         if what < streams {
             return self.start_stream(what - clients);
         }
-        let before = streams + self.scenario.browsers.len();
+        let before = streams + self.browsers.len();
         if what < before {
             return self.start_browser(what - streams);
         }
@@ -309,7 +313,7 @@ impl World {
     }
 
     fn start_browser(&mut self, n: usize) {
-        let start = &self.scenario.browsers[n];
+        let start = &self.browsers[n];
         let peer = SocketAddr::from(([10, 4, 0, n as u8 + 1], 40_000 + n as u16));
         let link = self.network.dial_engine(start.listener, peer, start.quality.clone());
         let opened = match start.listener {
