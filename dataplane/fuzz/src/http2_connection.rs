@@ -1,6 +1,6 @@
 //! What must hold for any bytes that a peer sends on a connection of HTTP/2, whatever its caller does meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_wire::{
     head::{FieldTable, Limits, Method, Overflow},
@@ -47,6 +47,8 @@ struct End {
     table: FieldTable,
     now_ms: u64,
     messages: BTreeMap<u32, Message>,
+    /// The caller has ended them.
+    ended: BTreeSet<u32>,
     /// Content that was not given back.
     owed: BTreeMap<u32, u32>,
     told: Vec<Told>,
@@ -69,6 +71,7 @@ impl End {
             table: FieldTable::new(),
             now_ms: 0,
             messages: BTreeMap::new(),
+            ended: BTreeSet::new(),
             owed: BTreeMap::new(),
             told: Vec::new(),
             sent: Vec::new(),
@@ -157,6 +160,7 @@ impl End {
     fn end(&mut self, id: u32, code: Code) {
         self.connection.end(id, code);
         self.messages.remove(&id);
+        self.ended.insert(id);
         self.owed.remove(&id);
     }
 
@@ -200,6 +204,8 @@ impl End {
                     read => Ok(self.tell(format!("{stream} trailers {read:?}"))),
                 };
             }
+            // The rest of a frame that had begun.
+            Event::Data { stream, .. } if self.ended.contains(&stream) => {}
             Event::Data { stream, content, is_all } => {
                 self.go_on(stream, if is_all { Message::Whole } else { Message::Content });
                 *self.owed.entry(stream).or_default() += content.len() as u32;

@@ -202,8 +202,11 @@ impl Browser {
         if let Manner::Breaks(breach, _) = &self.plan.manner {
             let needs_stream = breach.needs_stream();
             let stream = if needs_stream { self.connection.open() } else { None };
-            if needs_stream && stream.is_none() && !self.told_to_leave {
-                return self.later(Duration::from_millis(1), Task::Break, desk);
+            if needs_stream && stream.is_none() {
+                if !self.told_to_leave {
+                    self.later(Duration::from_millis(1), Task::Break, desk);
+                }
+                return;
             }
             let bytes = breach.bytes_on(stream.unwrap_or(1));
             if let Some(ask) = stream.and_then(|stream| self.connection.kept(stream)) {

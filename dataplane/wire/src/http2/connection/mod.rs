@@ -54,7 +54,8 @@ pub enum Event {
     /// Trailers have come, and end their message: [`trailers`](Connection::trailers) reads them, before anything else is
     /// taken.
     Trailers { stream: u32 },
-    /// Content has come. It lies there in the piece. Its bytes are to be [given back](Connection::give_back).
+    /// Content has come. It lies there in the piece. Its bytes are to be [given back](Connection::give_back). If the caller
+    /// has ended the stream amid a frame, the rest of that frame still comes.
     Data { stream: u32, content: Range<usize>, is_all: bool },
     /// The peer has ended a stream, which the caller has to [end](Connection::end) as well.
     Reset { stream: u32, code: Code },
