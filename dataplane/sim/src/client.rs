@@ -415,6 +415,8 @@ impl Peer for Client {
         if let Manner::Sends(_, statuses) = &self.plan.manner {
             let right = match &self.pages[..] {
                 [] => statuses.is_empty(),
+                // An idle connection may swallow the start of a body that never comes whole.
+                [502] => !self.plan.promises.keepalive && statuses.contains(&408),
                 [status] => statuses.contains(status),
                 _ => false,
             };
