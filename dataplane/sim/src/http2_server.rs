@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_proxy::io::Time;
 use weir_wire::{
-    head::{FieldTable, HeadSink, Limits},
+    head::{FieldTable, HeadSink, Limits, Overflow},
     http2::{Code, Config, Connection, Event, Refused, Role, Settings, hpack::Encoder},
 };
 
@@ -57,6 +57,7 @@ struct Request {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Stream,
+    Trailers,
     Reset,
     Close,
     Never,
@@ -83,8 +84,7 @@ impl Http2Server {
                 Event::More => return Ok(()),
                 Event::Head { stream, is_all } => self.head(stream, is_all, piece, desk)?,
                 Event::Trailers { stream } => {
-                    let mut table = FieldTable::new();
-                    let _ = self.connection.trailers(piece, &LIMITS, &mut table);
+                    self.trailers(stream, piece, desk);
                     self.body(stream, &[], true, desk);
                 }
                 Event::Data { stream, content, is_all } => {
@@ -145,6 +145,16 @@ impl Http2Server {
         Ok(())
     }
 
+    fn trailers(&mut self, stream: u32, piece: &[u8], desk: &mut Desk<'_>) {
+        let mut table = FieldTable::new();
+        let read = self.connection.trailers(piece, &LIMITS, &mut table);
+        let sum = read.ok().and_then(|fields| std::str::from_utf8(fields.find(b"x-sum")?).ok()?.parse().ok());
+        let Some(request) = self.connection.kept(stream).and_then(|sheet| sheet.request.as_ref()) else { return };
+        if sum != Some(request.id) {
+            desk.ledger.violation(&self.name, format_args!("got wrong trailers for request {}", request.id));
+        }
+    }
+
     fn body(&mut self, stream: u32, content: &[u8], is_all: bool, desk: &mut Desk<'_>) {
         let Some(request) = self.connection.kept(stream).and_then(|sheet| sheet.request.as_mut()) else { return };
         if !request.body.continues_with(content) {
@@ -180,7 +190,7 @@ impl Http2Server {
         let (id_text, len_text) = (id.to_string(), len.to_string());
         let x_id = ("x-id", id_text.as_str());
         let (status, fields, has_body) = match style {
-            Style::Chunked | Style::UntilClose => (200, vec![x_id], true),
+            Style::Chunked | Style::UntilClose | Style::Trailers => (200, vec![x_id], true),
             Style::NoContent => (204, vec![x_id], false),
             Style::NotModified => (304, vec![x_id, ("content-length", &len_text)], false),
             Style::Length | Style::Interim | Style::Early | Style::Hang => {
@@ -194,6 +204,7 @@ impl Http2Server {
             self.send_head(stream, 102, &[], false, desk);
         }
         let (body, end) = match fault {
+            None if style == Style::Trailers && !head_only => (body, End::Trailers),
             None => (body, End::Stream),
             Some(Fault::Garbage) => {
                 desk.send(body_of(id, 300));
@@ -234,15 +245,25 @@ impl Http2Server {
     }
 
     fn send_head(&mut self, stream: u32, status: u16, fields: &[(&str, &str)], is_all: bool, desk: &mut Desk<'_>) {
-        let mut out = vec![0; 70_000];
-        self.flush(desk);
-        let written = self.connection.write_head(&mut out, stream, is_all, |room| {
+        self.send_block(stream, is_all, desk, |room| {
             let mut encoder = Encoder::response(room);
             encoder.status(status, b"");
             fields.iter().for_each(|(name, value)| encoder.field(name.as_bytes(), [value.as_bytes()]));
             encoder.end()
         });
-        out.truncate(written.unwrap_or(0));
+    }
+
+    fn send_block(
+        &mut self,
+        stream: u32,
+        is_all: bool,
+        desk: &mut Desk<'_>,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, Overflow>,
+    ) {
+        let mut out = vec![0; 70_000];
+        self.flush(desk);
+        let written = self.connection.write_head(&mut out, stream, is_all, write);
+        out.truncate(written.unwrap_or_else(|Overflow| 0));
         desk.send(out);
     }
 
@@ -278,6 +299,7 @@ impl Http2Server {
         if is_last && left == 0 && end == Some(End::Never) {
             return false;
         }
+        let id = sheet.request.as_ref().map_or(0, |request| request.id);
         let frame = sheet.body[sheet.sent..sheet.sent + bytes].to_vec();
         sheet.sent += bytes;
         let ends = is_last && end == Some(End::Stream);
@@ -288,6 +310,14 @@ impl Http2Server {
         }
         match end {
             Some(End::Stream) if is_last => _ = self.connection.end(stream, Code::NoError),
+            Some(End::Trailers) if is_last => {
+                self.send_block(stream, true, desk, |room| {
+                    let mut encoder = Encoder::trailers(room);
+                    encoder.lines(format!("X-Sum: {id}\r\n").as_bytes());
+                    encoder.end()
+                });
+                self.connection.end(stream, Code::NoError);
+            }
             Some(End::Reset) if is_last => _ = self.connection.end(stream, Code::InternalError),
             Some(End::Close) if is_last => self.close(desk),
             _ => {}

@@ -1,5 +1,5 @@
 //! The real `proxy` on a simulated network and clock, from a seed: delays, reads cut at any byte, slow peers, resets,
-//! dying and lying servers, clients that vanish, Plans that change, crowds that take all places and memory.
+//! dying and lying servers, clients of HTTP/1 and HTTP/2 that vanish, Plans that change, crowds that take all places and memory.
 //!
 //! Judged in every run: each request is answered once or fails once; bodies are intact; nobody gets another's bytes; no
 //! request reaches two servers; a server that lets nobody in costs the others' requests next to nothing; queues stay
@@ -8,6 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod agenda;
+mod breach;
+mod browser;
+mod browsers;
 mod channel;
 mod client;
 mod crowd;
@@ -25,6 +28,7 @@ mod scenario;
 mod sealed;
 mod server;
 mod stream;
+mod watch;
 mod world;
 
 pub use peer::Tally;

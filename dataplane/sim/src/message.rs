@@ -50,6 +50,8 @@ pub struct Reader {
     /// Of `bytes`, already read.
     read: usize,
     body: Vec<u8>,
+    /// Of the last chunked body.
+    trailers: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -77,14 +79,15 @@ impl Reader {
         let text = self.unread()[..end].to_vec();
         self.read += end + 4;
         let text = String::from_utf8(text).map_err(|_| Malformed("head is not text".into()))?;
+        self.trailers.clear();
         let mut lines = text.split("\r\n");
         let start = lines.next().unwrap_or_default().to_owned();
-        let field = |line: &str| {
-            let (name, value) =
-                line.split_once(':').ok_or_else(|| Malformed(format!("field without colon: {line:?}")))?;
-            Ok((name.to_owned(), value.trim().to_owned()))
-        };
         Ok(Some(Head { start, fields: lines.map(field).collect::<Result<_, _>>()? }))
+    }
+
+    /// The number in a trailer of the body that was read last.
+    pub fn trailer(&self, name: &str) -> Option<u64> {
+        self.trailers.iter().find(|(field, _)| field.eq_ignore_ascii_case(name))?.1.parse().ok()
     }
 
     /// What has come of the body since the last look, without framing, and whether it is whole.
@@ -118,6 +121,9 @@ impl Reader {
             let Some(line) = unread.windows(2).position(|window| window == b"\r\n") else { return Ok(false) };
             let size = String::from_utf8_lossy(&unread[..line]).into_owned();
             let size = usize::from_str_radix(&size, 16).map_err(|_| Malformed(format!("chunk size {size:?}")))?;
+            if size == 0 {
+                return self.take_trailers(line);
+            }
             let end = line + 2 + size + 2;
             if unread.len() < end {
                 return Ok(false);
@@ -128,22 +134,40 @@ impl Reader {
             self.read += line + 2;
             self.take_body(size);
             self.read += 2;
-            if size == 0 {
-                return Ok(true);
-            }
         }
     }
+
+    /// Takes the last chunk, whose line ends there, and the trailers behind it, when all of them are there.
+    fn take_trailers(&mut self, line: usize) -> Result<bool, Malformed> {
+        let rest = &self.unread()[line..];
+        let Some(end) = rest.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
+        let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+        self.trailers = text.split("\r\n").filter(|line| !line.is_empty()).map(field).collect::<Result<_, _>>()?;
+        self.read += line + end + 4;
+        Ok(true)
+    }
+}
+
+/// The name and the value in a line.
+fn field(line: &str) -> Result<(String, String), Malformed> {
+    let (name, value) = line.split_once(':').ok_or_else(|| Malformed(format!("field without colon: {line:?}")))?;
+    Ok((name.to_owned(), value.trim().to_owned()))
 }
 
 /// `body` in chunks of at most `most` bytes.
 pub fn chunked(body: &[u8], most: usize) -> Vec<u8> {
+    chunked_with(body, most, "")
+}
+
+/// The same with lines of trailers.
+pub fn chunked_with(body: &[u8], most: usize, trailers: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len() + 64);
     for chunk in body.chunks(most) {
         out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
         out.extend_from_slice(chunk);
         out.extend_from_slice(b"\r\n");
     }
-    out.extend_from_slice(b"0\r\n\r\n");
+    out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
     out
 }
 
@@ -154,7 +178,7 @@ mod tests {
     #[test]
     fn reads_back_what_it_chunks_however_it_is_cut() {
         let body = b"the quick brown fox";
-        let sent = chunked(body, 7);
+        let sent = chunked_with(body, 7, "X-Sum: 7\r\n");
         let mut reader = Reader::default();
         let mut framing = Framing::Chunked;
         let mut read = Vec::new();
@@ -164,6 +188,6 @@ mod tests {
             read.extend_from_slice(piece);
             assert_eq!(whole, i + 1 == sent.len());
         }
-        assert_eq!(read, body);
+        assert_eq!((&read[..], reader.trailer("x-sum")), (&body[..], Some(7)));
     }
 }

@@ -55,6 +55,8 @@ pub struct Ledger {
     served: HashMap<u64, u32>,
     /// How often which server has turned which request away.
     turned_away: HashMap<(String, u64), u32>,
+    /// Who knows of which requests that no server has got them.
+    unserved: Vec<(String, u64)>,
     pub violations: Vec<String>,
     pub tally: Tally,
 }
@@ -119,6 +121,20 @@ impl Ledger {
         // Once more if the connection ended before the answer left.
         if *times > 2 {
             self.violation(who, format_args!("has turned request {id} away too often"));
+        }
+    }
+
+    /// `who` was told that no server gets the request `id`.
+    pub fn promise_unserved(&mut self, who: &str, id: u64) {
+        self.unserved.push((who.to_owned(), id));
+    }
+
+    /// At the end of the run: no server has got what was refused.
+    pub fn judge_promises(&mut self) {
+        for (who, id) in std::mem::take(&mut self.unserved) {
+            if self.served.get(&id).is_some_and(|times| *times > 0) {
+                self.violation(&who, format_args!("request {id} came to a server after it was refused"));
+            }
         }
     }
 

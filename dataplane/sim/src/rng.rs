@@ -60,7 +60,17 @@ impl BodyOf {
 
     /// Whether `bytes` are what comes next.
     pub fn continues_with(&mut self, bytes: &[u8]) -> bool {
-        bytes.iter().all(|byte| *byte == self.next())
+        let (start, rest) = bytes.split_at((self.word.len() - self.used).min(bytes.len()));
+        let (words, end) = rest.as_chunks();
+        start.iter().all(|byte| *byte == self.next())
+            && words.iter().all(|word| *word == self.next_word())
+            && end.iter().all(|byte| *byte == self.next())
+    }
+
+    /// Eight bytes at once, where a word begins.
+    fn next_word(&mut self) -> [u8; 8] {
+        self.len += self.word.len();
+        self.rng.next().to_le_bytes()
     }
 
     fn next(&mut self) -> u8 {
@@ -76,7 +86,12 @@ impl BodyOf {
 
 pub fn body_of(id: u64, len: usize) -> Vec<u8> {
     let mut body = BodyOf::new(id);
-    (0..len).map(|_| body.next()).collect()
+    let mut bytes = Vec::with_capacity(len + body.word.len());
+    while bytes.len() < len {
+        bytes.extend(body.next_word());
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 #[cfg(test)]
@@ -87,7 +102,9 @@ mod tests {
     fn body_of_one_id_is_a_prefix_of_its_longer_body_and_of_no_other() {
         let whole = body_of(7, 100);
         let mut body = BodyOf::new(7);
-        assert!(body.continues_with(&whole[..33]) && body.continues_with(&whole[33..]));
+        let pieces = [&whole[..3], &whole[3..5], &whole[5..33], &whole[33..]];
+        assert!(pieces.iter().all(|piece| body.continues_with(piece)));
+        assert_eq!(body.len, whole.len());
         assert!(!BodyOf::new(8).continues_with(&whole[..16]));
     }
 

@@ -40,6 +40,7 @@ pub struct Scenario {
     pub http2: bool,
     /// Servers are suspect by what new connections to them come to.
     pub watches: bool,
+    pub promises: Promises,
     pub plan: api::Plan,
     pub servers: Vec<ServerPlan>,
     pub clients: Vec<ClientPlan>,
@@ -134,7 +135,21 @@ impl Scenario {
         // WebSocket goes to servers of HTTP/1.1.
         let sockets = if crowd.is_empty() && !http2 && rng.chance(40) { rng.between(1, 3) } else { 0 };
         streams.extend((0..sockets).map(|n| socket_plan(rng, 100 + n, calm, !servers_wait, &mut ids)));
-        Self { calm, tls, server_tls, http2, watches, plan, servers, clients, crowd, streams, servers_wait, changes }
+        Self {
+            calm,
+            tls,
+            server_tls,
+            http2,
+            watches,
+            promises,
+            plan,
+            servers,
+            clients,
+            crowd,
+            streams,
+            servers_wait,
+            changes,
+        }
     }
 }
 
@@ -410,7 +425,7 @@ fn bad_manner(rng: &mut Rng, ids: &mut u64) -> Manner {
     }
 }
 
-fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
+pub fn request(rng: &mut Rng, ids: &mut u64, pipelined: bool) -> Request {
     *ids += 1;
     let len = |rng: &mut Rng| rng.length(200_000) as usize;
     let body = match rng.between(0, 5) {

@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use crate::{
-    message::{Framing, Head, Reader, chunked},
+    message::{Framing, Head, Reader, chunked, chunked_with},
     network::Wake,
     peer::{Deed, Desk, Ledger, Peer},
     rng::{BodyOf, body_of},
@@ -26,12 +26,14 @@ pub enum Style {
     Interim,
     /// Answers before it has read the body.
     Early,
+    /// Chunked, with trailers.
+    Trailers,
     /// Is never answered; not among [`ALL`](Self::ALL).
     Hang,
 }
 
 impl Style {
-    pub const ALL: [(Style, &'static str); 7] = [
+    pub const ALL: [(Style, &'static str); 8] = [
         (Style::Length, "length"),
         (Style::Chunked, "chunked"),
         (Style::UntilClose, "close"),
@@ -39,6 +41,7 @@ impl Style {
         (Style::NotModified, "304"),
         (Style::Interim, "interim"),
         (Style::Early, "early"),
+        (Style::Trailers, "trailers"),
     ];
 
     pub fn name(self) -> &'static str {
@@ -218,6 +221,10 @@ impl Server {
                 if !request.body.continues_with(body) {
                     desk.ledger.violation(&self.name, format_args!("got a wrong body for request {}", request.id));
                 }
+                let sum = request.head.field("Trailer").map(|_| request.id);
+                if whole && self.reader.trailer("X-Sum") != sum {
+                    desk.ledger.violation(&self.name, format_args!("got wrong trailers for request {}", request.id));
+                }
                 whole
             }
             Err(wrong) => {
@@ -386,6 +393,10 @@ fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>
     let body = body_of(id, len);
     let (status, framing, body, ends) = match style {
         Style::Chunked => ("200 OK", "Transfer-Encoding: chunked\r\n".to_owned(), chunked(&body, chunk_bytes), false),
+        Style::Trailers => {
+            let body = chunked_with(&body, chunk_bytes, &format!("X-Sum: {id}\r\n"));
+            ("200 OK", "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n".to_owned(), body, false)
+        }
         Style::UntilClose => ("200 OK", String::new(), body, true),
         Style::NoContent => ("204 No Content", String::new(), vec![], false),
         Style::NotModified => ("304 Not Modified", format!("Content-Length: {len}\r\n"), vec![], false),

@@ -14,6 +14,8 @@ use weir_tls::{
 
 use crate::{
     agenda::{Act, LinkId},
+    browser::Browser,
+    browsers::{self, BrowserPlan},
     channel::Channel,
     client::Client,
     crowd,
@@ -24,7 +26,7 @@ use crate::{
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
     rng::Rng,
-    scenario::{Change, PLAIN, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality},
+    scenario::{Change, PLAIN, SECURE, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality},
     sealed::Sealed,
     server::{Manners, Server},
     stream::{self, Stream},
@@ -54,14 +56,15 @@ pub fn is_tls(seed: u64) -> bool {
 
 pub fn run(seed: u64, verbose: bool) -> Verdict {
     let mut rng = Rng::new(seed);
-    let scenario = Scenario::of(&mut rng, is_tls(seed));
-    play(seed, scenario, rng, verbose)
+    let mut scenario = Scenario::of(&mut rng, is_tls(seed));
+    let browsers = browsers::browsers(&mut rng, &mut scenario);
+    play(seed, scenario, browsers, rng, verbose)
 }
 
 /// Plays a scenario to its end.
-pub fn play(seed: u64, scenario: Scenario, rng: Rng, verbose: bool) -> Verdict {
+pub fn play(seed: u64, scenario: Scenario, browsers: Vec<BrowserPlan>, rng: Rng, verbose: bool) -> Verdict {
     let calm = scenario.calm;
-    let mut world = World::new(scenario, rng, verbose);
+    let mut world = World::new(scenario, browsers, rng, verbose);
     world.run();
     let ledger = world.judge();
     Verdict { seed, calm, tally: ledger.tally, violations: ledger.violations, story: ledger.story }
@@ -69,6 +72,8 @@ pub fn play(seed: u64, scenario: Scenario, rng: Rng, verbose: bool) -> Verdict {
 
 struct World {
     scenario: Scenario,
+    /// Clients that speak HTTP/2.
+    browsers: Vec<BrowserPlan>,
     rng: Rng,
     network: Network,
     proxy: Proxy,
@@ -83,7 +88,7 @@ struct World {
 }
 
 impl World {
-    fn new(scenario: Scenario, mut rng: Rng, verbose: bool) -> Self {
+    fn new(scenario: Scenario, browsers: Vec<BrowserPlan>, mut rng: Rng, verbose: bool) -> Self {
         let worker = Worker { provider: Provider::new(), workers: 1, offset: 0 };
         let snapshot = match Snapshot::build(&scenario.plan, None, &worker) {
             Ok((snapshot, _)) => Arc::new(snapshot),
@@ -104,6 +109,7 @@ impl World {
         let mut network = Network::new(rng.fork());
         let starts = scenario.clients.iter().chain(&scenario.crowd).map(|client| client.start);
         let starts = starts.chain(scenario.streams.iter().map(|stream| stream.start));
+        let starts = starts.chain(browsers.iter().map(|browser| browser.start));
         for (n, start) in starts.chain(scenario.changes.iter().map(|(after, _)| *after)).enumerate() {
             network.at(start, Act::World(n as u32));
         }
@@ -123,6 +129,7 @@ impl World {
             ledger: Ledger::new(verbose),
             dials: Dials::default(),
             scenario,
+            browsers,
         }
     }
 
@@ -243,9 +250,13 @@ impl World {
         if what < clients {
             return self.start_client(what);
         }
-        let before = clients + self.scenario.streams.len();
-        if what < before {
+        let streams = clients + self.scenario.streams.len();
+        if what < streams {
             return self.start_stream(what - clients);
+        }
+        let before = streams + self.browsers.len();
+        if what < before {
+            return self.start_browser(what - streams);
         }
         let now = weir_proxy::io::Io::now(&self.network);
         match &self.scenario.changes[what - before].1 {
@@ -303,6 +314,21 @@ impl World {
         self.seat(link, Box::new(Stream::new(start.plan.clone())));
     }
 
+    fn start_browser(&mut self, n: usize) {
+        let start = &self.browsers[n];
+        let peer = SocketAddr::from(([10, 4, 0, n as u8 + 1], 40_000 + n as u16));
+        let link = self.network.dial_engine(start.listener, peer, start.quality.clone());
+        let opened = match start.listener {
+            SECURE => browsers::tls_config(&self.worker.provider).and_then(|config| Channel::tls(&config)),
+            _ => Ok((Channel::Plain, Vec::new())),
+        };
+        let plan = start.plan.clone();
+        match opened {
+            Ok((channel, hello)) => self.seat(link, Box::new(Browser::new(plan, channel, hello))),
+            Err(error) => self.ledger.violation("world", format_args!("no TLS client: {error}")),
+        }
+    }
+
     fn tell_batch(&mut self, batch: &[Event]) {
         if !self.ledger.verbose {
             return;
@@ -345,6 +371,7 @@ impl World {
         for peer in self.peers.iter_mut().flatten() {
             peer.conclude(&mut self.ledger);
         }
+        self.ledger.judge_promises();
         let counters = self.proxy.counters().clone();
         if !self.proxy.is_idle() {
             self.ledger.violation("proxy", "has sessions left");

@@ -256,6 +256,13 @@ impl Exchange {
         self.aside.as_ref().and_then(|aside| aside.trailers.as_deref()).unwrap_or_default()
     }
 
+    /// Content has come on the stream of the request. True: only its end has come, and nothing is left to pass on.
+    pub fn came(&mut self, bytes: usize, is_all: bool) -> Result<bool, Error> {
+        let awaited = self.awaits_body();
+        self.body.came(bytes, is_all)?;
+        Ok(awaited && !self.awaits_body())
+    }
+
     /// Whether the client has sent its whole last request.
     pub fn has_all(&self) -> bool {
         self.last && !self.awaits_body()

@@ -226,6 +226,17 @@ impl Proxy {
         self.try_another(io, Work::Exchange(id), Error::ServerRefused);
     }
 
+    /// The end of a body has come behind all of its content: the server has got everything.
+    pub(crate) fn end_upload<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId) {
+        let phase = self.exchanges.find(id).map(|exchange| &exchange.phase);
+        if let Some(Phase::Sending { .. } | Phase::Streaming { .. }) = phase
+            && let Err(error) = self.upload(io, id)
+        {
+            return self.fail(io, conn, error);
+        }
+        self.proceed(io, conn);
+    }
+
     fn upload<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {
         let Parties { exchange, client, server, core } = self.parties(id)?;
         let (from, to) = (&mut client.connection, &mut server.connection);

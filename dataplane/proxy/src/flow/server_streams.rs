@@ -162,6 +162,11 @@ impl Proxy {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return };
         let (Ok(exchange), Ok(server)) = (self.exchanges.live(id), self.servers.live(conn)) else { return };
         let bytes = content.len();
+        let Phase::Streaming { delivery, .. } = &mut exchange.phase else { return };
+        if let Err(error) = delivery.body.came(bytes, is_all) {
+            // No client gets more than was announced.
+            return self.server_lost(io, conn, error);
+        }
         if let Some(stream) = server.connection.stream() {
             stream.credit += bytes as u32;
         }
@@ -169,11 +174,7 @@ impl Proxy {
             true => server.connection.inbox.push(content),
             false => server.connection.inbox.append(&content, || io.buffer()),
         }
-        let Phase::Streaming { delivery, .. } = &mut exchange.phase else { return };
-        match delivery.body.came(bytes, is_all) {
-            Ok(()) => self.respond(io, conn, id),
-            Err(error) => self.server_lost(io, conn, error),
-        }
+        self.respond(io, conn, id);
         self.return_server_credit(conn);
     }
 

@@ -172,12 +172,13 @@ impl Proxy {
             true => client.connection.inbox.push(content),
             false => client.connection.inbox.append(&content, || io.buffer()),
         }
-        let exchange = client.exchange().and_then(|id| self.exchanges.find(id));
-        let with_body = exchange.filter(|exchange| exchange.websocket().is_none());
-        match with_body.map(|exchange| exchange.body.came(bytes, is_all)) {
-            Some(Err(error)) => return self.fail(io, conn, error),
-            None if is_all => self.client_ended(io, conn),
-            Some(Ok(())) | None => {}
+        let id = client.exchange();
+        let with_body = id.and_then(|id| self.exchanges.find(id)).filter(|exchange| exchange.websocket().is_none());
+        match (id, with_body.map(|exchange| exchange.came(bytes, is_all))) {
+            (_, Some(Err(error))) => return self.fail(io, conn, error),
+            (Some(id), Some(Ok(true))) => return self.end_upload(io, conn, id),
+            (_, None) if is_all => self.client_ended(io, conn),
+            _ => {}
         }
         self.proceed(io, conn);
     }
@@ -293,7 +294,8 @@ impl Proxy {
         }
         let (left, shut) = ship(io, core, connection, carrier);
         let most_bytes = core.room.queued_bytes / SHUT_PART;
-        let ends = carrier.connection.is_over() || connection.line.ended;
+        let has_ended = connection.line.ended;
+        let ends = carrier.connection.is_over() || has_ended;
         client.report_bytes(core);
         for (stream, bytes, pieces) in left {
             let Some(client) = self.clients.find(stream) else { continue };
@@ -305,7 +307,9 @@ impl Proxy {
             self.stop_server(io, stream, most_bytes);
         }
         if ends {
-            return self.close_client(io, conn, Close::Flush);
+            // A reset, because the peer still sends control frames, must not cost it its last responses.
+            let how = if has_ended { Close::Flush } else { Close::Linger };
+            return self.close_client(io, conn, how);
         }
         self.watch_carrier(io, conn);
     }
@@ -449,8 +453,9 @@ impl Proxy {
 
     /// Ends the connection of an idle client. A client of HTTP/2 learns which stream was the last.
     pub(crate) fn dismiss<I: Io>(&mut self, io: &mut I, conn: Conn) {
-        self.say_goodbye(io, conn, Code::NoError);
-        self.close_client(io, conn, Close::Flush);
+        // Its next request may be under way: a reset must not overtake the last frame.
+        let how = if self.say_goodbye(io, conn, Code::NoError) { Close::Linger } else { Close::Flush };
+        self.close_client(io, conn, how);
     }
 
     /// Ends a connection whose peer has broken the standard.
@@ -466,13 +471,14 @@ impl Proxy {
         self.close_client(io, conn, Close::Linger);
     }
 
-    /// Sends the last frame of a connection that carries streams.
-    fn say_goodbye<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) {
-        let Ok(client) = self.clients.live(conn) else { return };
-        let Some(carrier) = client.carrier() else { return };
+    /// Sends the last frame of a connection that carries streams. False: it carries none.
+    fn say_goodbye<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code) -> bool {
+        let Ok(client) = self.clients.live(conn) else { return false };
+        let Some(carrier) = client.carrier() else { return false };
         carrier.connection.go_away(code);
         let frames = Buf::from_vec(std::mem::take(carrier.connection.control()));
         client.connection.deliver(io, &mut self.core.unflushed, frames);
+        true
     }
 }
 

@@ -217,6 +217,22 @@ fn body_goes_to_the_server_as_it_comes() {
 }
 
 #[test]
+fn server_that_is_silent_behind_a_body_is_given_up_though_the_end_came_alone() {
+    for length in [Some("3"), None] {
+        let mut stage = Stage::new(&http2(plan(1)));
+        let mut browser = Browser::new(&mut stage);
+        let fields: Vec<_> = length.map(|length| ("content-length", length)).into_iter().collect();
+        let id = browser.asks(&mut stage, "POST", &fields, false);
+        let server = stage.connected();
+        browser.sends(&mut stage, id, b"abc", false);
+        browser.sends(&mut stage, id, b"", true);
+        assert_eq!(stage.wait_for_deadline(server).as_secs(), 2, "{length:?}");
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard()[0], "1: 504", "{length:?}");
+    }
+}
+
+#[test]
 fn trailers_go_both_ways() {
     let mut stage = Stage::new(&http2(plan(1)));
     let mut browser = Browser::new(&mut stage);
@@ -350,7 +366,7 @@ fn draining_service_ends_the_connection_with_its_last_stream() {
     assert_eq!(browser.heard(), ["goes away after 2147483647: NoError", "1: 200", "1: ok, all"]);
     browser.says(&mut stage, b"");
     assert_eq!(browser.heard(), ["goes away after 1: NoError"]);
-    assert_eq!(stage.closed(browser.conn), Some(Close::Flush));
+    assert_eq!(stage.closed(browser.conn), Some(Close::Linger), "what it still sends must not cost it the response");
 }
 
 #[test]
@@ -449,7 +465,7 @@ fn answer_that_its_client_never_takes_is_given_up() {
     assert_eq!(browser.heard(), ["1: Cancel"]);
     assert_eq!((waited.as_secs(), stage.failures(Cause::ClientStalled)), (60, 1));
     assert_eq!(stage.wait_for_deadline(browser.conn).as_secs(), 5);
-    assert_eq!(stage.closed(browser.conn), Some(Close::Flush));
+    assert_eq!(stage.closed(browser.conn), Some(Close::Linger));
 }
 
 #[test]
@@ -495,7 +511,7 @@ fn listener_that_goes_takes_its_connections_along() {
     idle.hears(&mut stage);
     assert_eq!(
         (idle.heard(), stage.closed(idle.conn)),
-        (vec!["goes away after 0: NoError".into()], Some(Close::Flush))
+        (vec!["goes away after 0: NoError".into()], Some(Close::Linger))
     );
     // Under way before the client could know: no server sees it.
     busy.asks(&mut stage, "GET", &[], true);
@@ -503,7 +519,7 @@ fn listener_that_goes_takes_its_connections_along() {
     stage.says(server, OK);
     busy.says(&mut stage, b"");
     assert_eq!(busy.heard(), ["1: 200", "1: ok, all", "goes away after 3: NoError"]);
-    assert_eq!(stage.closed(busy.conn), Some(Close::Flush));
+    assert_eq!(stage.closed(busy.conn), Some(Close::Linger));
     assert!(stage.proxy.is_idle() || stage.dials() == 1);
 }
 

@@ -259,6 +259,21 @@ fn bodies_go_as_frames() {
 }
 
 #[test]
+fn no_client_gets_more_than_the_server_has_announced() {
+    for (length, is_all) in [("0", true), ("0", false), ("3", true)] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        let client = asks(&mut stage, GET);
+        origin.hears(&mut stage);
+        let head = origin.head(3, 200, &[("content-length", length)], false);
+        let content = origin.content(3, b"HTTP/1.1 200 OK\r\n\r\n", is_all);
+        origin.says(&mut stage, &[head, content].concat());
+        let got = undated(&stage.sent(client));
+        assert_eq!(got, format!("HTTP/1.1 200 \r\ncontent-length: {length}\r\n\r\n"));
+        assert!(stage.closed(client).is_some(), "{length}");
+    }
+}
+
+#[test]
 fn responses_of_unknown_length_are_chunked_for_clients_of_http1() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, GET);

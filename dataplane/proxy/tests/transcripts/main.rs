@@ -4,6 +4,7 @@ mod authenticated;
 mod calls;
 mod datagrams;
 mod departures;
+mod downgrades;
 mod heads;
 mod hosted;
 mod http2;

@@ -237,6 +237,8 @@ impl<'b> Reader<'b> {
             }
             Name::Other if line.name(self.text) == b"cookie" => {
                 match self.cookies {
+                    // No value may end with a space.
+                    Some(_) if value.is_empty() => {}
                     Some(_) => self.parts.extend_from_slice(b"; "),
                     None => self.cookies = Some(self.parts.len()),
                 }

@@ -147,6 +147,8 @@ mod tests {
     fn crumbs_of_cookies_become_one_field() {
         let fields = [&START[..], &[("cookie", "a=b"), ("x-a", "b"), ("cookie", "c=d"), ("cookie", "e=f")]].concat();
         assert_eq!(read(&fields, true, lines).as_deref(), Ok("host: a\r\nx-a: b\r\ncookie: a=b; c=d; e=f\r\n"),);
+        let empty = [&START[..], &[("cookie", "a=b"), ("cookie", ""), ("cookie", "")]].concat();
+        assert_eq!(read(&empty, true, lines).as_deref(), Ok("host: a\r\ncookie: a=b\r\n"));
     }
 
     #[test]

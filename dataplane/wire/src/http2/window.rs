@@ -49,6 +49,11 @@ impl ReceiveWindow {
         Self { left: most, credit: 0, most }
     }
 
+    /// A peer that does not know the window yet may send so much at first (RFC 9113 §6.9.3).
+    pub fn expect(&mut self, bytes: u32) {
+        self.left = self.left.max(bytes);
+    }
+
     /// The payload of a DATA frame, padding included.
     pub fn take(&mut self, bytes: u32) -> Result<(), Code> {
         self.left = self.left.checked_sub(bytes).ok_or(Code::FlowControlError)?;

@@ -5,7 +5,9 @@ use super::{
     splitter::{Part, Place},
     streams::State,
 };
-use crate::http2::{Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow, block};
+use crate::http2::{
+    Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow, WINDOW_FIRST, block,
+};
 
 /// Frames of a block after its first.
 const CONTINUATIONS_MAX: u8 = 8;
@@ -129,7 +131,10 @@ impl<S: Default> Connection<S> {
             FrameType::Continuation => self.continuation(header, payload),
             FrameType::Priority => check_priority(payload, header.stream).map(|()| None),
             FrameType::ResetStream => self.was_reset(header.stream, Code::of(number(payload)?)),
-            FrameType::Settings if header.flags.has(Flags::ACK) => Ok(None),
+            FrameType::Settings if header.flags.has(Flags::ACK) => {
+                self.has_acknowledged = true;
+                Ok(None)
+            }
             FrameType::Settings => self.take_settings(payload),
             FrameType::Ping if header.flags.has(Flags::ACK) => {
                 self.ping_answered(payload);
@@ -267,11 +272,15 @@ impl<S: Default> Connection<S> {
     }
 
     pub(super) fn open_stream(&mut self, id: u32) {
+        let mut receive = ReceiveWindow::new(self.config.settings.initial_window);
+        if !self.has_acknowledged {
+            receive.expect(WINDOW_FIRST);
+        }
         self.streams.open(Stream {
             id,
             kept: S::default(),
             send: SendWindow::new(self.peer.initial_window),
-            receive: ReceiveWindow::new(self.config.settings.initial_window),
+            receive,
             heard: Heard::Nothing,
             is_begun: self.streams.role() == Role::Server,
             is_said: false,

@@ -57,7 +57,8 @@ pub enum Event {
     /// Trailers have come, and end their message: [`trailers`](Connection::trailers) reads them, before anything else is
     /// taken.
     Trailers { stream: u32 },
-    /// Content has come. It lies there in the piece. Its bytes are to be [given back](Connection::give_back).
+    /// Content has come. It lies there in the piece. Its bytes are to be [given back](Connection::give_back). If the caller
+    /// has ended the stream amid a frame, the rest of that frame still comes.
     Data { stream: u32, content: Range<usize>, is_all: bool },
     /// The peer has ended a stream, which the caller has to [end](Connection::end) as well.
     Reset { stream: u32, code: Code },
@@ -77,6 +78,8 @@ pub struct Connection<S> {
     /// What the peer has announced.
     peer: Settings,
     has_peer_settings: bool,
+    /// The peer has taken over the settings of this end.
+    has_acknowledged: bool,
     splitter: Splitter,
     block: Block,
     decoder: Decoder,
@@ -142,6 +145,7 @@ impl<S: Default> Connection<S> {
             // Only clients take pushes.
             peer: Settings { enable_push: role == Role::Server, ..Settings::default() },
             has_peer_settings: false,
+            has_acknowledged: false,
             splitter: Splitter::new(role == Role::Server),
             block: Block::default(),
             decoder: Decoder::new(config.settings.header_table_bytes as usize),

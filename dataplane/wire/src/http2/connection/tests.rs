@@ -478,6 +478,20 @@ fn peer_may_send_as_much_as_the_windows_say() {
 }
 
 #[test]
+fn peer_that_does_not_know_the_window_yet_may_use_the_first_one() {
+    let settings = Settings { initial_window: 10, ..config().settings };
+    let mut end = End::new(Role::Server, Config { settings, ..config() });
+    let head = |id| frame(FrameType::Headers, END_HEADERS, id, &block(&GET));
+    let first = [&PREFACE[..], &frame(FrameType::Settings, Flags::NONE, 0, &[]), &head(1)].concat();
+    assert_eq!(end.take(&first), Ok(()));
+    let data = |id, bytes| frame(FrameType::Data, Flags::NONE, id, &vec![0; bytes]);
+    assert_eq!(end.take(&data(1, 16_000)), Ok(()));
+    assert_eq!(end.take(&[frame(FrameType::Settings, Flags::ACK, 0, &[]), head(3)].concat()), Ok(()));
+    assert_eq!(end.take(&data(3, 10)), Ok(()));
+    assert_eq!(end.take(&data(3, 11)), Err(Code::FlowControlError));
+}
+
+#[test]
 fn stream_that_waits_leaves_the_others_their_window() {
     let mut end = End::new(Role::Server, Config { window: WINDOW_FIRST, ..config() });
     let heads = [1, 3].map(|stream| frame(FrameType::Headers, END_HEADERS, stream, &block(&GET))).concat();
