@@ -206,7 +206,8 @@ func TestRadiusClientKeepsItsServerUntilThatServerRefuses(t *testing.T) {
 		first := s.askDatagram(conn, []byte{1, 0})
 		used[string(first[2:])]++
 		for id := byte(1); id < 20; id++ {
-			if answer := s.askDatagram(conn, []byte{1, id}); answer[1] != id || string(answer[2:]) != string(first[2:]) {
+			if answer := s.askDatagram(conn, []byte{1, id}); answer[1] != id ||
+				string(answer[2:]) != string(first[2:]) {
 				t.Fatalf("question %d got %q; the first got %q", id, answer, first)
 			}
 		}

@@ -14,7 +14,8 @@ import (
 const (
 	// h2specCases is the number of cases of h2spec.
 	h2specCases = 146
-	// noPreface is the case that a plain port cannot pass: what does not begin as HTTP/2 is HTTP/1 there, and gets a 400.
+	// noPreface is the case that a plain port cannot pass: what does not begin as HTTP/2 is HTTP/1 there, and gets a
+	// 400.
 	noPreface = "Sends invalid connection preface"
 )
 

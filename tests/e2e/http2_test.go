@@ -67,7 +67,8 @@ func TestThousandStreamsAtOnceGetTheirOwnAnswers(t *testing.T) {
 	for n := range 1000 {
 		all.Go(func() {
 			want := fmt.Sprintf("GET /%d\n", n)
-			if got, err := get(s.ctx, browser, tlsURL(fmt.Sprintf("/%d", n))); err != nil || !strings.HasPrefix(got, want) {
+			if got, err := get(s.ctx, browser, tlsURL(fmt.Sprintf("/%d", n))); err != nil ||
+				!strings.HasPrefix(got, want) {
 				t.Errorf("stream %d: %v: %q", n, err, got)
 			}
 		})
@@ -118,7 +119,8 @@ func TestClientsOfHTTP2LeaveWhenTheVirtualServiceIsDisabled(t *testing.T) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		return &watched{Conn: conn, gone: &gone}, err
 	}}
-	if got, err := get(s.ctx, &http.Client{Transport: transport}, plainURL("/a")); err != nil || !strings.HasPrefix(got, "GET /a") {
+	if got, err := get(s.ctx, &http.Client{Transport: transport}, plainURL("/a")); err != nil ||
+		!strings.HasPrefix(got, "GET /a") {
 		t.Fatalf("%v: %q", err, got)
 	}
 	s.change("virtualservice", "web", func(o client.Object) { o["enabled"] = false })

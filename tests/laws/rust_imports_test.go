@@ -16,7 +16,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
-	"dataplane/snapshot":  {"weir-api", "weir-tls", "weir-balance", "weir-policy", "weir-telemetry"},
+	"dataplane/snapshot":  {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-telemetry"},
 	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
@@ -25,7 +25,7 @@ var crateMayKnow = map[string][]string{
 	"dataplane/control": {"weir-api", "weir-snapshot", "weir-telemetry", "weir-reactor", "weir-proxy"},
 	"dataplane/weir-dataplane": {"weir-api", "weir-control", "weir-proxy", "weir-reactor", "weir-snapshot",
 		"weir-telemetry", "weir-tls"},
-	"bench/icount": {"weir-api", "weir-tls", "weir-snapshot", "weir-proxy", "weir-reactor"},
+	"bench/icount": {"weir-api", "weir-wire", "weir-tls", "weir-snapshot", "weir-proxy", "weir-reactor"},
 	"lab/load":     {"weir-wire", "weir-tls", "weir-proxy", "weir-reactor"},
 }
 

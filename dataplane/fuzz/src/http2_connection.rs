@@ -201,7 +201,10 @@ impl End {
                 return match self.connection.trailers(piece, &LIMITS, &mut self.table).map(|fields| fields.text_bytes())
                 {
                     Err(Refused::Connection(code)) => Err(code),
-                    read => Ok(self.tell(format!("{stream} trailers {read:?}"))),
+                    read => {
+                        self.tell(format!("{stream} trailers {read:?}"));
+                        Ok(())
+                    }
                 };
             }
             // The rest of a frame that had begun.

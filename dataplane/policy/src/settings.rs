@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Http2;
+use crate::http2::Http2;
 
 /// Times in milliseconds, sizes in bytes, as in `dataplane.v1.HttpProfile`; 0 is "no limit".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -86,7 +86,7 @@ fn enable(plan: &mut api::Plan, profile: &api::Http2Profile) {
     let Some(service) = plan.virtual_services.iter_mut().find(|service| service.uuid == "main") else { return };
     service.listeners.iter_mut().for_each(|listener| listener.http2 = true);
     if let Some(http) = &mut service.http {
-        http.http2 = Some(profile.clone());
+        http.http2 = Some(*profile);
     }
 }
 

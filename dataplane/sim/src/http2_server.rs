@@ -263,7 +263,7 @@ impl Http2Server {
         let mut out = vec![0; 70_000];
         self.flush(desk);
         let written = self.connection.write_head(&mut out, stream, is_all, write);
-        out.truncate(written.unwrap_or_else(|Overflow| 0));
+        out.truncate(written.unwrap_or(0));
         desk.send(out);
     }
 

@@ -82,8 +82,8 @@ impl Watch {
             }
             HEADERS => _ = self.windows.entry(frame.stream).or_insert(self.initial),
             SETTINGS if frame.flags & ACK == 0 => {
-                let entries = frame.payload.chunks(6).filter(|entry| entry[..2] == INITIAL_WINDOW_SIZE);
-                self.announced.push_back(entries.last().map(|entry| number(&entry[2..]).into()));
+                let mut entries = frame.payload.chunks(6).filter(|entry| entry[..2] == INITIAL_WINDOW_SIZE);
+                self.announced.push_back(entries.next_back().map(|entry| number(&entry[2..]).into()));
             }
             PING if frame.flags & ACK == 0 => self.pings.push_back(frame.payload.to_vec()),
             WINDOW_UPDATE if frame.stream == 0 => self.window += i64::from(number(frame.payload)),

@@ -1,11 +1,17 @@
-//! Which virtual service a request is for, where several share a listener.
+//! Which virtual service a request or a connection is for, where several share a listener.
 
 use std::sync::Arc;
 
 use weir_snapshot::{HostName, Hosting, Role, Snapshot, VirtualService};
 use weir_wire::head::RequestHead;
 
-use crate::{client::Client, error::Error};
+use crate::{
+    client::{Client, Stage},
+    connection::channel::Channel,
+    core::Core,
+    error::Error,
+    io::Io,
+};
 
 impl Client {
     /// Finds the child that a request is for. `None`: it is for the client's own virtual service.
@@ -54,5 +60,57 @@ pub(crate) fn lacks_pool(service: &VirtualService) -> Error {
     match service.role {
         Role::Parent(_) => Error::UnknownHost,
         Role::Single | Role::ByServerName { .. } | Role::ByRequest => Error::NoPool,
+    }
+}
+
+// By the ClientHello.
+impl Client {
+    /// Returns whether more of the ClientHello must come.
+    pub fn hear<I: Io>(&mut self, io: &mut I) -> bool {
+        let Self { stage: Stage::Hello(hello), connection, .. } = self else { return false };
+        while let Some(piece) = connection.inbox.pop() {
+            match hello.needs_more(piece, || io.buffer()) {
+                Ok(true) => {}
+                // Whoever gets what is no hello knows best what to answer.
+                Ok(false) | Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Goes on with the child that has the name of the ClientHello, or with the parent.
+    pub fn choose_by_name<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
+        let Stage::Hello(hello) = std::mem::replace(&mut self.stage, Stage::Handshake) else { return Ok(()) };
+        let name = hello.name();
+        let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, &name)).cloned();
+        self.service = child.unwrap_or_else(|| self.service.clone());
+        let mut held = hello.held;
+        while let Some(piece) = self.connection.inbox.pop() {
+            held.push(piece);
+        }
+        if !self.facts.is_tls() {
+            self.connection.inbox = held;
+            self.stage = Stage::first(&self.service, self.peer, io.now());
+            return Ok(());
+        }
+        let listener = core.snapshot.listener(self.listener());
+        let config = listener.and_then(|listener| listener.tls_of(&self.service)).ok_or(Error::ClientTls)?;
+        self.connection.channel = Channel::accept_named(config, name).map_err(|_| Error::ClientTls)?;
+        while let Some(piece) = held.pop() {
+            if self.take(io, core, piece)? {
+                self.connection.line.ended = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The child that this client was given to, if its server name still leads there.
+    pub(super) fn found_by_name<'c>(&self, core: &'c Core, parent: &VirtualService) -> Option<&'c Arc<VirtualService>> {
+        let found = match self.connection.channel.server_name() {
+            Some(name) => core.snapshot.child_by_name(parent, &name),
+            // Of a tunnel whose TLS goes through, the name is not kept.
+            None => core.snapshot.service(&self.service.uuid),
+        };
+        found.filter(|child| child.id == self.service.id)
     }
 }

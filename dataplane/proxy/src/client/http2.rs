@@ -34,6 +34,16 @@ pub(crate) const LARGE_HEAD_COSTS: u32 = 8;
 /// What a request that opens a stream has become, the child virtual service that it is for, and the call that it is.
 type Opened = (Next, Option<Arc<VirtualService>>, Option<Call>);
 
+/// A stream that a client opens.
+pub(crate) struct NewStream {
+    /// The handle of the client that stands for it.
+    pub conn: Conn,
+    /// Its identifier on the connection.
+    pub id: u32,
+    /// There is no place for it.
+    pub is_full: bool,
+}
+
 impl Client {
     /// Whether the first bytes are those of HTTP/2. A method of HTTP/1 that begins like them has another fourth byte.
     pub fn begins_http2(&mut self) -> bool {
@@ -60,16 +70,15 @@ impl Client {
         http2.is_none_or(|http2| http2.max_requests == 0 || self.requests < http2.max_requests)
     }
 
-    /// Reads the request that opens a stream, whose handle is `conn`: with the child virtual service that it is for, and
-    /// the call that it may be. `is_full`: there is no place for it. Error: the connection cannot go on.
+    /// Reads the request that opens a stream: with the child virtual service that it is for, and the call that it may be.
+    /// Error: the connection cannot go on.
     pub fn next_stream<I: Io>(
         &mut self,
         io: &mut I,
         core: &mut Core,
         exchanges: &mut Exchanges<Exchange>,
-        (conn, id): (Conn, u32),
+        NewStream { conn, id, is_full }: NewStream,
         piece: &[u8],
-        is_full: bool,
     ) -> Result<Opened, Code> {
         let is_served = self.look_up_service(core);
         let Self { stage: Stage::Http2(carrier), service, .. } = self else { return Err(Code::InternalError) };

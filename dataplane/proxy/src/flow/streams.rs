@@ -9,7 +9,7 @@ use crate::{
     carrier::{Carrier, millis},
     client::{
         Client, Stage,
-        http2::{LARGE_HEAD_COSTS, is_too_large},
+        http2::{LARGE_HEAD_COSTS, NewStream, is_too_large},
     },
     connection::Connection,
     core::Core,
@@ -90,7 +90,7 @@ impl Proxy {
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let (next, child, call) = client.next_stream(io, core, exchanges, (conn, id), piece, is_full)?;
+        let (next, child, call) = client.next_stream(io, core, exchanges, NewStream { conn, id, is_full }, piece)?;
         let stream = client.carry(conn, id, (child, call), io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);

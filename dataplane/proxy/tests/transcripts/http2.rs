@@ -538,7 +538,7 @@ fn preface_may_come_in_any_pieces() {
     let (_, request) = browser.request("GET", true);
     let all = [&std::mem::take(browser.connection.control())[..], &request].concat();
     for byte in all {
-        stage.says(browser.conn, &[byte]);
+        stage.says(browser.conn, [byte]);
     }
     let server = stage.connected();
     assert!(stage.sent(server).starts_with("GET / HTTP/1.1\r\n"));

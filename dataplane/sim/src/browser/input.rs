@@ -227,6 +227,8 @@ impl Browser {
         }
         match &self.plan.manner {
             Manner::Breaks(breach, _) if code == breach.code => {}
+            // It stopped amid a frame.
+            Manner::FallsSilent(_) if code == Code::EnhanceYourCalm => {}
             _ if code == Code::NoError => {
                 if self.plan.calm && self.plan.stays && self.plan.manner == Manner::Polite {
                     desk.ledger.violation(&self.plan.name, "was told to leave for no reason");
