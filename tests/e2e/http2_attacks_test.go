@@ -156,14 +156,6 @@ func TestStreamsWithClosedWindowsHoldBoundedMemoryAndAreReleased(t *testing.T) {
 	s.serves("afterwards")
 }
 
-// counter is one of the virtual service.
-func (s *stage) counter(name string) float64 {
-	s.Helper()
-	counters, _ := s.runtime("virtualservice", "web")["counters"].(map[string]any)
-	total, _ := counters[name].(float64)
-	return total
-}
-
 func attackNamed(t *testing.T, name string) h2.Attack {
 	t.Helper()
 	for _, attack := range h2.Attacks {
