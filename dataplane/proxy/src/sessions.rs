@@ -46,6 +46,11 @@ impl<T> Sessions<T> {
         })
     }
 
+    /// Takes back a handle for which no stream was inserted.
+    pub fn give_back(&mut self, conn: Conn) {
+        self.free.push(conn);
+    }
+
     #[inline]
     pub fn contains(&self, conn: Conn) -> bool {
         self.peek(conn).is_some()

@@ -81,6 +81,9 @@ impl Client {
     /// Goes on with the child that has the name of the ClientHello, or with the parent.
     pub fn choose_by_name<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         let Stage::Hello(hello) = std::mem::replace(&mut self.stage, Stage::Handshake) else { return Ok(()) };
+        if !self.look_up_service(core) {
+            return Err(Error::ClientTls);
+        }
         let name = hello.name();
         let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, &name)).cloned();
         self.service = child.unwrap_or_else(|| self.service.clone());

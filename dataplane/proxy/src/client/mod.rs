@@ -194,6 +194,9 @@ impl Client {
 
     /// Begins TLS, or its first request, behind a PROXY header.
     pub fn begin<I: Io>(&mut self, io: &mut I, core: &Core) -> Result<(), Error> {
+        if !self.look_up_service(core) {
+            return Err(Error::ClientTls);
+        }
         let listener = core.snapshot.listener(self.listener());
         if listener.is_some_and(hello::chooses) {
             self.stage = Stage::Hello(Box::default());

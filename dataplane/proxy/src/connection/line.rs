@@ -97,7 +97,8 @@ impl Line {
             return false;
         }
         self.bytes = self.queued(io);
-        if self.bytes == 0 {
+        // The pieces of a stream are counted one by one, and one may have no bytes.
+        if self.bytes == 0 && !self.conn.is_stream() {
             self.pieces = 0;
         }
         self.watched = self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces;

@@ -12,7 +12,7 @@ use super::{
     session::{Key, Session},
 };
 use crate::{
-    io::{Close, Gone, Time},
+    io::{Gone, Time},
     pool::{Place, balance_key},
     proxy::Proxy,
 };
@@ -104,7 +104,7 @@ impl Proxy {
         }
         self.core.counters.note(Happening::ServerFailed { server: place.server });
         for idle in self.core.pools.failed(place, Failure::Broken, begun, io.now()) {
-            self.close_server(io, idle, Close::Flush);
+            self.retire(io, idle);
         }
         self.move_session(io, id);
     }

@@ -39,6 +39,9 @@ fn follow<I: DatagramIo>(core: &mut Core, io: &I, session: &mut Session) -> bool
     let same = service.id == session.service.id
         && service.udp.as_ref().is_some_and(|udp| udp.per_datagram == per_datagram)
         && service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool);
-    session.service = service;
+    // A session stays in the list of the service that it began in.
+    if service.id == session.service.id {
+        session.service = service;
+    }
     same && core.pools.keeps_work(session.place)
 }

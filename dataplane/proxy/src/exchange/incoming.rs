@@ -101,7 +101,9 @@ impl Incoming {
         body.has_ended = is_all;
         let fits = match body.length {
             BodyLength::Bytes(length) => body.came_bytes <= length && (!is_all || body.came_bytes == length),
-            BodyLength::None | BodyLength::Unknown => true,
+            // What came behind a head without content would be taken for the next message.
+            BodyLength::None => body.came_bytes == 0,
+            BodyLength::Unknown => true,
         };
         if fits { Ok(()) } else { Err((self.wrong)(weir_wire::Error::ContentLength)) }
     }

@@ -58,6 +58,11 @@ impl Proxy {
         let Some(back) = &mut server.back else { return };
         (back.is_retired, back.has_left) = (true, true);
         let waiting = std::mem::take(&mut back.waiting);
+        if back.stage == Stage::New {
+            // It would do the same to the next connection.
+            self.core.pools.forget_carrier(place, conn);
+            return self.carrier_failed(io, conn, waiting, Error::ServerClosed, Close::Flush);
+        }
         let ids = back.carrier.connection.ids();
         let unseen = ids.into_iter().filter(|id| *id > last);
         let unseen: Vec<_> = unseen.filter_map(|id| back.carrier.connection.kept(id)?.owner).collect();

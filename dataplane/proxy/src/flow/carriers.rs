@@ -43,7 +43,8 @@ impl Proxy {
     ) -> Result<(), Error> {
         let mut avoided = self.exchanges.live(id)?.tried.clone();
         loop {
-            let declines = self.core.pools.carriers(place).is_some_and(|carriers| carriers.declines);
+            // A pool that has changed since the request came may have none.
+            let declines = self.core.pools.carriers(place).is_none_or(|carriers| carriers.declines);
             if declines {
                 // The one that is counted already is this request.
                 let open = self.core.pools.requests(place).saturating_sub(1);

@@ -263,6 +263,10 @@ impl Proxy {
             return Err(Error::ClientAborted);
         } else {
             from.line.read(io, true);
+            // The client must take its response first, and has a deadline for that.
+            if !to.line.is_reading() {
+                return Ok(());
+            }
             if client.call().is_some() {
                 server.await_response(io);
             } else if !exchange.has_begun_response() {

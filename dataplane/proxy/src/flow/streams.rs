@@ -90,7 +90,12 @@ impl Proxy {
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let (next, child, call) = client.next_stream(io, core, exchanges, NewStream { conn, id, is_full }, piece)?;
+        let opened = client.next_stream(io, core, exchanges, NewStream { conn, id, is_full }, piece);
+        if opened.is_err() {
+            clients.give_back(conn);
+        }
+        let (next, child, call) = opened?;
+        let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
         let stream = client.carry(conn, id, (child, call), io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);
@@ -246,7 +251,7 @@ impl Proxy {
             if self.core.carriers.is_empty() {
                 return;
             }
-            for conn in std::mem::take(&mut self.core.carriers) {
+            while let Some(conn) = self.core.carriers.pop() {
                 self.send_frames(io, conn);
             }
         }

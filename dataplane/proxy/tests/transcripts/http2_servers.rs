@@ -302,6 +302,31 @@ fn responses_of_unknown_length_are_chunked_for_clients_of_http1() {
 }
 
 #[test]
+fn content_behind_a_response_without_content_reaches_no_client() {
+    for (request, status) in [("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", 200), (GET, 204), (GET, 304)] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        let client = asks(&mut stage, request);
+        origin.hears(&mut stage);
+        let head = origin.head(3, status, &[("x", "y")], false);
+        let forged = origin.content(3, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true);
+        origin.says(&mut stage, &[head, forged].concat());
+        let sent = stage.sent(client);
+        assert!(!sent.contains("Content-Length: 0\r\n\r\n"), "{status}: {sent}");
+    }
+}
+
+#[test]
+fn server_that_leaves_at_once_is_not_asked_again() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, GET);
+    let mut origin = Origin::silent(&mut stage, Settings::default());
+    origin.connection.go_away(Code::NoError);
+    let settings_and_end = std::mem::take(origin.connection.control());
+    stage.says(origin.conn, settings_and_end);
+    assert_eq!((stage.dials(), status(&stage.sent(client))), (1, "502"));
+}
+
+#[test]
 fn interim_responses_pass() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, GET);
