@@ -1,7 +1,7 @@
 //! What must hold for any blocks that a client sends on one connection.
 
 use weir_wire::{
-    head::{BodyLength, FieldTable, Fields, HeadSink, Limits},
+    head::{FieldTable, Fields, HeadSink, Limits},
     http1::{self, Framing, HeadWriter, Hop, Parsed},
     http2::{
         self, Refused,
@@ -32,11 +32,7 @@ pub fn check_block(decoder: &mut Decoder, block: &[u8], is_all: bool) -> bool {
         Err(Refused::Connection(_)) => return false,
     };
     let head = &request.head;
-    let framing = match head.body {
-        BodyLength::None => Framing::None,
-        BodyLength::Bytes(bytes) => Framing::Length(bytes),
-        BodyLength::Unknown => Framing::Chunked,
-    };
+    let framing = Framing::of(head.body);
     let mut room = vec![0; head.fields.text_bytes() + head.method_text.len() + head.path.len() + 100];
     let mut out = HeadWriter::new(&mut room, Hop::to_server(framing));
     out.request(head.method_text, head.path);

@@ -1,7 +1,7 @@
 //! Writes a head in the form of its connection's protocol.
 
 use weir_wire::{
-    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet},
+    head::{BodyLength, Field, FieldTable, Fields, HeadSink, Limits, NameSet, Overflow},
     http1::{Framing, HeadWriter, Hop},
     http2::{
         self,
@@ -21,12 +21,11 @@ pub(crate) fn write_text<I: Io>(
     hop: Hop,
     write: impl FnOnce(&mut HeadWriter<'_>),
 ) -> Result<Buf, Error> {
-    let mut out = io.buffer_for(bytes_max + Hop::BYTES_MAX);
-    let mut sink = HeadWriter::new(out.room(), hop);
-    write(&mut sink);
-    let bytes = sink.end().map_err(|_| Error::Defect)?;
-    out.filled(bytes);
-    Ok(out)
+    fill(io.buffer_for(bytes_max + Hop::BYTES_MAX), |room| {
+        let mut sink = HeadWriter::new(room, hop);
+        write(&mut sink);
+        sink.end()
+    })
 }
 
 /// Writes the head of a response as a block of HTTP/2, of at most `bytes_max` bytes of text.
@@ -35,25 +34,33 @@ pub(crate) fn write_block<I: Io>(
     bytes_max: usize,
     write: impl FnOnce(&mut Encoder<'_>),
 ) -> Result<Buf, Error> {
-    // The length of a long string takes a byte or two more than the colon and the line's end.
-    let mut out = io.buffer_for(bytes_max + bytes_max / 32);
-    let mut sink = Encoder::response(out.room());
-    write(&mut sink);
-    let bytes = sink.end().map_err(|_| Error::Defect)?;
-    out.filled(bytes);
-    Ok(out)
+    fill(io.buffer_for(block_bytes_max(bytes_max)), |room| encode(Encoder::response(room), write))
 }
 
-/// Writes the head of a request to a server of HTTP/2 as a block, of at most `bytes_max` bytes of text.
+/// Writes the head of a request to a server of HTTP/2 as a block, of at most `bytes_max` bytes of text. It waits for its
+/// server in a buffer of its own size.
 pub(crate) fn write_request_block(
     bytes_max: usize,
     target: http2::hpack::Target<'_>,
     write: impl FnOnce(&mut Encoder<'_>),
 ) -> Result<Buf, Error> {
-    let mut out = Buf::with_room(bytes_max + bytes_max / 32);
-    let mut sink = Encoder::request(out.room(), target);
+    fill(Buf::with_room(block_bytes_max(bytes_max)), |room| encode(Encoder::request(room, target), write))
+}
+
+/// The length of a long string takes a byte or two more than the colon and the line's end.
+fn block_bytes_max(text_bytes_max: usize) -> usize {
+    text_bytes_max + text_bytes_max / 32
+}
+
+fn encode<'o>(mut sink: Encoder<'o>, write: impl FnOnce(&mut Encoder<'o>)) -> Result<usize, Overflow> {
     write(&mut sink);
-    let bytes = sink.end().map_err(|_| Error::Defect)?;
+    sink.end()
+}
+
+/// Fills a buffer. `write` returns how much it has written.
+#[inline]
+fn fill(mut out: Buf, write: impl FnOnce(&mut [u8]) -> Result<usize, Overflow>) -> Result<Buf, Error> {
+    let bytes = write(out.room()).map_err(|_| Error::Defect)?;
     out.filled(bytes);
     Ok(out)
 }
@@ -71,12 +78,7 @@ pub(crate) fn lines<'b, I: Io>(io: &mut I, fields: &Fields<'b>, keep: impl FnMut
 
 /// Writes trailers as a block of HTTP/2, from lines of text.
 pub(crate) fn write_trailers<I: Io>(io: &mut I, lines: &[u8]) -> Result<Buf, Error> {
-    let mut out = io.buffer_for(2 * lines.len());
-    let mut sink = Encoder::trailers(out.room());
-    sink.lines(lines);
-    let bytes = sink.end().map_err(|_| Error::Defect)?;
-    out.filled(bytes);
-    Ok(out)
+    fill(io.buffer_for(2 * lines.len()), |room| encode(Encoder::trailers(room), |out| out.lines(lines)))
 }
 
 /// The text of a request that was written as a block, for a server that speaks HTTP/1 after all.
@@ -87,12 +89,8 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: 
     let request =
         http2::request(block, false, &mut decoder, &Limits::new(0, 0, 0), table).map_err(|_| Error::Defect)?;
     let head = &request.head;
-    let framing = match head.body {
-        BodyLength::None => Framing::None,
-        BodyLength::Bytes(bytes) => Framing::Length(bytes),
-        BodyLength::Unknown if is_endless => Framing::Chunked,
-        BodyLength::Unknown => Framing::None,
-    };
+    let length = if head.body == BodyLength::Unknown && !is_endless { BodyLength::None } else { head.body };
+    let framing = Framing::of(length);
     let bytes_max = head.fields.text_bytes() + head.method_text.len() + head.path.len() + 64;
     write_text(io, bytes_max, Hop::to_server(framing), |out| {
         out.request(head.method_text, head.path);

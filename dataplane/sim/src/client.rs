@@ -204,17 +204,9 @@ impl Client {
     }
 
     fn hear(&mut self, bytes: Vec<u8>, desk: &mut Desk<'_>) {
-        let heard = self.channel.hear(bytes);
-        if !heard.reply.is_empty() {
-            desk.send(heard.reply);
-        }
-        if let Some(why) = heard.failed {
-            desk.tell(&self.plan.name, format_args!("cannot go on with TLS: {why}"));
-            if self.plan.calm && self.plan.manner == Manner::Polite {
-                desk.ledger.violation(&self.plan.name, format_args!("TLS fails: {why}"));
-            }
-        }
-        self.reader.push(&heard.plain);
+        let is_promised = self.plan.calm && self.plan.manner == Manner::Polite;
+        let plain = desk.open(&mut self.channel, bytes, &self.plan.name, is_promised);
+        self.reader.push(&plain);
         while self.read(desk) {}
         if self.is_done() && !self.over {
             self.over = true;

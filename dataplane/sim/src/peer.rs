@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt::Display, time::Duration};
 
 use weir_proxy::io::Time;
 
-use crate::{network::Wake, rng::Rng};
+use crate::{channel::Channel, network::Wake, rng::Rng};
 
 pub trait Peer {
     fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>);
@@ -35,6 +35,21 @@ pub enum Deed {
 impl Desk<'_> {
     pub fn send(&mut self, bytes: impl Into<Vec<u8>>) {
         self.deeds.push(Deed::Send(bytes.into()));
+    }
+
+    /// Takes what has come to `who` out of its channel, and sends what the channel answers. `is_promised`: TLS may not fail.
+    pub fn open(&mut self, channel: &mut Channel, bytes: Vec<u8>, who: &str, is_promised: bool) -> Vec<u8> {
+        let heard = channel.hear(bytes);
+        if !heard.reply.is_empty() {
+            self.send(heard.reply);
+        }
+        if let Some(why) = heard.failed {
+            self.tell(who, format_args!("cannot go on with TLS: {why}"));
+            if is_promised {
+                self.ledger.violation(who, format_args!("TLS fails: {why}"));
+            }
+        }
+        heard.plain
     }
 
     pub fn wake_after(&mut self, span: Duration) {

@@ -6,7 +6,7 @@ use weir_policy::{Http2, HttpProfile};
 use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{BodyLength, Name, NameSet},
+    head::{Name, NameSet},
     http1::{Framing, Hop},
     http2::{Code, Config, FRAME_BYTES_MIN, PREFACE, Priority, Refused, Role, Settings},
     websocket,
@@ -122,11 +122,6 @@ impl Client {
         }
         let call = Call::of(head, io.now());
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
-        let framing = match head.body {
-            BodyLength::None => Framing::None,
-            BodyLength::Bytes(bytes) => Framing::Length(bytes),
-            BodyLength::Unknown => Framing::Chunked,
-        };
         let received = Received {
             service,
             head,
@@ -136,7 +131,7 @@ impl Client {
             stays: false,
             more_has_come: false,
             to_client: if call.is_some() { Target::Call } else { Target::Block },
-            to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(framing) },
+            to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(Framing::of(head.body)) },
             websocket: websocket.as_ref(),
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);

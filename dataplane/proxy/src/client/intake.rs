@@ -157,7 +157,7 @@ impl Received<'_> {
         date: &[u8],
         write: impl FnOnce(&mut Sink<'_, '_>),
     ) -> Next {
-        let (status, head) = match (self.to_client, client.service.http()) {
+        let (status, head) = match (self.to_client, self.service.http()) {
             (Target::Call, Some(http)) => {
                 let why = format!("HTTP status {status}");
                 (call::STATUS, call::answer(io, call::code(status), &why, http, &client.facts, date))

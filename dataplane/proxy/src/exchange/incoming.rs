@@ -2,6 +2,8 @@
 //!
 //! Code that moves a body uses this type, and does not know how a protocol frames bodies.
 
+use std::io::Write;
+
 use weir_policy::HttpProfile;
 use weir_wire::{
     head::BodyLength,
@@ -70,6 +72,13 @@ pub(crate) enum Part {
     Trailers(Buf),
 }
 
+impl Framed {
+    fn stream(length: BodyLength, is_all: bool) -> Self {
+        let is_closed = length.is_zero();
+        Framed::Stream(StreamBody { length, came_bytes: 0, has_ended: is_all, trailers: None, is_closed })
+    }
+}
+
 impl Form {
     pub fn of(body: OutgoingBody) -> Self {
         match body {
@@ -89,9 +98,8 @@ impl Incoming {
 
     /// The body of a request that comes on a stream. `is_all`: nothing comes.
     pub fn of_stream(length: BodyLength, is_all: bool, most_bytes: Option<u64>) -> Self {
-        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, trailers: None, is_closed: length.is_zero() };
         let most_bytes = most_bytes.unwrap_or(u64::MAX);
-        Self { body: Framed::Stream(body), content_bytes: 0, most_bytes, wrong: Error::Request }
+        Self { body: Framed::stream(length, is_all), content_bytes: 0, most_bytes, wrong: Error::Request }
     }
 
     /// Content has come on the stream. Error: it does not fit the length that was announced.
@@ -124,8 +132,8 @@ impl Incoming {
 
     /// The same, of a response that comes on a stream. `is_all`: nothing comes.
     pub fn of_server_stream(length: BodyLength, is_all: bool) -> Self {
-        let body = StreamBody { length, came_bytes: 0, has_ended: is_all, trailers: None, is_closed: length.is_zero() };
-        Self { body: Framed::Stream(body), content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
+        let body = Framed::stream(length, is_all);
+        Self { body, content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
     /// Whether all of a body that comes on a stream has come.
@@ -291,9 +299,12 @@ impl Incoming {
 /// Content as a chunk (RFC 9112 §7.1).
 pub(crate) fn chunk<I: Io>(io: &mut I, content: &[u8]) -> Buf {
     let mut out = io.buffer_for(content.len() + CHUNK_BYTES_ADDED);
-    out.append(format!("{:x}\r\n", content.len()).as_bytes());
-    out.append(content);
-    out.append(b"\r\n");
+    let mut size = [0; CHUNK_BYTES_ADDED];
+    let mut left = &mut size[..];
+    // Sixteen digits and the line's end fit.
+    let _ = write!(left, "{:x}\r\n", content.len());
+    let digits = CHUNK_BYTES_ADDED - left.len();
+    [&size[..digits], content, LINE_END].into_iter().for_each(|part| _ = out.append(part));
     out
 }
 

@@ -1,4 +1,4 @@
-//! Handlers of events, one file per subject. None imports another: each adds methods to [`Proxy`](crate::proxy::Proxy).
+//! Handlers of events, one file per subject: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod batch;
 mod carrier_ends;
@@ -7,6 +7,7 @@ mod carry;
 mod choice;
 mod client_events;
 mod eviction;
+mod frames_out;
 mod introduction;
 mod request;
 mod rescue;

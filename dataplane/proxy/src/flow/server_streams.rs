@@ -116,12 +116,7 @@ impl Proxy {
             BodyLength::None if head.may_have_content(exchange.method) => BodyLength::Unknown,
             length => length,
         };
-        let framing = match length {
-            BodyLength::None => Framing::None,
-            BodyLength::Bytes(bytes) => Framing::Length(bytes),
-            BodyLength::Unknown => Framing::Chunked,
-        };
-        let response = Response { head, framing, keep_alive: false, len: 0 };
+        let response = Response { head, framing: Framing::of(length), keep_alive: false, len: 0 };
         let body = Incoming::of_server_stream(length, is_all);
         let mut parties = Parties { exchange, client, server, core };
         let passed = parties.pass_stream_head(io, &response, body);

@@ -9,7 +9,7 @@ use crate::{
     connection::{Connection, channel::Channel, stream::Stream},
     io::{Conn, Io, Time},
     pool::Place,
-    server::{Life, Server, State, Work, back::Stage},
+    server::{Server, Work, back::Stage},
 };
 
 /// A connection that was silent for so long is asked whether it still stands before it gets a request.
@@ -19,21 +19,8 @@ impl Server {
     /// A stream that another connection carries.
     pub fn stream(conn: Conn, carrier: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
         let channel = Channel::Stream(Box::new(Stream::new(carrier, 0, None)));
-        Self {
-            connection: Connection::new(conn, channel, now),
-            begun_at: now,
-            place,
-            response_timeout: pool.timeouts.response,
-            pool,
-            state: State::Connecting(work),
-            requests: 0,
-            binds: false,
-            life: Life::Whole,
-            // The settings of its carrier have proved the server.
-            unproven: false,
-            asked_name: None,
-            back: None,
-        }
+        // The settings of its carrier have proved the server.
+        Self { unproven: false, ..Self::on(Connection::new(conn, channel, now), place, pool, work, now) }
     }
 
     pub fn carrier(&mut self) -> Option<&mut Carrier> {

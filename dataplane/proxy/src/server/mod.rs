@@ -81,8 +81,12 @@ pub(crate) enum Work {
 
 impl Server {
     pub fn new(conn: Conn, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
+        Self::on(Connection::new(conn, Channel::Plain, now), place, pool, work, now)
+    }
+
+    pub(super) fn on(connection: Connection, place: Place, pool: Arc<Pool>, work: Work, now: Time) -> Self {
         Self {
-            connection: Connection::new(conn, Channel::Plain, now),
+            connection,
             begun_at: now,
             place,
             response_timeout: pool.timeouts.response,

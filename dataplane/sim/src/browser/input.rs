@@ -19,23 +19,15 @@ const LIMITS: Limits = Limits { head_bytes: 64 * 1024, field_bytes: 16 * 1024, f
 
 impl Browser {
     pub(super) fn hear(&mut self, bytes: Vec<u8>, desk: &mut Desk<'_>) {
-        let heard = self.channel.hear(bytes);
-        if !heard.reply.is_empty() {
-            desk.send(heard.reply);
-        }
-        if let Some(why) = heard.failed {
-            desk.tell(&self.plan.name, format_args!("cannot go on with TLS: {why}"));
-            if self.plan.calm && self.plan.manner == Manner::Polite {
-                desk.ledger.violation(&self.plan.name, format_args!("TLS fails: {why}"));
-            }
-        }
-        if self.is_http1(&heard.plain, desk) {
+        let is_promised = self.plan.calm && self.plan.manner == Manner::Polite;
+        let plain = desk.open(&mut self.channel, bytes, &self.plan.name, is_promised);
+        if self.is_http1(&plain, desk) {
             return;
         }
-        if let Err(wrong) = self.watch.heard(&heard.plain) {
+        if let Err(wrong) = self.watch.heard(&plain) {
             desk.ledger.violation(&self.plan.name, format_args!("the proxy {wrong}"));
         }
-        self.take(&heard.plain, desk);
+        self.take(&plain, desk);
         self.fidget(desk);
         self.go_on(desk);
     }

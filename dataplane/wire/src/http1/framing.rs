@@ -17,6 +17,15 @@ pub enum Framing {
 }
 
 impl Framing {
+    /// How a message goes on in HTTP/1 whose protocol frames its body otherwise.
+    pub fn of(length: BodyLength) -> Self {
+        match length {
+            BodyLength::None => Framing::None,
+            BodyLength::Bytes(bytes) => Framing::Length(bytes),
+            BodyLength::Unknown => Framing::Chunked,
+        }
+    }
+
     pub fn length(self) -> BodyLength {
         match self {
             Framing::None => BodyLength::None,
