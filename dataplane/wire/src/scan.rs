@@ -64,20 +64,22 @@ pub(crate) fn visible_end(text: &[u8], at: usize) -> usize {
 
 /// `usual` tells the first byte that may not belong to the run; `belongs` decides about that byte.
 #[inline(always)]
-fn run_end<U: Usual>(text: &[u8], mut at: usize, _: U, belongs: impl Fn(u8) -> bool) -> usize {
-    while let Some(sixteen) = text.get(at..).and_then(<[u8]>::first_chunk) {
+fn run_end<U: Usual>(text: &[u8], at: usize, _: U, belongs: impl Fn(u8) -> bool) -> usize {
+    let mut rest = text.get(at..).unwrap_or_default();
+    while let Some((sixteen, behind)) = rest.split_first_chunk() {
         let odd = U::all(u8x16::new(*sixteen)).to_bitmask() ^ 0xffff;
         if odd == 0 {
-            at += sixteen.len();
+            rest = behind;
             continue;
         }
-        at += odd.trailing_zeros() as usize;
-        if !belongs(text[at]) {
-            return at;
+        let usual = odd.trailing_zeros() as usize % sixteen.len();
+        if !belongs(sixteen[usual]) {
+            return text.len() - rest.len() + usual;
         }
-        at += 1;
+        rest = &rest[usual + 1..];
     }
-    if let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+    let mut at = text.len() - rest.len();
+    if let Some(word) = rest.first_chunk() {
         at += U::odd(u64::from_le_bytes(*word)).trailing_zeros() as usize / 8;
     }
     while at < text.len() && belongs(text[at]) {
