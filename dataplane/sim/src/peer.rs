@@ -90,6 +90,12 @@ pub struct Tally {
     pub failed: u64,
     /// Left over on a connection that was announced to close: the client may ask again.
     pub unread: u64,
+    /// Of those that were answered, the streams of clients.
+    pub streams: u64,
+    /// Requests that servers of HTTP/2 got.
+    pub served_http2: u64,
+    /// WebSockets that clients opened.
+    pub sockets: u64,
     /// Directions of tunnels that brought all their bytes and then their end.
     pub carried: u64,
 }
@@ -102,6 +108,9 @@ impl Tally {
         self.cut += other.cut;
         self.failed += other.failed;
         self.unread += other.unread;
+        self.streams += other.streams;
+        self.served_http2 += other.served_http2;
+        self.sockets += other.sockets;
         self.carried += other.carried;
     }
 

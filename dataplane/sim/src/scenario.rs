@@ -38,6 +38,8 @@ pub struct Scenario {
     pub server_tls: bool,
     /// Requests go to servers by HTTP/2, if these do not choose HTTP/1.1 in their TLS.
     pub http2: bool,
+    /// Servers choose HTTP/2 in their TLS, where they are asked.
+    pub http2_in_tls: bool,
     /// Servers are suspect by what new connections to them come to.
     pub watches: bool,
     pub promises: Promises,
@@ -122,7 +124,8 @@ impl Scenario {
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
-        let http2 = rng.clone().chance(40);
+        let mut draws = rng.clone();
+        let (http2, http2_in_tls) = (draws.chance(40), draws.chance(60));
         if http2 {
             plan.pools[0].http2 = Some(api::Http2ToServers { max_field_bytes: 16 * 1024, ..Default::default() });
         }
@@ -140,6 +143,7 @@ impl Scenario {
             tls,
             server_tls,
             http2,
+            http2_in_tls,
             watches,
             promises,
             plan,
@@ -150,6 +154,13 @@ impl Scenario {
             servers_wait,
             changes,
         }
+    }
+}
+
+impl Scenario {
+    /// Whether requests reach servers by HTTP/2.
+    pub fn servers_speak_http2(&self) -> bool {
+        self.http2 && (!self.server_tls || self.http2_in_tls)
     }
 }
 

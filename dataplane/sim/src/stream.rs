@@ -132,6 +132,7 @@ impl Stream {
             if head.field("Sec-WebSocket-Accept") != Some(ACCEPT) || head.field("Upgrade") != Some("websocket") {
                 desk.ledger.violation(&self.plan.name, "got another answer than its server's");
             }
+            desk.ledger.tally.sockets += 1;
             self.begin(desk);
             return self.hear(&rest, desk);
         }

@@ -96,7 +96,12 @@ impl Browser {
             Some(id) if id != request.id => {
                 desk.ledger.violation(name, format_args!("{stream}: asked for {} and got {id}", request.id));
             }
-            Some(_) => {}
+            Some(id) => {
+                let may_be_busy = !self.plan.calm || !self.plan.promises.reselect || !request.is_repeatable();
+                if status == 503 && !may_be_busy {
+                    desk.ledger.violation(name, format_args!("{stream}: was turned away with request {id}"));
+                }
+            }
             None => {
                 let swallowed = !self.plan.promises.keepalive && !request.is_repeatable();
                 if self.plan.calm && self.plan.manner == Manner::Polite && !(swallowed && status == 502) {
@@ -165,6 +170,7 @@ impl Browser {
             tally.cut += 1;
         } else {
             tally.answered += 1;
+            tally.streams += 1;
             if got != expected {
                 desk.ledger.violation(name, format_args!("{stream}: got {got} of {expected} bytes ({status})"));
             }

@@ -22,7 +22,7 @@ use crate::{
     peer::{Deed, Desk, Ledger, Peer},
     rng::BodyOf,
     server::Style,
-    watch::Watch,
+    watch::{self, Watch},
 };
 
 /// A request that was refused is asked again as another one, so that it is known that no server has got the first.
@@ -142,7 +142,7 @@ impl Browser {
             channel,
             hello,
             connection: Connection::new(Role::Client, config, 0),
-            watch: Watch::new(),
+            watch: Watch::new(watch::Peer::Client),
             table: FieldTable::new(),
             waiting,
             tasks: Vec::new(),
@@ -255,7 +255,7 @@ impl Browser {
         let stops = self.waiting.is_empty() && self.plan.malformed == 0 || self.told_to_leave;
         // A stream may still be open for a body that nobody needs.
         let quiet = self.plan.manner == Manner::Polite && self.connection.each_kept().all(|ask| ask.is_answered);
-        quiet && stops && self.script.is_empty() && self.watch.is_acknowledged()
+        quiet && stops && self.script.is_empty() && self.watch.is_answered()
     }
 }
 
