@@ -390,6 +390,10 @@ impl World {
         if open > 0 {
             self.ledger.violation("telemetry", format_args!("{open} connections still count as open"));
         }
+        let sockets: u64 = (0..8).filter_map(|id| counters.service(id)).map(|service| service.open_websockets).sum();
+        if sockets > 0 {
+            self.ledger.violation("telemetry", format_args!("{sockets} WebSockets still count as open"));
+        }
         let tally = self.ledger.tally;
         if tally.asked != tally.accounted() {
             self.ledger.violation("world", format_args!("a request came to no end, or to two: {tally:?}"));
