@@ -35,6 +35,7 @@ struct Service {
     promises: Promises,
     /// Control frames cost.
     limited: bool,
+    drains_at: Option<Duration>,
     /// Nothing makes the proxy end a connection.
     stays: bool,
 }
@@ -47,6 +48,7 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
     let Scenario { calm, tls, promises, plan, changes, .. } = scenario;
     let profile = profile(rng);
     let drains = rng.chance(15);
+    let mut drains_at = None;
     let limited = profile.max_control_frames > 0;
     let stays = profile.max_requests == 0 && !drains && !limited;
     enable(plan, &profile);
@@ -61,9 +63,11 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
         let mut next = plan.clone();
         next.revision = 100;
         next.virtual_services[0].duty = api::Duty::Drain.into();
-        changes.push((last + Duration::from_micros(rng.length(100_000)), Change::Plan(Box::new(next))));
+        let at = last + Duration::from_micros(rng.length(100_000));
+        drains_at = Some(at);
+        changes.push((at, Change::Plan(Box::new(next))));
     }
-    let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, stays };
+    let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, drains_at, stays };
     let most = if *tls { 1 } else { 3 };
     let count = if rng.chance(40) { rng.between(1, most) } else { 0 };
     let mut ids = FIRST_ID;
@@ -91,7 +95,7 @@ fn enable(plan: &mut api::Plan, profile: &api::Http2Profile) {
 }
 
 fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPlan {
-    let Service { calm, tls, promises, limited, stays } = *service;
+    let Service { calm, tls, promises, limited, drains_at, stays } = *service;
     let quality = quality(rng, calm);
     let manner = manner(rng);
     let smallest = if limited { 2 * WINDOW_BYTES_FREE } else { 1 };
@@ -117,6 +121,7 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
         manner,
         streams: rng.pick(&[1, 3, 100]),
         window,
+        window_of_all: rng.pick(&[65_535, 1 << 20]),
         late_us: rng.pick(&[0, 0, 1_000, 20_000]),
         pause_us: rng.pick(&[0, 0, 300, 3_000]),
         restless: rng.chance(30),
@@ -126,6 +131,7 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
         eager: rng.chance(30),
         deaf: quality.appetite == Appetite::Never,
         calm,
+        drains_at,
         stays,
         promises,
     };

@@ -73,7 +73,8 @@ impl Http2Server {
             initial_window: rng.pick(if calm { &[5_000, 65_535, 1 << 20] } else { &[1, 100, 65_535] }),
             ..Settings::default()
         };
-        let config = Config { settings, window: 1 << 20, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
+        let window = rng.pick(&[65_535, 1 << 20]);
+        let config = Config { settings, window, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let connection = Connection::new(Role::Server, config, 0);
         let leaves = rng.chance(30);
         let watch = Watch::new(watch::Peer::Server);
@@ -123,7 +124,8 @@ impl Http2Server {
         let method = String::from_utf8_lossy(head.method_text).into_owned();
         desk.tell(&self.name, format_args!("gets {method} {path} on stream {stream}"));
         self.requests += 1;
-        if !self.calm && desk.rng.chance(self.temper.fault_percent / 2) {
+        let may_refuse = is_all || !self.calm; // what has begun to be sent cannot be asked again
+        if may_refuse && desk.rng.chance(self.temper.refuse_percent) && desk.ledger.may_refuse(id, self.calm) {
             desk.tell(&self.name, format_args!("refuses stream {stream}"));
             self.connection.end(stream, Code::RefusedStream);
             return Ok(());

@@ -96,6 +96,8 @@ impl Fault {
 pub struct Temper {
     pub faults: Vec<Fault>,
     pub fault_percent: u64,
+    /// How often a server of HTTP/2 says that it has not looked at a request, in percent of requests.
+    pub refuse_percent: u64,
     /// How often it answers that it is busy, in percent of requests.
     pub busy_percent: u64,
     /// Closes its connections after this many requests, or when idle for a while.

@@ -10,6 +10,7 @@ use weir_wire::{
 use super::{AGAIN, Answer, Browser, Manner, Task, count_lost};
 use crate::{
     client::Request,
+    network::BEGIN,
     peer::{Deed, Desk},
     rng::BodyOf,
     server::Style,
@@ -161,6 +162,11 @@ impl Browser {
         let name = &self.plan.name;
         let Some(ask) = self.connection.kept(stream) else { return };
         let (Some(answer), Some(request)) = (&ask.answer, &ask.request) else { return };
+        let drains_at = self.plan.drains_at.map(|after| BEGIN + after);
+        if drains_at.is_some_and(|at| at < ask.asked_at) && !self.told_to_leave {
+            desk.ledger
+                .violation(name, format_args!("{stream}: is served while the service drains, and not told to leave"));
+        }
         let expected = if request.has_no_response_body() { 0 } else { request.response_bytes };
         let (got, status, tally) = (answer.body.len, answer.status, &mut desk.ledger.tally);
         if !answer.from_server {

@@ -53,6 +53,8 @@ pub struct Plan {
     pub streams: usize,
     /// Of each stream, for what it receives.
     pub window: u32,
+    /// Of the connection.
+    pub window_of_all: u32,
     /// How long it keeps what it has received before it lets more come.
     pub late_us: u64,
     /// Pause between two pieces of what it sends.
@@ -71,6 +73,8 @@ pub struct Plan {
     pub deaf: bool,
     /// Nothing goes wrong in this run: each request must be answered by a server.
     pub calm: bool,
+    /// How long after the begin of the run the Plan begins to drain the service.
+    pub drains_at: Option<Duration>,
     /// Nothing in this run makes the proxy end the connection of its own.
     pub stays: bool,
     pub promises: Promises,
@@ -81,6 +85,7 @@ pub struct Plan {
 struct Ask {
     /// `None`: it is malformed.
     request: Option<Request>,
+    asked_at: Time,
     body: Vec<u8>,
     sent: usize,
     /// Waits with the body for a 100.
@@ -134,7 +139,8 @@ impl Browser {
     pub fn new(plan: Plan, channel: Channel, hello: Vec<u8>) -> Self {
         // The windows of streams are kept here: those of the connection would not follow a change of SETTINGS.
         let settings = Settings { enable_push: false, initial_window: WINDOW_MAX, ..Settings::default() };
-        let config = Config { settings, window: 1 << 20, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
+        let config =
+            Config { settings, window: plan.window_of_all, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let waiting = plan.requests.iter().rev().cloned().collect();
         Self {
             window: plan.window,

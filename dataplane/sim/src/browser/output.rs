@@ -70,7 +70,7 @@ impl Browser {
         let has_trailers = request.has_trailers();
         if let Some(ask) = self.connection.kept(id) {
             ask.body = body_of(request.id ^ REQUEST_BODY, len);
-            (ask.is_held, ask.said_all) = (expects, is_all);
+            (ask.is_held, ask.said_all, ask.asked_at) = (expects, is_all, desk.now);
             ask.request = Some(request);
         }
         self.write_head(id, is_all, desk, |room| {
