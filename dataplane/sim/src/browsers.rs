@@ -12,6 +12,7 @@ use crate::{
     link::{Appetite, Quality},
     rng::Rng,
     scenario::{Change, PLAIN, SECURE, SUITES, Scenario, quality, request},
+    stream,
 };
 
 /// Updates of smaller windows cost of the budget that a profile may limit.
@@ -45,7 +46,9 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
     if rng.chance(30) {
         return vec![];
     }
-    let Scenario { calm, tls, promises, plan, changes, .. } = scenario;
+    // WebSocket goes to servers of HTTP/1.1.
+    let has_sockets = !scenario.http2 && scenario.crowd.is_empty();
+    let Scenario { calm, tls, promises, plan, changes, servers_wait, .. } = scenario;
     let profile = profile(rng);
     let drains = rng.chance(15);
     let mut drains_at = None;
@@ -68,10 +71,31 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
         changes.push((at, Change::Plan(Box::new(next))));
     }
     let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, drains_at, stays };
+    let ends = has_sockets.then_some(!*servers_wait);
     let most = if *tls { 1 } else { 3 };
     let count = if rng.chance(40) { rng.between(1, most) } else { 0 };
     let mut ids = FIRST_ID;
-    (0..count).map(|n| browser(rng, n, &service, &mut ids)).collect()
+    let mut browsers: Vec<_> = (0..count).map(|n| browser(rng, n, &service, &mut ids)).collect();
+    if let Some(may_wait) = ends {
+        browsers.iter_mut().for_each(|browser| browser.plan.sockets = sockets(rng, &browser.plan, may_wait, &mut ids));
+    }
+    browsers
+}
+
+/// The WebSockets of a client. A small window takes a round trip for each of its bytes. In a calm run, nothing that the
+/// client does may cut them: their servers do not know of it.
+fn sockets(rng: &mut Rng, plan: &Plan, may_wait: bool, ids: &mut u64) -> Vec<stream::Plan> {
+    let keeps = plan.stays && plan.manner == Manner::Polite && plan.resets_percent == 0 && plan.malformed == 0;
+    if plan.window < 5_000 || plan.calm && !keeps || !rng.chance(60) {
+        return vec![];
+    }
+    let socket = |_| {
+        *ids += 1;
+        let name = format!("{} at {ids}", plan.name);
+        let end = stream::Plan::of_client(rng, name, *ids, plan.deaf, plan.calm, may_wait);
+        stream::Plan { asks: Some(format!("/{ids}/0/socket")), ..end }
+    };
+    (0..2).map(socket).collect()
 }
 
 fn profile(rng: &mut Rng) -> api::Http2Profile {
@@ -118,6 +142,7 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
     let plan = Plan {
         name: format!("browser {n}"),
         requests: requests.collect(),
+        sockets: vec![],
         manner,
         streams: rng.pick(&[1, 3, 100]),
         window,

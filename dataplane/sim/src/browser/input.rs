@@ -10,7 +10,7 @@ use weir_wire::{
 use super::{AGAIN, Answer, Browser, Manner, Task, count_lost};
 use crate::{
     client::Request,
-    network::BEGIN,
+    network::{BEGIN, Wake},
     peer::{Deed, Desk},
     rng::BodyOf,
     server::Style,
@@ -85,6 +85,10 @@ impl Browser {
             }
         };
         desk.tell(name, format_args!("{stream}: gets {status}"));
+        if self.answers_tunnel(stream, status, desk) {
+            return;
+        }
+        let name = &self.plan.name;
         let Some(ask) = self.connection.kept(stream) else { return };
         let Some(request) = request else {
             return desk.ledger.violation(name, format_args!("{stream}: got {status} for a malformed request"));
@@ -119,6 +123,10 @@ impl Browser {
     fn take_content(&mut self, stream: u32, content: &[u8], is_all: bool, desk: &mut Desk<'_>) {
         let Some(ask) = self.connection.kept(stream) else { return };
         ask.owed += content.len() as u32;
+        if self.tunnel_hears(stream, content, is_all, desk) {
+            return self.give_back_later(desk);
+        }
+        let Some(ask) = self.connection.kept(stream) else { return };
         match &mut ask.answer {
             Some(answer) => {
                 if answer.from_server && !answer.body.continues_with(content) {
@@ -129,15 +137,15 @@ impl Browser {
         }
         if is_all {
             self.finish(stream, desk);
-        } else if !self.giving_back {
-            self.giving_back = true;
-            match self.plan.late_us {
-                0 => self.later(Duration::ZERO, Task::GiveBack, desk),
-                most => {
-                    let late = Duration::from_micros(desk.rng.between(1, most));
-                    self.later(late, Task::GiveBack, desk);
-                }
-            }
+        } else {
+            self.give_back_later(desk);
+        }
+    }
+
+    fn give_back_later(&mut self, desk: &mut Desk<'_>) {
+        if !std::mem::replace(&mut self.giving_back, true) {
+            let late = if self.plan.late_us == 0 { 0 } else { desk.rng.between(1, self.plan.late_us) };
+            self.later(Duration::from_micros(late), Task::GiveBack, desk);
         }
     }
 
@@ -194,6 +202,9 @@ impl Browser {
 
     fn take_reset(&mut self, stream: u32, code: Code, desk: &mut Desk<'_>) {
         desk.tell(&self.plan.name, format_args!("{stream}: is reset: {code:?}"));
+        if code != Code::RefusedStream {
+            self.wake_tunnel(stream, Wake::Reset, desk);
+        }
         let Some(ask) = self.connection.end(stream, Code::Cancel) else { return };
         if ask.is_answered {
             return;
