@@ -100,8 +100,9 @@ pub struct Tally {
     pub streams: u64,
     /// Requests that servers of HTTP/2 got.
     pub served_http2: u64,
-    /// WebSockets that clients opened.
+    /// WebSockets that clients opened on connections of their own, and on streams.
     pub sockets: u64,
+    pub stream_sockets: u64,
     /// Directions of tunnels that brought all their bytes and then their end.
     pub carried: u64,
 }
@@ -117,6 +118,7 @@ impl Tally {
         self.streams += other.streams;
         self.served_http2 += other.served_http2;
         self.sockets += other.sockets;
+        self.stream_sockets += other.stream_sockets;
         self.carried += other.carried;
     }
 

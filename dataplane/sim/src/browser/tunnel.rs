@@ -50,7 +50,7 @@ impl Browser {
     pub(super) fn answers_tunnel(&mut self, id: u32, status: u16, desk: &mut Desk<'_>) -> bool {
         let Some(tunnel) = self.connection.kept(id).and_then(|ask| ask.tunnel.as_mut()) else { return false };
         if status == 200 && !std::mem::replace(&mut tunnel.is_open, true) {
-            desk.ledger.tally.sockets += 1;
+            desk.ledger.tally.stream_sockets += 1;
             self.wake_tunnel(id, Wake::Connected, desk);
             return true;
         }
