@@ -236,8 +236,8 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 			continue
 		}
 		s.row.Add(subject.name, level, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.roundsAt(level), level,
-			subject.name, sample.CPUus))
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1,
+			s.run.roundsAt(level), level, subject.name, sample.CPUus))
 	}
 	return nil
 }

@@ -132,7 +132,8 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 func (o Outcome) under(toll Toll) Outcome {
 	o.Toll = toll
 	if toll.Came == 0 {
-		o.Broken = append(o.Broken, fmt.Sprintf("nobody attacked: %d attackers were refused: %s", toll.Refused, toll.Why))
+		o.Broken = append(o.Broken, fmt.Sprintf("nobody attacked: %d attackers were refused: %s", toll.Refused,
+			toll.Why))
 	}
 	return o
 }

@@ -16,8 +16,8 @@ const (
 	spreadMax = 0.25
 	// RoundsMin are needed to know the spread.
 	RoundsMin = 3
-	// busyMin is the least share of its time in which a saturated proxy runs or is ready to: what it does while it waits
-	// for work is cheaper or dearer than what it does at capacity.
+	// busyMin is the least share of its time in which a saturated proxy runs or is ready to. A proxy that waits for
+	// work has other costs than one at capacity.
 	busyMin = 0.9
 )
 
@@ -69,7 +69,8 @@ func (r *Row) Doubt() string {
 		case f.Fault != "" && proxy != Weir:
 			words = append(words, fmt.Sprintf("%s counts for nothing: %s", proxy, f.Fault))
 		case r.level() == Saturated && f.Busy > 0 && f.Busy < busyMin:
-			words = append(words, fmt.Sprintf("%s was not saturated: it had work for %.0f %% of the time", proxy, 100*f.Busy))
+			words = append(words, fmt.Sprintf("%s was not saturated: it had work for %.0f %% of the time", proxy,
+				100*f.Busy))
 		}
 	}
 	if _, ratio := r.Best(r.level()); ratio.Doubt() != "" {
