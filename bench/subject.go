@@ -83,8 +83,9 @@ func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, co
 	var begunErr, overErr error
 	ctx, cancel := context.WithTimeout(ctx, span+loadPatience)
 	defer cancel()
+	groups := groupsOf(s)
 	loaded, err := l.LoadBetween(ctx,
-		func() { before, begunErr = readMeters(s) }, func() { after, overErr = readMeters(s) },
+		func() { before, begunErr = groups.read() }, func() { after, overErr = groups.read() },
 		append(loadFlags(w, s.address, span), "--idle-connections", strconv.Itoa(idle))...)
 	if err := errors.Join(err, begunErr, overErr); err != nil {
 		return report.Sample{}, err
@@ -108,14 +109,27 @@ type meters struct {
 	balancer, agent meter.Usage
 }
 
-func readMeters(s subject) (m meters, err error) {
-	m.at = time.Now()
-	if m.balancer, err = meter.Read(s.pid); err != nil {
-		return m, fmt.Errorf("%s: %w", s.name, err)
-	}
+// groups are the processes of a subject.
+type groups struct {
+	name            string
+	balancer, agent []int // the agent's group holds the data plane too; none of peers
+}
+
+func groupsOf(s subject) groups {
+	g := groups{name: s.name, balancer: meter.Group(s.pid)}
 	if s.agentPID != 0 {
-		// The agent's group holds the data plane too.
-		group, err := meter.Read(s.agentPID)
+		g.agent = meter.Group(s.agentPID)
+	}
+	return g
+}
+
+func (g groups) read() (m meters, err error) {
+	m.at = time.Now()
+	if m.balancer, err = meter.ReadGroup(g.balancer); err != nil {
+		return m, fmt.Errorf("%s: %w", g.name, err)
+	}
+	if g.agent != nil {
+		group, err := meter.ReadGroup(g.agent)
 		if err != nil {
 			return m, fmt.Errorf("agent: %w", err)
 		}

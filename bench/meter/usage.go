@@ -27,11 +27,15 @@ type Usage struct {
 const tickLength = 10 * time.Millisecond
 
 // Read adds up the group that pid leads.
-func Read(pid int) (Usage, error) {
+func Read(pid int) (Usage, error) { return ReadGroup(Group(pid)) }
+
+// ReadGroup adds up a [Group] that was listed before: the list takes longer than the reading, and a busy process would
+// run on meanwhile.
+func ReadGroup(group []int) (Usage, error) {
 	var sum Usage
-	for _, member := range Group(pid) {
+	for i, member := range group {
 		usage, err := readOne(member)
-		if member != pid && errors.Is(err, fs.ErrNotExist) {
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue // a child that ended between listing and reading
 		}
 		if err != nil {
