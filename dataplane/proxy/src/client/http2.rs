@@ -135,6 +135,12 @@ impl Client {
             websocket: websocket.as_ref(),
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);
+        // Many streams may wait at once, and each would hold a whole block.
+        if let Next::Exchange { id, .. } = next
+            && let Some(exchange) = exchanges.find(id)
+        {
+            exchange.shrink_head();
+        }
         Ok((next, child, call))
     }
 }
