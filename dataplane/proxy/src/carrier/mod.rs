@@ -162,7 +162,7 @@ impl Carrier {
     }
 
     /// Takes over what a stream has to send. `is_all`: nothing follows.
-    pub fn speak(&mut self, id: u32, pieces: impl IntoIterator<Item = Piece>, is_all: bool) {
+    pub fn speak(&mut self, id: u32, pieces: Vec<Piece>, is_all: bool) {
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         if is_all {
@@ -293,7 +293,7 @@ impl Carrier {
                 }
                 Turn::Over => {
                     if let Some(outbox) = self.connection.kept(id) {
-                        outbox.has_turn = false;
+                        outbox.end_turn();
                     }
                     in_vain = 0;
                 }
@@ -380,10 +380,19 @@ impl Carrier {
 }
 
 impl Outbox {
-    fn take(&mut self, pieces: impl IntoIterator<Item = Piece>) {
-        for piece in pieces {
-            self.has_head |= matches!(piece, Piece::Head { is_final: true, .. });
-            self.pieces.push_back(piece);
+    fn take(&mut self, pieces: Vec<Piece>) {
+        self.has_head |= pieces.iter().any(|piece| matches!(piece, Piece::Head { is_final: true, .. }));
+        match self.pieces.is_empty() {
+            true => self.pieces = pieces.into(),
+            false => self.pieces.extend(pieces),
+        }
+    }
+
+    /// Its pieces have gone, or wait for the peer. Most streams wait for an answer now, and need no room meanwhile.
+    fn end_turn(&mut self) {
+        self.has_turn = false;
+        if self.pieces.is_empty() {
+            self.pieces = VecDeque::new();
         }
     }
 }
