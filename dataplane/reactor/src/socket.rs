@@ -110,6 +110,16 @@ pub fn takes_datagrams(fd: BorrowedFd<'_>) -> bool {
         && option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP)
 }
 
+/// Has the kernel join datagrams of the same peer and length that arrive behind each other.
+pub fn receive_trains(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(&socket, libc::SOL_UDP, libc::UDP_GRO, &1i32)
+}
+
+/// Whether [`receive_trains`] was called on the socket, by whatever process.
+pub fn receives_trains(socket: BorrowedFd<'_>) -> bool {
+    option(socket, libc::SOL_UDP, libc::UDP_GRO).is_some_and(|value| value != 0)
+}
+
 /// A pipe of `bytes`, or of as many as the kernel allows, with its reading end first.
 pub fn pipe(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];

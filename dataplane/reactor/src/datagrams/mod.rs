@@ -12,6 +12,7 @@ mod headers;
 mod listeners;
 mod outbox;
 mod servers;
+mod trains;
 
 use std::{
     io,
@@ -34,8 +35,10 @@ use listeners::Listeners;
 use outbox::Outbox;
 use servers::Servers;
 
-/// The maximum of datagrams that one call takes off a socket.
+/// The maximum of datagrams or trains that one call takes off a socket.
 const TAKE_MAX: usize = 32;
+/// The socket of a session that is asked for so many datagrams at once receives trains from then on.
+const TRAINS_FROM: usize = 4;
 
 /// Tokens of datagrams have both bits. Those of listeners of connections have only the first.
 pub(crate) const DATAGRAM_TOKEN: u64 = 3 << 62;
@@ -117,7 +120,8 @@ impl Datagrams {
 
     /// Sends what was queued, closes what was shut, and forgets the datagrams of the batch.
     pub fn flush(&mut self) {
-        self.outbox.send(&self.arena, &self.listeners, &self.servers, &mut self.headers, &mut self.arrivals);
+        let Self { outbox, arena, listeners, servers, headers, arrivals, .. } = self;
+        outbox.send(arena, listeners, servers, headers, arrivals);
         self.shut.drain(..).for_each(|socket| self.servers.release(socket));
         self.arena.clear();
         self.batch = self.batch.wrapping_add(1);
@@ -150,36 +154,51 @@ impl Datagrams {
     }
 
     fn receive_from_clients(&mut self, listener: ListenerId) {
-        let Some(socket) = self.listeners.socket(listener) else { return };
-        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX) else { return };
-        for (peer, datagram) in self.headers.peers(count).zip(self.arena.latest(count)) {
-            if let Some(peer) = peer {
-                self.arrivals.push(Arrival::FromClient { listener, peer, datagram });
-            }
+        let Some(place) = self.listeners.place(listener) else { return };
+        let (socket, trains) = (place.socket.as_fd(), &mut place.trains);
+        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX, trains.are_received) else { return };
+        let first = self.arrivals.len();
+        for (peer, datagrams) in self.headers.peers(count).zip(self.arena.latest(count)) {
+            let Some(peer) = peer else { continue };
+            self.arrivals.extend(datagrams.map(|datagram| Arrival::FromClient { listener, peer, datagram }));
+        }
+        if count == TAKE_MAX && !trains.are_received && come_in_trains(&self.arrivals[first..]) {
+            trains.receive(socket);
         }
     }
 
     fn receive_from_server(&mut self, slot: u32) {
         let Some((socket, place)) = self.servers.in_slot(slot) else { return };
         let take = place.pace.take(self.batch).min(self.arena.room());
+        if take >= TRAINS_FROM {
+            place.trains.receive(place.socket.as_fd());
+        }
         let received = match take {
             0 => return,
-            1 => self.arena.receive_one(&place.socket),
-            take => self.headers.receive(place.socket.as_fd(), &mut self.arena, take),
+            1 if !place.trains.are_received => self.arena.receive_one(&place.socket),
+            take => self.headers.receive(place.socket.as_fd(), &mut self.arena, take, place.trains.are_received),
         };
         match received {
             Ok(count) => {
                 if count == take {
                     place.pace.used_up(self.batch);
                 }
-                for datagram in self.arena.latest(count) {
-                    self.arrivals.push(Arrival::FromServer { socket, datagram });
-                }
+                let datagrams = self.arena.latest(count).flatten();
+                self.arrivals.extend(datagrams.map(|datagram| Arrival::FromServer { socket, datagram }));
             }
             Err(err) if err.kind() == io::ErrorKind::WouldBlock => {}
             Err(err) => self.arrivals.push(Arrival::Refused { socket, why: gone(&err) }),
         }
     }
+}
+
+/// Whether most datagrams of clients came right behind another one of the same client.
+fn come_in_trains(arrivals: &[Arrival]) -> bool {
+    let pairs = arrivals.windows(2).filter(|pair| match pair {
+        [Arrival::FromClient { peer: one, .. }, Arrival::FromClient { peer: next, .. }] => one == next,
+        _ => false,
+    });
+    pairs.count() * 2 > arrivals.len()
 }
 
 /// How many datagrams to ask the socket of a session for: usually one, by the cheapest call; twice as many each time that

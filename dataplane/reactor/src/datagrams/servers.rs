@@ -12,7 +12,7 @@ use std::{
 
 use weir_proxy::datagrams::io::ServerSocket;
 
-use super::{Pace, server_token};
+use super::{Pace, server_token, trains::Trains};
 use crate::{
     poller::{Poller, READABLE},
     socket,
@@ -44,6 +44,13 @@ enum State {
 pub(super) struct Place {
     pub socket: UdpSocket,
     pub pace: Pace,
+    pub trains: Trains,
+}
+
+impl Place {
+    fn new(socket: UdpSocket) -> Self {
+        Self { socket, pace: Pace::default(), trains: Trains::default() }
+    }
 }
 
 /// An index of the lists.
@@ -92,17 +99,15 @@ impl Servers {
         }
     }
 
-    pub fn socket(&self, socket: ServerSocket) -> Option<&UdpSocket> {
-        match self.slots.get(socket.slot as usize)? {
-            Slot { generation, state: State::Connected(place), .. } if *generation == socket.generation => {
-                Some(&place.socket)
-            }
+    pub fn place(&mut self, socket: ServerSocket) -> Option<&mut Place> {
+        match self.slots.get_mut(socket.slot as usize)? {
+            Slot { generation, state: State::Connected(place), .. } if *generation == socket.generation => Some(place),
             _ => None,
         }
     }
 
-    /// Ends a session's use of a socket. The socket rests, or is closed if enough rest. Closing also takes it out of the
-    /// epoll set: it has a single descriptor.
+    /// Ends a session's use of a socket. The socket rests. It is closed if enough rest, or if it receives trains, which is
+    /// not for every session. Closing also takes it out of the epoll set: it has a single descriptor.
     pub fn release(&mut self, socket: ServerSocket) {
         let rests = self.resting.iter().map(VecDeque::len).sum::<usize>() < RESTING_MAX;
         let Some(slot) = self.slots.get_mut(socket.slot as usize) else { return };
@@ -110,11 +115,9 @@ impl Servers {
             return;
         }
         slot.generation = slot.generation.wrapping_add(1);
-        let State::Connected(Place { socket: used, .. }) = std::mem::replace(&mut slot.state, State::Empty) else {
-            return;
-        };
-        if rests && socket::disconnect(&used).is_ok() {
-            slot.state = State::Resting(used);
+        let State::Connected(used) = std::mem::replace(&mut slot.state, State::Empty) else { return };
+        if rests && !used.trains.are_received && socket::disconnect(&used.socket).is_ok() {
+            slot.state = State::Resting(used.socket);
             self.resting[slot.family as usize].push_back(socket.slot);
         } else {
             self.empty.push(socket.slot);
@@ -129,7 +132,7 @@ impl Servers {
         socket::drop_datagrams(socket);
         socket::connect_datagrams(socket, to)?;
         *state = match std::mem::replace(state, State::Empty) {
-            State::Resting(socket) => State::Connected(Place { socket, pace: Pace::default() }),
+            State::Resting(socket) => State::Connected(Place::new(socket)),
             other => other,
         };
         Ok(ServerSocket { slot, generation: *generation })
@@ -149,7 +152,7 @@ impl Servers {
             self.slots.push(Slot { generation: 0, family, state: State::Empty });
         }
         let filled = &mut self.slots[slot as usize];
-        (filled.family, filled.state) = (family, State::Connected(Place { socket, pace: Pace::default() }));
+        (filled.family, filled.state) = (family, State::Connected(Place::new(socket)));
         Ok(ServerSocket { slot, generation: filled.generation })
     }
 
@@ -175,8 +178,8 @@ mod tests {
         (socket, address)
     }
 
-    fn descriptor(servers: &Servers, socket: ServerSocket) -> i32 {
-        servers.socket(socket).unwrap().as_raw_fd()
+    fn descriptor(servers: &mut Servers, socket: ServerSocket) -> i32 {
+        servers.place(socket).unwrap().socket.as_raw_fd()
     }
 
     #[test]
@@ -185,11 +188,11 @@ mod tests {
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
         let first = servers.open(&address, &poller).unwrap();
-        let before = descriptor(&servers, first);
-        let port = servers.socket(first).unwrap().local_addr().unwrap();
+        let before = descriptor(&mut servers, first);
+        let port = servers.place(first).unwrap().socket.local_addr().unwrap();
         server.send_to(b"late", port).unwrap();
         servers.release(first);
-        assert!(servers.socket(first).is_none());
+        assert!(servers.place(first).is_none());
         assert!(servers.in_slot(first.slot).is_none());
         let State::Resting(resting) = &servers.slots[0].state else { panic!("it does not rest") };
         assert_eq!(resting.recv(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -197,8 +200,8 @@ mod tests {
         assert!(UdpSocket::bind(port).is_ok());
         let next = servers.open(&address, &poller).unwrap();
         assert_ne!(next, first);
-        assert_eq!((next.slot, descriptor(&servers, next)), (first.slot, before));
-        let socket = servers.socket(next).unwrap();
+        assert_eq!((next.slot, descriptor(&mut servers, next)), (first.slot, before));
+        let socket = &servers.place(next).unwrap().socket;
         assert_eq!(socket.recv(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         server.send_to(b"answer", socket.local_addr().unwrap()).unwrap();
         assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 6);
@@ -210,10 +213,10 @@ mod tests {
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
         let first = servers.open(&address, &poller).unwrap();
-        server.send_to(b"late", servers.socket(first).unwrap().local_addr().unwrap()).unwrap();
+        server.send_to(b"late", servers.place(first).unwrap().socket.local_addr().unwrap()).unwrap();
         servers.release(first);
         let next = servers.open(&address, &poller).unwrap();
-        let got = servers.socket(next).unwrap().recv(&mut [0; 8]);
+        let got = servers.place(next).unwrap().socket.recv(&mut [0; 8]);
         assert_eq!(got.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -224,7 +227,7 @@ mod tests {
         let ((_v4, v4), (_v6, v6)) = (server("127.0.0.1:0"), server("[::1]:0"));
         for to in [v4, v6, v6, v4] {
             let socket = servers.open(&to, &poller).unwrap();
-            assert_eq!(servers.socket(socket).unwrap().peer_addr().unwrap(), to);
+            assert_eq!(servers.place(socket).unwrap().socket.peer_addr().unwrap(), to);
             assert_eq!(servers.open(&to, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
             servers.release(socket);
         }
