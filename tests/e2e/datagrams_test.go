@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-lb/weir/client"
 )
 
@@ -21,6 +23,7 @@ const (
 	dnsPort    = 10053
 	radiusPort = 11812
 	syslogPort = 10514
+	trainPort  = 11814
 )
 
 // datagramsMax is the longest datagram over IPv4.
@@ -260,6 +263,50 @@ func TestSyslogGoesOneWayToAllServersAndLeavesNoSession(t *testing.T) {
 		if counters := s.counters("syslog"); counters["open_connections"] != 0.0 || counters["connections"] != 2.0 ||
 			counters["received_datagrams"] != float64(count) {
 			return fmt.Errorf("%v", counters)
+		}
+		return nil
+	})
+}
+
+// A train is one write of the client, which the kernel cuts into datagrams (UDP GSO).
+func TestTrainsOfDatagramsComeBackDatagramByDatagram(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "trains",
+		"servers": serverList([]string{datagramServer(t, func(all []byte) []byte { return all })})})
+	s.createVip("trains")
+	at := s.createUDP("trains", "trains", "trains", "System-L4-Application", "System-UDP-Fast-Path", trainPort)
+	conn := s.dial(at)
+	const length, perTrain, trains = 200, 50, 8
+	raw, err := conn.(*net.UDPConn).SyscallConn()
+	s.must(err)
+	s.must(raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, length)
+	}))
+	s.must(err)
+	seen := map[byte]int{}
+	s.eventually("all datagrams of all trains have come back", func() error {
+		for train := range byte(trains) {
+			_, err := conn.Write(bytes.Repeat([]byte{train}, length*perTrain))
+			s.must(err)
+		}
+		s.must(conn.SetReadDeadline(time.Now().Add(time.Second)))
+		for range trains * perTrain {
+			room := make([]byte, datagramsMax)
+			got, err := conn.Read(room)
+			if err != nil {
+				break
+			}
+			if !bytes.Equal(room[:got], bytes.Repeat(room[:1], length)) {
+				t.Fatalf("%d bytes came back", got)
+			}
+			seen[room[0]]++
+		}
+		for train := range byte(trains) {
+			if seen[train] < perTrain {
+				return fmt.Errorf("%d datagrams of train %d", seen[train], train)
+			}
 		}
 		return nil
 	})
