@@ -10,6 +10,8 @@ pub(super) const DATAGRAM_BYTES_MAX: usize = 65_536;
 const SLOT_BYTES: usize = DATAGRAM_BYTES_MAX + 192;
 /// The maximum of datagrams or trains in one batch, and so of new sessions. The sockets keep the others.
 const SLOTS: usize = 128;
+/// The kernel makes no longer trains. A virtual network card might: its datagrams beyond that are dropped.
+const TRAIN_DATAGRAMS_MAX: u32 = 128;
 
 /// Takes 8 MiB of address space with the first listener, and memory as datagrams need it.
 #[derive(Default)]
@@ -80,7 +82,7 @@ impl Filled {
     fn datagrams(self, begin: u32) -> impl Iterator<Item = Datagram> {
         let Self { bytes, each } = self;
         let each = if each == 0 { bytes.max(1) } else { each };
-        let count = bytes.div_ceil(each).max(1);
+        let count = bytes.div_ceil(each).clamp(1, TRAIN_DATAGRAMS_MAX);
         (0..count).map(move |index| Datagram { at: begin + index * each, bytes: each.min(bytes - index * each) })
     }
 }
@@ -99,6 +101,7 @@ mod tests {
         assert_eq!(of(200, 100), [(0, 100), (100, 100)]);
         assert_eq!(of(60, 100), [(0, 60)]);
         assert_eq!((of(250, 0), of(0, 0), of(0, 100)), (vec![(0, 250)], vec![(0, 0)], vec![(0, 0)]));
+        assert_eq!(of(60_000, 1).len(), 128);
     }
 
     #[test]
