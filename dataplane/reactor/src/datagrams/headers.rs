@@ -245,7 +245,7 @@ impl Control {
 
     /// How long the datagrams of a received train are; 0: it is a single datagram.
     fn length_of_each(&self, message: &libc::msghdr) -> usize {
-        if (message.msg_controllen as usize) < size_of::<libc::cmsghdr>() + size_of::<libc::c_int>() {
+        if message.msg_controllen < size_of::<libc::cmsghdr>() + size_of::<libc::c_int>() {
             return 0;
         }
         // SAFETY: the memory is aligned for a header, is initialised, and has room for it and the number behind it.
