@@ -66,7 +66,7 @@ func (w weir) createProfiles(ctx context.Context, s peers.Setup, c peers.Certifi
 func datagramProfile(s peers.Setup) client.Object {
 	proxy := map[string]any{"session_idle_timeout": 10}
 	if s.FreshSessions {
-		proxy["session_idle_timeout"] = 2 // the shortest there is
+		proxy["session_idle_timeout"] = 2 // the shortest there is, for sessions whose answer is lost
 	}
 	return client.Object{"name": "bench", "profile": map[string]any{
 		"type": "PROTOCOL_TYPE_UDP_PROXY", "udp_proxy_profile": proxy}}
@@ -109,6 +109,9 @@ func (w weir) createService(ctx context.Context, name, pool string, s peers.Setu
 	}
 	if s.UDP {
 		service.NetworkProfile = "bench"
+		if s.FreshSessions {
+			service.Profile = "System-DNS" // a session ends with its answer
+		}
 	}
 	if s.TLS != "" {
 		service.Secure, service.SSLProfile, service.Certificate = true, "bench", "bench"

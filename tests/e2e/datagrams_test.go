@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-lb/weir/client"
 )
 
@@ -21,6 +23,7 @@ const (
 	dnsPort    = 10053
 	radiusPort = 11812
 	syslogPort = 10514
+	trainPort  = 11814
 )
 
 // datagramsMax is the longest datagram over IPv4.
@@ -263,6 +266,44 @@ func TestSyslogGoesOneWayToAllServersAndLeavesNoSession(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A train is one write of the client, which the kernel cuts into datagrams (UDP GSO).
+func TestTrainsOfDatagramsComeBackDatagramByDatagram(t *testing.T) {
+	s := bareStage(t)
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "trains",
+		"servers": serverList([]string{datagramServer(t, func(all []byte) []byte { return all })})})
+	s.createVip("trains")
+	at := s.createUDP("trains", "trains", "trains", "System-L4-Application", "System-UDP-Fast-Path", trainPort)
+	conn := s.dial(at)
+	const length, perTrain, trains = 200, 50, 8
+	raw, err := conn.(*net.UDPConn).SyscallConn()
+	s.must(err)
+	s.must(raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, length)
+	}))
+	s.must(err)
+	for train := range byte(trains) {
+		want, seen := bytes.Repeat([]byte{train}, length), 0
+		s.eventually("all datagrams of a train have come back", func() error {
+			_, err := conn.Write(bytes.Repeat(want, perTrain))
+			s.must(err)
+			s.must(conn.SetReadDeadline(time.Now().Add(time.Second)))
+			for room := make([]byte, datagramsMax); seen < perTrain; seen++ {
+				got, err := conn.Read(room)
+				if err != nil {
+					return fmt.Errorf("%d datagrams of train %d", seen, train)
+				}
+				// Datagrams of the train before may come late, if it was sent twice.
+				if !bytes.Equal(room[:got], want) && !bytes.Equal(room[:got], bytes.Repeat([]byte{train - 1}, length)) {
+					t.Fatalf("%d bytes came back", got)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 func TestDatagramsOfEveryLengthPass(t *testing.T) {

@@ -61,16 +61,37 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// A non-blocking UDP socket that is connected to `to`, from a port that the kernel chooses.
+/// A non-blocking UDP socket for the family of an address.
 pub fn open_datagrams(to: &SocketAddr) -> io::Result<UdpSocket> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no pointers.
     let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
-    let socket = UdpSocket::from(owned(fd)?);
+    Ok(UdpSocket::from(owned(fd)?))
+}
+
+/// Connects a UDP socket that is bound to no port; the kernel chooses one.
+pub fn connect_datagrams(socket: &UdpSocket, to: &SocketAddr) -> io::Result<()> {
     let (storage, len) = raw(to);
     // SAFETY: `storage` holds an address of `len` bytes.
-    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), len) })?;
-    Ok(socket)
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const storage).cast(), len) })
+}
+
+/// Disconnects a UDP socket whose port the kernel has chosen. The port is free then.
+pub fn disconnect(socket: &UdpSocket) -> io::Result<()> {
+    let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
+    let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+    // SAFETY: `nobody` is an address of `len` bytes.
+    check(unsafe { libc::connect(socket.as_raw_fd(), &raw const nobody, len) })
+}
+
+/// Drops the datagrams that wait at a non-blocking UDP socket, and errors of earlier ones. A socket with the kernel's
+/// usual memory holds about 280.
+pub fn drop_datagrams(socket: &UdpSocket) {
+    for _ in 0..1024 {
+        if matches!(socket.recv(&mut []), Err(err) if err.kind() == io::ErrorKind::WouldBlock) {
+            return;
+        }
+    }
 }
 
 /// The address that a socket is bound to.
@@ -87,6 +108,16 @@ pub fn bound_to(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
 pub fn takes_datagrams(fd: BorrowedFd<'_>) -> bool {
     option(fd, libc::SOL_SOCKET, libc::SO_TYPE) == Some(libc::SOCK_DGRAM)
         && option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP)
+}
+
+/// Has the kernel join datagrams of the same peer and length that arrive behind each other.
+pub fn receive_trains(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(&socket, libc::SOL_UDP, libc::UDP_GRO, &1i32)
+}
+
+/// Whether [`receive_trains`] was called on the socket, by whatever process.
+pub fn receives_trains(socket: BorrowedFd<'_>) -> bool {
+    option(socket, libc::SOL_UDP, libc::UDP_GRO).is_some_and(|value| value != 0)
 }
 
 /// A pipe of `bytes`, or of as many as the kernel allows, with its reading end first.

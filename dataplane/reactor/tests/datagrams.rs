@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     io::ErrorKind,
     net::{SocketAddr, UdpSocket},
+    os::fd::AsRawFd,
     time::Duration,
 };
 
@@ -114,6 +115,145 @@ fn answers_that_were_left_are_read_in_larger_numbers() {
         sizes.push(arrivals(&mut reactor).len());
     }
     assert_eq!(sizes, [1, 2, 4, 8, 16, 32]);
+}
+
+fn set(socket: &UdpSocket, level: i32, option: i32, value: i32) {
+    let len = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: `value` outlives the call, and has `len` bytes.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), len) };
+    assert_eq!(done, 0);
+}
+
+/// A train of datagrams of `each` bytes, and a shorter one. Each byte tells the number of its datagram.
+fn train(full: u8, each: usize, last: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..full).flat_map(|number| vec![number; each]).collect();
+    bytes.resize(bytes.len() + last, full);
+    bytes
+}
+
+/// A listener that a client has sent so many datagrams at once that it receives trains.
+fn listening_for_trains() -> (Reactor, TransportAddress) {
+    let (mut reactor, at) = listening();
+    let (client, _) = socket();
+    (0..40).for_each(|_| assert_eq!(client.send_to(b"x", at.address).unwrap(), 1));
+    let mut seen = 0;
+    while seen < 40 {
+        seen += arrivals(&mut reactor).len();
+    }
+    reactor.flush();
+    (reactor, at)
+}
+
+#[test]
+fn train_of_a_client_is_received_at_once_and_forwarded_datagram_by_datagram() {
+    let (mut reactor, at) = listening_for_trains();
+    let ((client, _), (server, server_address)) = (socket(), socket());
+    set(&client, libc::SOL_UDP, libc::UDP_SEGMENT, 100);
+    let sent = train(50, 100, 30);
+    (0..4).for_each(|_| assert_eq!(client.send_to(&sent, at.address).unwrap(), sent.len()));
+    let batch = arrivals(&mut reactor);
+    assert_eq!(batch.len(), 4 * 51, "a batch has room for 128 datagrams or trains");
+    let to = reactor.open(server_address).unwrap();
+    batch[..51].iter().for_each(|arrival| reactor.forward(of_client(arrival).2, to));
+    reactor.flush();
+    let mut got = Vec::new();
+    for _ in 0..51 {
+        let mut room = [0; 200];
+        let bytes = server.recv(&mut room).unwrap();
+        assert_eq!(bytes, if got.len() < 5000 { 100 } else { 30 });
+        got.extend_from_slice(&room[..bytes]);
+    }
+    assert!(got == sent);
+}
+
+#[test]
+fn datagrams_of_one_length_for_one_peer_are_sent_as_a_train() {
+    let (mut reactor, at) = listening();
+    let ((client, _), (server, server_address)) = (socket(), socket());
+    let sent = train(20, 100, 30);
+    sent.chunks(100).for_each(|datagram| assert_eq!(client.send_to(datagram, at.address).unwrap(), datagram.len()));
+    let batch = arrivals(&mut reactor);
+    assert_eq!(batch.len(), 21);
+    let to = reactor.open(server_address).unwrap();
+    for peer in [&server, &client] {
+        set(peer, libc::SOL_UDP, libc::UDP_GRO, 1);
+    }
+    for arrival in &batch {
+        let (listener, peer, datagram) = of_client(arrival);
+        reactor.forward(datagram, to);
+        reactor.reply(datagram, listener, peer);
+    }
+    reactor.flush();
+    for peer in [&server, &client] {
+        let mut room = [0; 3000];
+        let bytes = peer.recv(&mut room).unwrap();
+        assert!(room[..bytes] == sent, "{bytes} bytes came at once");
+    }
+}
+
+#[test]
+fn datagrams_that_the_kernel_refuses_as_a_train_are_sent_one_by_one() {
+    let mut reactor = Reactor::new(Limits::default()).unwrap();
+    let listener = socket().0;
+    // The kernel makes no trains without checksums.
+    set(&listener, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
+    let at = reactor.listen(listener.into(), SocketOptions::default()).unwrap();
+    let (client, _) = socket();
+    let sent = train(10, 100, 0);
+    sent.chunks(100).for_each(|datagram| assert_eq!(client.send_to(datagram, at.address).unwrap(), datagram.len()));
+    for arrival in &arrivals(&mut reactor) {
+        let (listener, peer, datagram) = of_client(arrival);
+        reactor.reply(datagram, listener, peer);
+    }
+    let mut again = Vec::new();
+    reactor.poll(Some(Duration::ZERO), &mut Vec::new()).unwrap();
+    reactor.flush();
+    reactor.take_arrivals(&mut again);
+    assert!(again.is_empty(), "{again:?}");
+    for datagram in sent.chunks(100) {
+        let mut room = [0; 3000];
+        let bytes = client.recv(&mut room).unwrap();
+        assert_eq!(&room[..bytes], datagram);
+    }
+}
+
+#[test]
+fn listener_of_another_process_that_receives_trains_goes_on_to() {
+    let (mut reactor, at) = listening();
+    let (client, _) = socket();
+    let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+    set(&listener, libc::SOL_UDP, libc::UDP_GRO, 1);
+    set(&client, libc::SOL_UDP, libc::UDP_SEGMENT, 100);
+    client.send_to(&train(3, 100, 0), listener.local_addr().unwrap()).unwrap();
+    reactor.unlisten(at).unwrap();
+    reactor.listen(listener.into(), SocketOptions::default()).unwrap();
+    let sizes: Vec<_> = arrivals(&mut reactor).iter().map(|arrival| of_client(arrival).2.bytes).collect();
+    assert_eq!(sizes, [100, 100, 100]);
+}
+
+#[test]
+fn train_of_a_server_is_received_at_once() {
+    let (mut reactor, at) = listening();
+    let ((client, _), (server, server_address)) = (socket(), socket());
+    let to = reactor.open(server_address).unwrap();
+    client.send_to(b"?", at.address).unwrap();
+    let (.., datagram) = of_client(&arrivals(&mut reactor)[0]);
+    reactor.forward(datagram, to);
+    reactor.flush();
+    let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
+    let read = |reactor: &mut Reactor, count: usize| {
+        let mut sizes = Vec::new();
+        while sizes.iter().sum::<usize>() < count {
+            sizes.push(arrivals(reactor).len());
+        }
+        sizes
+    };
+    (0..15).for_each(|_| assert_eq!(server.send_to(b"answer", from).unwrap(), 6));
+    assert_eq!(read(&mut reactor, 15), [1, 2, 4, 8]);
+    set(&server, libc::SOL_UDP, libc::UDP_SEGMENT, 100);
+    server.send_to(&train(40, 100, 30), from).unwrap();
+    assert_eq!(read(&mut reactor, 41), [41]);
+    assert_eq!(server.local_addr().unwrap(), server_address);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::{
 
 /// How long to rest after a failure of this machine or a refusal, so that a dead server is not hammered.
 const REST: Duration = Duration::from_millis(10);
-/// Ports of sessions that do not stay. Each is used again only after all others, with each address.
+/// Ports of sessions. Those of sessions that do not stay are used again only after all others, with each address.
 const PORTS: RangeInclusive<u16> = 10_000..=65_535;
 
 pub struct Datagrams {
@@ -108,8 +108,7 @@ impl Datagrams {
     }
 
     fn session(&mut self) -> io::Result<Session> {
-        let fresh = self.task.requests_per_connection > 0;
-        let socket = if fresh { self.ports.fresh()? } else { UdpSocket::bind((self.ports.address(), 0))? };
+        let socket = self.ports.next()?;
         socket.connect(self.task.address)?;
         socket.set_read_timeout(Some(self.task.timeout.min(LOOK)))?;
         Ok(Session { socket, sent: 0 })
@@ -206,30 +205,26 @@ struct Ports {
 }
 
 impl Ports {
-    /// Begins anywhere, so that two loads after each other have other sessions.
+    /// Sessions that stay have the same ports in each load: a load goes on with the sessions that the load before it has
+    /// left behind, so that a warm-up is one. Others begin anywhere, so that two loads have different sessions.
     fn new(task: &Task) -> Self {
         let any = if task.address.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         let sources = if task.sources.is_empty() { vec![any] } else { task.sources.clone() };
         let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
-        Self { sources, address: 0, port: PORTS.start() + (nanos % PORTS.len() as u32) as u16 }
-    }
-
-    /// The next address.
-    fn address(&mut self) -> IpAddr {
-        self.address = (self.address + 1) % self.sources.len();
-        self.sources[self.address]
+        let skipped = if task.requests_per_connection == 0 { 0 } else { nanos % PORTS.len() as u32 };
+        Self { sources, address: 0, port: PORTS.start() + skipped as u16 }
     }
 
     /// A socket with an address and a port that were not used for as long as possible. Ports in use are left out.
-    fn fresh(&mut self) -> io::Result<UdpSocket> {
+    fn next(&mut self) -> io::Result<UdpSocket> {
         let mut tries = self.sources.len() * PORTS.len();
         loop {
-            let address = self.address();
+            self.address = (self.address + 1) % self.sources.len();
             if self.address == 0 {
                 self.port = if self.port == *PORTS.end() { *PORTS.start() } else { self.port + 1 };
             }
             tries -= 1;
-            match UdpSocket::bind(SocketAddr::new(address, self.port)) {
+            match UdpSocket::bind(SocketAddr::new(self.sources[self.address], self.port)) {
                 Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => {}
                 bound => return bound,
             }
@@ -273,22 +268,31 @@ mod tests {
         errors.map(|(name, count)| (name.as_str(), *count)).collect()
     }
 
-    /// How many sessions a server sees of 500 datagrams.
-    fn sessions(requests_per_connection: u64) -> usize {
+    /// How many sessions a server sees in so many loads of 500 datagrams, one after the other. Each caller has a network
+    /// of its own, so that nobody else uses the ports.
+    fn sessions(network: u8, requests_per_connection: u64, loads: usize) -> usize {
         let (seen, sources) = std::sync::mpsc::channel();
         let url = server(move |bytes, from| {
             let _ = seen.send(from);
             Some(bytes.to_vec())
         });
-        let flags = Flags { connections: 100, source_addresses: 3, ..Flags::default() };
-        let tally = run(url, Flags { requests_per_connection, count: Some(500), ..flags });
-        assert_eq!((tally.requests, tally.bytes, failures(&tally)), (500, 32_000, vec![]));
+        for _ in 0..loads {
+            let sources = (1..=3).map(|host| Ipv4Addr::new(127, 77, network, host).into()).collect();
+            let flags = Flags { connections: 100, sources, ..Flags::default() };
+            let tally = run(url.clone(), Flags { requests_per_connection, count: Some(500), ..flags });
+            assert_eq!((tally.requests, tally.bytes, failures(&tally)), (500, 32_000, vec![]));
+        }
         sources.try_iter().collect::<std::collections::HashSet<_>>().len()
     }
 
     #[test]
     fn sessions_stay_or_are_fresh() {
-        assert_eq!([sessions(0), sessions(1), sessions(2)], [100, 500, 300]);
+        assert_eq!([sessions(1, 0, 1), sessions(1, 1, 1), sessions(1, 2, 1)], [100, 500, 300]);
+    }
+
+    #[test]
+    fn sessions_that_stay_are_those_of_the_load_before() {
+        assert_eq!(sessions(2, 0, 2), 100);
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub struct ServerSocket {
 /// A received datagram. The driver keeps its bytes until the end of the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    pub index: u32,
+    /// Where the driver keeps it; only the driver knows what that means.
+    pub at: u32,
     pub bytes: u32,
 }
 

@@ -41,12 +41,12 @@ impl DatagramIo for Tape {
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
         assert!(!self.sockets.shut.contains(&to), "sends on a socket that it has shut");
         let server = self.sockets.opened[to.slot as usize];
-        self.sockets.sent.push(format!("{} to {} on {}", datagram.index, server.ip(), to.slot));
+        self.sockets.sent.push(format!("{} to {} on {}", datagram.at, server.ip(), to.slot));
     }
 
     fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
         assert_eq!(from, LISTENER);
-        self.sockets.sent.push(format!("{} to {to}", datagram.index));
+        self.sockets.sent.push(format!("{} to {to}", datagram.at));
     }
 
     fn shut(&mut self, socket: ServerSocket) {
@@ -106,11 +106,11 @@ fn socket(slot: u32) -> ServerSocket {
 
 fn from(peer: &str, index: u32) -> Arrival {
     let peer = peer.parse().expect("an address");
-    Arrival::FromClient { listener: LISTENER, peer, datagram: Datagram { index, bytes: 100 } }
+    Arrival::FromClient { listener: LISTENER, peer, datagram: Datagram { at: index, bytes: 100 } }
 }
 
 fn answer(slot: u32, index: u32) -> Arrival {
-    Arrival::FromServer { socket: socket(slot), datagram: Datagram { index, bytes: 50 } }
+    Arrival::FromServer { socket: socket(slot), datagram: Datagram { at: index, bytes: 50 } }
 }
 
 fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {

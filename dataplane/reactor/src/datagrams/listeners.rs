@@ -10,6 +10,8 @@ use std::{
 
 use weir_proxy::{datagrams::io::ListenerId, io::TransportAddress};
 
+use super::trains::Trains;
+
 #[derive(Default)]
 pub(super) struct Listeners {
     places: HashMap<ListenerId, Place>,
@@ -17,9 +19,10 @@ pub(super) struct Listeners {
     next: u32,
 }
 
-struct Place {
-    socket: UdpSocket,
+pub(super) struct Place {
+    pub socket: UdpSocket,
     at: TransportAddress,
+    pub trains: Trains,
 }
 
 impl Listeners {
@@ -32,7 +35,8 @@ impl Listeners {
             ListenerId(self.next)
         });
         self.by_address.insert(at, id);
-        let before = self.places.insert(id, Place { socket, at });
+        let trains = Trains::of(&socket);
+        let before = self.places.insert(id, Place { socket, at, trains });
         Ok((id, before.map(|place| place.socket)))
     }
 
@@ -47,6 +51,10 @@ impl Listeners {
 
     pub fn socket(&self, id: ListenerId) -> Option<BorrowedFd<'_>> {
         self.places.get(&id).map(|place| place.socket.as_fd())
+    }
+
+    pub fn place(&mut self, id: ListenerId) -> Option<&mut Place> {
+        self.places.get_mut(&id)
     }
 
     pub fn address(&self, id: ListenerId) -> Option<TransportAddress> {

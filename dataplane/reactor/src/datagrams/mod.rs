@@ -1,9 +1,8 @@
 //! Datagrams of one worker: the sockets that clients send to, and a connected socket per session.
 //!
 //! What a pair of datagrams costs is system calls. At a listener, one `recvmmsg` takes up to [`TAKE_MAX`] datagrams, and
-//! one `sendmmsg` sends all answers of a batch. A session's own socket costs one `send` and one `recv` per pair, and an
-//! entry in the epoll set for as long as the session lasts. Datagrams stay where they were received until they are sent
-//! on.
+//! one `sendmmsg` sends all answers of a batch. A session's own socket costs one `send` and one `recv` per pair. It stays
+//! in the epoll set from session to session. Datagrams stay where they were received until they are sent on.
 //!
 //! All sockets are level-triggered: what is left is reported again, so there is nothing to remember. A socket that had
 //! datagrams left is asked for more of them the next time.
@@ -13,6 +12,7 @@ mod headers;
 mod listeners;
 mod outbox;
 mod servers;
+mod trains;
 
 use std::{
     io,
@@ -35,15 +35,15 @@ use listeners::Listeners;
 use outbox::Outbox;
 use servers::Servers;
 
-/// The maximum of datagrams that one call takes off a socket.
+/// The maximum of datagrams or trains that one call takes off a socket.
 const TAKE_MAX: usize = 32;
+/// The socket of a session that is asked for so many datagrams at once receives trains from then on.
+const TRAINS_FROM: usize = 4;
 
 /// Tokens of datagrams have both bits. Those of listeners of connections have only the first.
 pub(crate) const DATAGRAM_TOKEN: u64 = 3 << 62;
 /// The socket of a session.
 const SERVER_TOKEN: u64 = 1 << 61;
-/// Slots of sockets are below this, so that they fit a token.
-const SLOTS_MAX: usize = 1 << 28;
 
 pub(crate) struct Datagrams {
     listeners: Listeners,
@@ -52,7 +52,7 @@ pub(crate) struct Datagrams {
     headers: Headers,
     arrivals: Vec<Arrival>,
     outbox: Outbox,
-    /// Sockets to close at the end of the batch.
+    /// Sockets whose sessions have ended. They are released at the end of the batch.
     shut: Vec<ServerSocket>,
     batch: u32,
 }
@@ -62,7 +62,7 @@ impl Datagrams {
     pub fn new(sockets_max: usize) -> Self {
         Self {
             listeners: Listeners::default(),
-            servers: Servers::new(sockets_max.min(SLOTS_MAX)),
+            servers: Servers::new(sockets_max),
             arena: Arena::default(),
             headers: Headers::new(),
             arrivals: Vec::new(),
@@ -111,8 +111,7 @@ impl Datagrams {
         if report.token & SERVER_TOKEN == 0 {
             return self.receive_from_clients(ListenerId(number));
         }
-        let slot = ((report.token & !SERVER_TOKEN) >> 32) as u32 & (SLOTS_MAX as u32 - 1);
-        self.receive_from_server(ServerSocket { slot, generation: number });
+        self.receive_from_server(number);
     }
 
     pub fn take_arrivals(&mut self, into: &mut Vec<Arrival>) {
@@ -121,8 +120,9 @@ impl Datagrams {
 
     /// Sends what was queued, closes what was shut, and forgets the datagrams of the batch.
     pub fn flush(&mut self) {
-        self.outbox.send(&self.arena, &self.listeners, &self.servers, &mut self.headers, &mut self.arrivals);
-        self.shut.drain(..).for_each(|socket| self.servers.close(socket));
+        let Self { outbox, arena, listeners, servers, headers, arrivals, .. } = self;
+        outbox.send(arena, listeners, servers, headers, arrivals);
+        self.shut.drain(..).for_each(|socket| self.servers.release(socket));
         self.arena.clear();
         self.batch = self.batch.wrapping_add(1);
     }
@@ -137,13 +137,7 @@ impl Datagrams {
     }
 
     pub fn open(&mut self, to: SocketAddr, poller: &Poller) -> Result<ServerSocket, Gone> {
-        let socket = self.servers.open(&to).map_err(|err| gone(&err))?;
-        let Some(place) = self.servers.at(socket) else { return Err(Gone::Local) };
-        if let Err(err) = poller.add(place.socket.as_fd(), READABLE, server_token(socket)) {
-            self.servers.close(socket);
-            return Err(gone(&err));
-        }
-        Ok(socket)
+        self.servers.open(&to, poller).map_err(|err| gone(&err))
     }
 
     pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
@@ -154,42 +148,57 @@ impl Datagrams {
         self.outbox.reply(datagram, from, to);
     }
 
-    /// Closes a socket at the end of the batch.
+    /// Releases a socket at the end of the batch.
     pub fn shut(&mut self, socket: ServerSocket) {
         self.shut.push(socket);
     }
 
     fn receive_from_clients(&mut self, listener: ListenerId) {
-        let Some(socket) = self.listeners.socket(listener) else { return };
-        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX) else { return };
-        for (peer, datagram) in self.headers.peers(count).zip(self.arena.latest(count)) {
-            if let Some(peer) = peer {
-                self.arrivals.push(Arrival::FromClient { listener, peer, datagram });
-            }
+        let Some(place) = self.listeners.place(listener) else { return };
+        let (socket, trains) = (place.socket.as_fd(), &mut place.trains);
+        let Ok(count) = self.headers.receive(socket, &mut self.arena, TAKE_MAX, trains.are_received) else { return };
+        let first = self.arrivals.len();
+        for (peer, datagrams) in self.headers.peers(count).zip(self.arena.latest(count)) {
+            let Some(peer) = peer else { continue };
+            self.arrivals.extend(datagrams.map(|datagram| Arrival::FromClient { listener, peer, datagram }));
+        }
+        if count == TAKE_MAX && !trains.are_received && come_in_trains(&self.arrivals[first..]) {
+            trains.receive(socket);
         }
     }
 
-    fn receive_from_server(&mut self, socket: ServerSocket) {
-        let Some(place) = self.servers.at(socket) else { return };
+    fn receive_from_server(&mut self, slot: u32) {
+        let Some((socket, place)) = self.servers.in_slot(slot) else { return };
         let take = place.pace.take(self.batch).min(self.arena.room());
+        if take >= TRAINS_FROM {
+            place.trains.receive(place.socket.as_fd());
+        }
         let received = match take {
             0 => return,
-            1 => self.arena.receive_one(&place.socket),
-            take => self.headers.receive(place.socket.as_fd(), &mut self.arena, take),
+            1 if !place.trains.are_received => self.arena.receive_one(&place.socket),
+            take => self.headers.receive(place.socket.as_fd(), &mut self.arena, take, place.trains.are_received),
         };
         match received {
             Ok(count) => {
                 if count == take {
                     place.pace.used_up(self.batch);
                 }
-                for datagram in self.arena.latest(count) {
-                    self.arrivals.push(Arrival::FromServer { socket, datagram });
-                }
+                let datagrams = self.arena.latest(count).flatten();
+                self.arrivals.extend(datagrams.map(|datagram| Arrival::FromServer { socket, datagram }));
             }
             Err(err) if err.kind() == io::ErrorKind::WouldBlock => {}
             Err(err) => self.arrivals.push(Arrival::Refused { socket, why: gone(&err) }),
         }
     }
+}
+
+/// Whether most datagrams of clients came right behind another one of the same client.
+fn come_in_trains(arrivals: &[Arrival]) -> bool {
+    let pairs = arrivals.windows(2).filter(|pair| match pair {
+        [Arrival::FromClient { peer: one, .. }, Arrival::FromClient { peer: next, .. }] => one == next,
+        _ => false,
+    });
+    pairs.count() * 2 > arrivals.len()
 }
 
 /// How many datagrams to ask the socket of a session for: usually one, by the cheapest call; twice as many each time that
@@ -217,9 +226,9 @@ fn listener_token(id: ListenerId) -> u64 {
     DATAGRAM_TOKEN | u64::from(id.0)
 }
 
-fn server_token(socket: ServerSocket) -> u64 {
-    let slot = u64::from(socket.slot) << 32;
-    DATAGRAM_TOKEN | SERVER_TOKEN | slot | u64::from(socket.generation)
+/// Without the generation: a socket stays in the epoll set from session to session.
+fn server_token(slot: u32) -> u64 {
+    DATAGRAM_TOKEN | SERVER_TOKEN | u64::from(slot)
 }
 
 #[cfg(test)]
@@ -241,10 +250,9 @@ mod tests {
 
     #[test]
     fn tokens_of_the_last_slots_are_no_wake_and_no_listener_of_connections() {
-        let socket = ServerSocket { slot: SLOTS_MAX as u32 - 1, generation: u32::MAX };
-        let token = server_token(socket);
+        let token = server_token(u32::MAX);
         assert!(token != u64::MAX && token & DATAGRAM_TOKEN == DATAGRAM_TOKEN);
-        assert_eq!(((token & !SERVER_TOKEN) >> 32) as u32 & (SLOTS_MAX as u32 - 1), socket.slot);
+        assert_eq!(token as u32, u32::MAX);
         assert_eq!(listener_token(ListenerId(u32::MAX)) & SERVER_TOKEN, 0);
     }
 }

@@ -8,7 +8,12 @@ use std::{
 
 use weir_proxy::datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket};
 
-use super::{arena::Arena, headers::Headers, listeners::Listeners, servers::Servers};
+use super::{
+    arena::Arena,
+    headers::{Headers, Unsent},
+    listeners::Listeners,
+    servers::{Place, Servers},
+};
 use crate::socket::gone;
 
 #[derive(Default)]
@@ -30,8 +35,8 @@ impl Outbox {
     pub fn send(
         &mut self,
         arena: &Arena,
-        listeners: &Listeners,
-        servers: &Servers,
+        listeners: &mut Listeners,
+        servers: &mut Servers,
         headers: &mut Headers,
         failed: &mut Vec<Arrival>,
     ) {
@@ -53,28 +58,36 @@ impl Outbox {
 fn forward(
     mut run: &[(ServerSocket, Datagram)],
     arena: &Arena,
-    servers: &Servers,
+    servers: &mut Servers,
     headers: &mut Headers,
     failed: &mut Vec<Arrival>,
 ) {
-    let mut repeated = false;
+    let (mut repeated, mut no_train) = (false, None);
     while let Some((to, first)) = run.first()
-        && let Some(socket) = servers.socket(*to)
+        && let Some(Place { socket, trains, .. }) = servers.place(*to)
     {
         let sent = match run {
-            [_] => socket.send(arena.bytes(*first)).map(|_| 1),
-            run => headers.send(socket.as_fd(), arena, run.iter().map(|(_, datagram)| (*datagram, None))),
+            [_] => socket.send(arena.bytes(*first)).map(|_| 1).map_err(Unsent::one),
+            run => {
+                let datagrams = run.iter().map(|(_, datagram)| (*datagram, None));
+                headers.send(socket.as_fd(), arena, datagrams, trains.limit(no_train))
+            }
         };
         match sent {
-            Ok(count) => run = &run[count.min(run.len())..],
-            // News of an earlier datagram, which the kernel tells once: this one was not tried.
-            Err(err) if err.kind() == ErrorKind::ConnectionRefused && !repeated => {
-                repeated = true;
-                failed.push(Arrival::Refused { socket: *to, why: gone(&err) });
+            Ok(count) => {
+                trains.learn(&mut no_train);
+                run = &run[count.min(run.len())..];
             }
-            Err(err) => {
-                failed.push(Arrival::Refused { socket: *to, why: gone(&err) });
-                run = &run[1..];
+            Err(unsent) if unsent.is_no_train() => no_train = Some(unsent.each),
+            // News of an earlier datagram, which the kernel tells once: this one was not tried.
+            Err(Unsent { error, .. }) if error.kind() == ErrorKind::ConnectionRefused && !repeated => {
+                repeated = true;
+                failed.push(Arrival::Refused { socket: *to, why: gone(&error) });
+            }
+            Err(Unsent { error, datagrams, .. }) => {
+                let why = gone(&error);
+                failed.extend((0..datagrams).map(|_| Arrival::Refused { socket: *to, why }));
+                run = &run[datagrams.min(run.len())..];
             }
         }
     }
@@ -84,18 +97,24 @@ fn forward(
 fn reply(
     mut run: &[(ListenerId, SocketAddr, Datagram)],
     arena: &Arena,
-    listeners: &Listeners,
+    listeners: &mut Listeners,
     headers: &mut Headers,
     failed: &mut Vec<Arrival>,
 ) {
+    let mut no_train = None;
     while let Some((from, ..)) = run.first()
-        && let Some(socket) = listeners.socket(*from)
+        && let Some(place) = listeners.place(*from)
     {
-        match headers.send(socket, arena, run.iter().map(|(_, to, datagram)| (*datagram, Some(*to)))) {
-            Ok(count) => run = &run[count.min(run.len())..],
-            Err(err) => {
+        let datagrams = run.iter().map(|(_, to, datagram)| (*datagram, Some(*to)));
+        match headers.send(place.socket.as_fd(), arena, datagrams, place.trains.limit(no_train)) {
+            Ok(count) => {
+                place.trains.learn(&mut no_train);
+                run = &run[count.min(run.len())..];
+            }
+            Err(unsent) if unsent.is_no_train() => no_train = Some(unsent.each),
+            Err(Unsent { error, datagrams, .. }) => {
                 // Without room in the socket, none of the others would be taken either.
-                let lost = if is_full(&err) { run.len() } else { 1 };
+                let lost = if is_full(&error) { run.len() } else { datagrams.min(run.len()) };
                 failed.extend((0..lost).map(|_| Arrival::Dropped { listener: *from }));
                 run = &run[lost..];
             }

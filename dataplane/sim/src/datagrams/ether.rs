@@ -147,7 +147,7 @@ impl Ether {
 
     fn datagram(&mut self, note: Note) -> Datagram {
         self.notes.push(note);
-        Datagram { index: self.notes.len() as u32 - 1, bytes: BYTES }
+        Datagram { at: self.notes.len() as u32 - 1, bytes: BYTES }
     }
 
     /// A datagram is under way: it arrives once, twice or never, and may overtake others.
@@ -191,14 +191,14 @@ impl DatagramIo for Ether {
 
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
         let Some(address) = self.address_of(to) else { return };
-        let note = self.notes[datagram.index as usize].clone();
+        let note = self.notes[datagram.at as usize].clone();
         self.forwards.push((note.clone(), address));
         self.travel(|| Act::AtServer(address, to, note.clone()));
     }
 
     fn reply(&mut self, datagram: Datagram, from: ListenerId, to: SocketAddr) {
         debug_assert_eq!(from, LISTENER);
-        let note = self.notes[datagram.index as usize].clone();
+        let note = self.notes[datagram.at as usize].clone();
         self.replied += 1;
         self.travel(|| Act::AtClient(to, note.clone()));
     }
