@@ -48,7 +48,7 @@ pub(crate) struct Client {
     epoch: u32,
     requests: u32,
     received: u64,
-    /// The bytes queued at the last check whether the client takes any.
+    /// The bytes queued at the last check whether the client takes any; `u32::MAX`: its deadline is for something else.
     stalled_at: u32,
 }
 

@@ -124,6 +124,11 @@ impl Tape {
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
     }
+
+    /// A peer takes some of what is queued for it.
+    pub fn takes(&mut self, conn: Conn, bytes: usize) {
+        self.sides.entry(conn).or_default().queued -= bytes;
+    }
 }
 
 /// A proxy on a tape.
