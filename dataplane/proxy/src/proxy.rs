@@ -116,6 +116,11 @@ impl Proxy {
                 self.cut_tunnels(io, streams);
             }
         }
+        // The child of a stream may be gone while its connection stays.
+        let is_displaced = |client: &Client| client.is_tunnel() && !client.is_served(&self.core);
+        let displaced = self.clients.each_stream().filter(|(_, client)| is_displaced(client));
+        let displaced: Vec<_> = displaced.map(|(conn, _)| conn).collect();
+        displaced.into_iter().for_each(|conn| self.cut_tunnel(io, conn));
     }
 
     /// Cuts those of these clients that are tunnels.

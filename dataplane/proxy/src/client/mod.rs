@@ -263,6 +263,8 @@ impl Client {
         }
         match self.service.role {
             Role::ByServerName { .. } => self.found_by_name(core, &listener.service),
+            // A tunnel stays with the child that its request was for.
+            Role::ByRequest if self.is_tunnel() => core.snapshot.child(&listener.service, &self.service.uuid),
             Role::Single | Role::Parent(_) | Role::ByRequest => Some(&listener.service),
         }
     }

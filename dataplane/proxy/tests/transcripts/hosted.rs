@@ -12,6 +12,7 @@ use crate::{
     http2::{Browser, http2},
     status,
     tape::{Stage, l4_plan, plan},
+    websocket,
 };
 
 /// A child of the service of `plan`, with a pool of its own: its server is 10.1.N.1.
@@ -198,6 +199,72 @@ fn change_of_one_child_leaves_the_requests_of_another_alone() {
         let server = stage.connected();
         stage.says(server, OK);
         assert_eq!(status(&stage.sent(client)), "200");
+    }
+}
+
+/// The children that a change takes away, or gives to another parent.
+fn without_first_child(before: &api::Plan) -> [api::Plan; 2] {
+    let mut removed = before.clone();
+    removed.revision += 1;
+    removed.virtual_services.remove(1);
+    let mut moved = before.clone();
+    moved.revision += 1;
+    let listeners = vec![api::Listener { address: "10.0.0.9".into(), port: 80, ..Default::default() }];
+    let other = api::VirtualService {
+        uuid: "other".into(),
+        name: "other".into(),
+        listeners,
+        ..before.virtual_services[0].clone()
+    };
+    moved.virtual_services[1].parent_uuid = other.uuid.clone();
+    moved.virtual_services.push(other);
+    [removed, moved]
+}
+
+/// As many WebSockets as there are hosts, with their servers.
+fn websockets<const N: usize>(stage: &mut Stage, hosts: [&str; N]) -> [(Conn, Conn); N] {
+    hosts.map(|host| {
+        let client = stage.client();
+        stage.says(client, websocket::ASKS.replace("Host: a", &format!("Host: {host}")));
+        let server = stage.connected();
+        stage.says(server, websocket::SWITCHES);
+        assert_eq!(status(&stage.sent(client)), "101");
+        stage.sent(server);
+        (client, server)
+    })
+}
+
+#[test]
+fn websockets_of_a_child_that_goes_are_cut_and_others_stay() {
+    let before = by_request(websocket::with_websockets(plan(1)));
+    for after in without_first_child(&before) {
+        let mut stage = Stage::new(&before);
+        let [going, staying, of_parent] = websockets(&mut stage, ["shop.test", "blog.test", "other"]);
+        stage.replace(&after);
+        assert_eq!([going.0, going.1].map(|conn| stage.closed(conn)), [Some(Close::Cut); 2]);
+        for (client, server) in [staying, of_parent] {
+            assert_eq!((stage.closed(client), stage.closed(server)), (None, None));
+            stage.says(client, "more");
+            assert_eq!(stage.sent(server), "more");
+        }
+    }
+}
+
+#[test]
+fn websockets_on_streams_of_a_child_that_goes_are_cut_and_their_connection_stays() {
+    let before = by_request(http2(websocket::with_websockets(plan(1))));
+    for after in without_first_child(&before) {
+        let mut stage = Stage::new(&before);
+        let mut browser = Browser::new(&mut stage);
+        let going = websocket::open_at(&mut stage, &mut browser, "shop.test", 0);
+        let staying = websocket::open_at(&mut stage, &mut browser, "blog.test", 1);
+        stage.replace(&after);
+        stage.batch(vec![]);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: Cancel"]);
+        assert_eq!([going, staying, browser.conn].map(|conn| stage.closed(conn)), [Some(Close::Cut), None, None]);
+        browser.sends(&mut stage, 3, b"more", false);
+        assert_eq!(stage.sent(staying), "more");
     }
 }
 

@@ -65,10 +65,22 @@ impl Browser {
     }
 
     pub fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
+        self.asks_of(stage, "a", method, fields, is_all)
+    }
+
+    /// Asks any host.
+    pub fn asks_of(
+        &mut self,
+        stage: &mut Stage,
+        host: &str,
+        method: &str,
+        fields: &[(&str, &str)],
+        is_all: bool,
+    ) -> u32 {
         let id = self.connection.open().expect("a stream");
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
-            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: b"a" });
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: host.as_bytes() });
             encoder.request(method.as_bytes(), b"/");
             fields.iter().for_each(|(name, value)| encoder.field(name.as_bytes(), [value.as_bytes()]));
             encoder.end()
