@@ -37,7 +37,7 @@ pub(crate) struct Client {
     pub accepted_by: u32,
     pub facts: ClientFacts,
     pub stage: Stage,
-    /// A server connection for this client alone, where connections are not shared.
+    /// A server connection for this client alone, where connections are not shared, or a request has authenticated it.
     pub reserved: Option<Conn>,
     /// The client's address.
     pub peer: SocketAddr,
