@@ -413,6 +413,24 @@ fn hello_that_drips_in_holds_few_blocks() {
 }
 
 #[test]
+fn hello_is_served_by_the_parent_as_it_is_when_it_is_whole() {
+    let before = passing(l4_plan(1));
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pools[0].uuid = "other pool".into();
+    after.pools[0].servers[0].address = "10.1.9.9".into();
+    after.virtual_services[0].pool_uuid = "other pool".into();
+    let mut stage = Stage::new(&before);
+    let mut visitor = Visitor::new(&mut stage, "other.example");
+    let rest = visitor.hello.split_off(50);
+    visitor.greets(&mut stage, 4000);
+    stage.replace(&after);
+    assert_eq!((stage.dials(), stage.closed(visitor.conn)), (0, None));
+    stage.says(visitor.conn, &rest);
+    assert_eq!((stage.dials(), stage.dialled_address().as_str()), (1, "10.1.9.9:8000"));
+}
+
+#[test]
 fn tunnels_of_a_child_that_goes_are_cut_and_others_stay() {
     let before = passing(l4_plan(1));
     let mut stage = Stage::new(&before);
@@ -543,6 +561,21 @@ fn connection_whose_name_leads_elsewhere_ends_when_it_is_idle() {
     after.virtual_services[1].server_names = vec!["store.test".into()];
     stage.replace(&after);
     assert_eq!(visitors.map(|visitor| stage.closed(visitor.conn)), [Some(Close::Flush), None]);
+}
+
+#[test]
+fn page_for_head_of_another_host_has_no_content() {
+    let mut plan = terminating(http2(plan(1)));
+    plan.virtual_services[0].listeners[0].http2 = true;
+    for (method, is_head) in [("GET", false), ("HEAD", true)] {
+        let mut stage = Stage::new(&plan);
+        let mut visitor = Visitor::new(&mut stage, "shop.test");
+        visitor.greets(&mut stage, 4000);
+        visitor.says(&mut stage, &format!("{method} / HTTP/1.1\r\nHost: elsewhere\r\n\r\n"));
+        let page = visitor.heard(&mut stage);
+        assert_eq!(status(&page), "400");
+        assert_eq!(page.ends_with("\r\n\r\n"), is_head, "{page}");
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct Browser {
     pub connection: Connection<()>,
     pub conn: Conn,
     pub heard: Vec<String>,
+    /// What it asks with.
+    pub method: Method,
     /// The fields of the head that came last.
     pub fields: String,
 }
@@ -48,6 +50,7 @@ impl Browser {
             connection: Connection::new(Role::Client, config, 0),
             conn: stage.client(),
             heard: Vec::new(),
+            method: Method::Get,
             fields: String::new(),
         }
     }
@@ -142,7 +145,7 @@ impl Browser {
                 Came::More => return,
                 Came::Head { stream, is_all } => {
                     let mut table = FieldTable::new();
-                    let head = self.connection.response(&piece, Method::Get, &LIMITS, &mut table).expect("a head");
+                    let head = self.connection.response(&piece, self.method, &LIMITS, &mut table).expect("a head");
                     self.fields = lines(&head.fields);
                     let length = head.fields.text_bytes();
                     assert!(length > 0 || head.status < 200);
@@ -646,4 +649,51 @@ fn stream_gets_the_first_response_that_may_pass() {
     stage.says(second, OK);
     browser.hears(&mut stage);
     assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+}
+
+#[test]
+fn page_for_head_has_no_content_and_says_how_much_there_would_be() {
+    let long = "x".repeat(5000);
+    let mut closed = plan(1);
+    closed.pools[0].servers.clear();
+    let cases: [(&Plan, &[(&str, &str)], &str); 2] = [(&closed, &[], "503"), (&plan(1), &[("x-long", &long)], "431")];
+    for (plan, fields, status) in cases {
+        let mut lengths = Vec::new();
+        for method in ["GET", "HEAD"] {
+            let mut stage = Stage::new(&http2(plan.clone()));
+            let mut browser = Browser::new(&mut stage);
+            browser.method = Method::of(method.as_bytes());
+            browser.asks(&mut stage, method, fields, true);
+            let heard = browser.heard();
+            lengths.push(browser.fields.lines().find(|line| line.starts_with("content-length")).map(str::to_owned));
+            match method {
+                "GET" => assert!(heard[0] == format!("1: {status}") && heard[1].ends_with("</h1>\n, all"), "{heard:?}"),
+                _ => assert_eq!(heard, [format!("1: {status}, all")]),
+            }
+        }
+        assert!(lengths[0].is_some() && lengths[0] == lengths[1], "{lengths:?}");
+    }
+}
+
+#[test]
+fn panic_amid_the_frames_of_one_connection_keeps_no_other_from_its_answers() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browsers = [(); 3].map(|()| Browser::new(&mut stage));
+    let servers = browsers.each_mut().map(|browser| {
+        browser.asks(&mut stage, "GET", &[], true);
+        stage.connected()
+    });
+    stage.tape.panics_at = Some(browsers[1].conn);
+    let answers = servers.iter().map(|server| stage.data(*server, OK)).collect();
+    stage.contained(answers);
+    for browser in [0, 2] {
+        let browser = &mut browsers[browser];
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+        assert_eq!(browser.asks(&mut stage, "GET", &[], true), 3);
+        let server = stage.connected();
+        stage.says(server, OK);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["3: 200", "3: ok, all"]);
+    }
 }
