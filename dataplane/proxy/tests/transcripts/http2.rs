@@ -697,3 +697,80 @@ fn panic_amid_the_frames_of_one_connection_keeps_no_other_from_its_answers() {
         assert_eq!(browser.heard(), ["3: 200", "3: ok, all"]);
     }
 }
+
+#[test]
+fn response_to_head_ends_with_its_fields_and_those_of_the_connection_stay_behind() {
+    for (answer, fields) in [
+        ("200 OK\r\nContent-Length: 5\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\n", "content-length: 5\r\n"),
+        ("200 OK\r\nTransfer-Encoding: chunked\r\nKeep-Alive: 5\r\nX-Kept: \t1 \r\n", "x-kept: 1\r\n"),
+        ("304 Not Modified\r\nContent-Length: 5\r\nProxy-Connection: close\r\n", "content-length: 5\r\n"),
+    ] {
+        let mut stage = Stage::new(&http2(plan(1)));
+        let mut browser = Browser::new(&mut stage);
+        browser.method = Method::Head;
+        browser.asks(&mut stage, "HEAD", &[], true);
+        let server = stage.connected();
+        stage.says(server, format!("HTTP/1.1 {answer}\r\n"));
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), [format!("1: {}, all", &answer[..3])]);
+        assert_eq!(browser.fields.replace("date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", ""), fields);
+    }
+}
+
+#[test]
+fn windows_end_at_their_limits() {
+    let update = |id: u8, more: u32| [&[0, 0, 4, 8, 0, 0, 0, 0, id][..], &more.to_be_bytes()].concat();
+    let largest = (1 << 31) - 1 - 65_535;
+    let settings = |window: u32| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &window.to_be_bytes()].concat();
+    for (bytes, told) in [
+        (update(1, largest), ""),
+        (update(0, largest - (1 << 20) + 65_535), ""),
+        (update(1, largest + 1), "1: FlowControlError"),
+        ([update(1, 1), settings((1 << 31) - 1)].concat(), "goes away after 1: FlowControlError"),
+        (settings(1 << 31), "goes away after 1: FlowControlError"),
+        ([update(0, largest), update(0, 1)].concat(), "goes away after 1: FlowControlError"),
+    ] {
+        let mut stage = Stage::new(&http2(plan(1)));
+        let mut browser = Browser::new(&mut stage);
+        browser.asks(&mut stage, "GET", &[], true);
+        browser.heard();
+        stage.says(browser.conn, &bytes);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard().concat(), told, "{bytes:?}");
+    }
+}
+
+#[test]
+fn client_that_waits_for_100_gets_one_and_the_interim_responses_of_its_server() {
+    for answers in [true, false] {
+        let mut plan = http2(plan(1));
+        plan.virtual_services[0].http.as_mut().expect("speaks HTTP").respond_with_100_continue = answers;
+        let mut stage = Stage::new(&plan);
+        let mut browser = Browser::new(&mut stage);
+        let id = browser.asks(&mut stage, "PUT", &[("content-length", "2"), ("expect", "100-continue")], false);
+        let own = if answers { vec!["1: 100"] } else { vec![] };
+        assert_eq!(browser.heard(), own);
+        let server = stage.connected();
+        assert_eq!(stage.sent(server).contains("expect: 100-continue\r\n"), !answers);
+        stage.says(server, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n");
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), if answers { vec!["1: 103"] } else { vec!["1: 100", "1: 103"] });
+        browser.sends(&mut stage, id, b"ab", true);
+        assert_eq!(stage.sent(server), "ab");
+        stage.says(server, OK);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+    }
+}
+
+#[test]
+fn client_that_goes_away_still_gets_its_answers() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.says(browser.conn, [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    stage.says(server, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+}

@@ -400,6 +400,86 @@ fn response_that_needs_no_more_of_the_request_is_whole() {
 }
 
 #[test]
+fn nothing_is_sent_on_a_stream_that_the_server_has_reset() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\nab");
+    origin.hears(&mut stage);
+    stage.tape.stuck = true;
+    let head = origin.head(3, 413, &[("content-length", "3000")], false);
+    let content = [origin.content(3, &[b'n'; 1500], false), origin.content(3, &[b'n'; 1500], true)].concat();
+    origin.says(&mut stage, &[head, content].concat());
+    origin.resets(&mut stage, 3, Code::NoError);
+    stage.sent_bytes(origin.conn);
+    stage.says(client, "x".repeat(100));
+    let late = stage.sent_bytes(origin.conn);
+    assert_eq!(late, [], "the server has ended the stream");
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    for _ in 0..5 {
+        stage.batch(vec![Event::Drained { conn: client }]);
+    }
+    let response = stage.sent(client);
+    assert_eq!((status(&response), response.matches('n').count() > 3000), ("413", true));
+    assert_eq!((stage.failures(Cause::ServerReset), stage.closed(origin.conn)), (0, None));
+    let next = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(next)), "200");
+}
+
+#[test]
+fn server_that_allows_no_streams_is_not_asked_for_ever() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, GET);
+    for _ in 0..10 {
+        if stage.closed(stage.dialled()).is_none() {
+            Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(0), ..Settings::default() });
+        }
+    }
+    assert_eq!(status(&stage.sent(client)), "503");
+    assert!(stage.dials() <= 3, "{}", stage.dials());
+}
+
+#[test]
+fn fewer_streams_than_are_open_let_those_go_on() {
+    let (mut stage, mut origin) = ready(Settings { max_concurrent_streams: Some(10), ..Settings::default() });
+    let clients: Vec<_> = (0..4).map(|_| asks(&mut stage, GET)).collect();
+    origin.hears(&mut stage);
+    // SETTINGS_MAX_CONCURRENT_STREAMS of 2.
+    stage.says(origin.conn, [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2]);
+    let fifth = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    assert_eq!((origin.heard().len(), stage.dials()), (4, 2), "it goes to another connection");
+    let mut second = Origin::new(&mut stage);
+    second.answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(fifth)), "200");
+    for (n, client) in clients.into_iter().enumerate() {
+        origin.answers(&mut stage, 3 + 2 * n as u32, "ok");
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+}
+
+#[test]
+fn targets_and_fields_of_a_connection_are_those_of_http2() {
+    for (request, heard) in [
+        ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * host: a; all"),
+        ("OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * host: b; all"),
+        ("GET http://b HTTP/1.1\r\nHost: a\r\n\r\n", "GET / host: b; all"),
+        ("GET http://b?c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?c host: b; all"),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\nTE: gzip\r\n\
+            Upgrade: h2c\r\nProxy-Connection: close\r\nX-Kept: \t2 \r\n\r\n",
+            "GET / host: a; x-kept: 2; all",
+        ),
+    ] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        asks(&mut stage, request);
+        origin.hears(&mut stage);
+        assert_eq!(origin.heard(), [format!("3: {heard}")]);
+    }
+}
+
+#[test]
 fn refused_stream_is_sent_again_whatever_its_method() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
