@@ -33,7 +33,7 @@ pub(crate) enum Next {
     /// A request for a server. `answer_continue`: the client waits for a 100 that Weir sends.
     Exchange { id: ExchangeId, answer_continue: bool },
     /// A request that policy answers.
-    Local(Answer),
+    Local(Box<Answer>),
     /// `head_only`: it asks with HEAD.
     Refused { error: Error, head_only: bool },
     /// The listener has no virtual service any more.
@@ -126,7 +126,7 @@ impl Received<'_> {
             Ok(written) => written,
             Err(error) => return Next::refused(error, head),
         };
-        let mut exchange = Exchange::new(conn, service.clone(), head, self.body, written);
+        let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written));
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
@@ -152,8 +152,7 @@ impl Received<'_> {
         if gathers && exchange.awaits_body() {
             exchange.wait_for(Wait::Body);
         }
-        let answer_continue = exchange.continued && !self.more_has_come;
-        Next::Exchange { id: exchanges.insert(exchange), answer_continue }
+        Next::Exchange { id, answer_continue: exchange.continued && !self.more_has_come }
     }
 
     #[cold]
@@ -173,7 +172,7 @@ impl Received<'_> {
             (target, _) => (status, head::write_own(io, bytes_max, target, write)),
         };
         match head {
-            Ok(head) => Next::Local(Answer { status, head, content: None, keep_alive: self.stays }),
+            Ok(head) => Next::Local(Box::new(Answer { status, head, content: None, keep_alive: self.stays })),
             Err(error) => Next::refused(error, self.head),
         }
     }
