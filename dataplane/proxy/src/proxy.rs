@@ -116,6 +116,11 @@ impl Proxy {
                 self.cut_tunnels(io, streams);
             }
         }
+        // The child of a stream may be gone while its connection stays.
+        let is_displaced = |client: &Client| client.is_tunnel() && !client.is_served(&self.core);
+        let displaced = self.clients.each_stream().filter(|(_, client)| is_displaced(client));
+        let displaced: Vec<_> = displaced.map(|(conn, _)| conn).collect();
+        displaced.into_iter().for_each(|conn| self.cut_tunnel(io, conn));
     }
 
     /// Cuts those of these clients that are tunnels.
@@ -202,7 +207,7 @@ impl Proxy {
             self.exchanges.remove(id);
         }
         if let Some(reserved) = client.reserved {
-            self.close_server(io, reserved, Close::Flush);
+            self.retire(io, reserved);
         }
         let service = client.service.id;
         if let Some(tunnel) = client.tunnel() {
@@ -235,18 +240,23 @@ impl Proxy {
         match server.state {
             State::Connecting(Work::Streams) | State::Handshaking(Work::Streams) | State::Busy(Work::Streams) => {
                 self.core.pools.forget_carrier(server.place, conn);
+                self.unreserve(server.back.as_ref().and_then(|back| back.sole), conn);
             }
             State::Connecting(_) | State::Handshaking(_) | State::Busy(_) => self.core.pools.end(server.place),
             State::Idle => self.core.pools.forget_idle(server.place, conn),
-            State::Reserved { client } => {
-                if let Some(client) = self.clients.find(client).filter(|client| client.reserved == Some(conn)) {
-                    client.reserved = None;
-                }
-            }
+            State::Reserved { client } => self.unreserve(Some(client), conn),
         }
         if server.is_connected() {
             self.core.counters.note(Happening::ServerGone { server: server.place.server });
         }
         server.connection.close(io, &mut self.core.scratch, how);
+    }
+
+    /// A client has this connection to a server no more.
+    pub(crate) fn unreserve(&mut self, client: Option<Conn>, reserved: Conn) {
+        let client = client.and_then(|client| self.clients.find(client));
+        if let Some(client) = client.filter(|client| client.reserved == Some(reserved)) {
+            client.reserved = None;
+        }
     }
 }

@@ -33,22 +33,20 @@ impl<T> Sessions<T> {
 
     pub fn insert(&mut self, conn: Conn, session: T) -> &mut T {
         match conn.is_stream() {
-            true => self.streams.insert(Conn { slot: conn.slot - self.first, ..conn }, session),
+            true => {
+                debug_assert!(conn == self.next_stream(), "another stream has begun");
+                if self.free.pop().is_none() {
+                    self.handles += 1;
+                }
+                self.streams.insert(Conn { slot: conn.slot - self.first, ..conn }, session)
+            }
             false => self.connections.insert(conn, session),
         }
     }
 
-    /// A handle for a new stream.
-    pub fn new_stream(&mut self) -> Conn {
-        self.free.pop().unwrap_or_else(|| {
-            self.handles += 1;
-            Conn { slot: self.first + self.handles - 1, generation: 0 }
-        })
-    }
-
-    /// Takes back a handle for which no stream was inserted.
-    pub fn give_back(&mut self, conn: Conn) {
-        self.free.push(conn);
+    /// The handle with which the next stream is to be inserted.
+    pub fn next_stream(&self) -> Conn {
+        self.free.last().copied().unwrap_or(Conn { slot: self.first + self.handles, generation: 0 })
     }
 
     #[inline]
@@ -117,5 +115,28 @@ impl<T> Sessions<T> {
     /// The handles of all connections.
     pub fn conns(&self) -> Vec<Conn> {
         self.connections.conns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::stream::CLIENT_STREAMS;
+
+    #[test]
+    fn handle_stays_free_until_its_stream_is_inserted() {
+        let mut sessions = Sessions::with_room(4, CLIENT_STREAMS);
+        let first = sessions.next_stream();
+        assert_eq!(sessions.next_stream(), first, "the stream did not come to be");
+        sessions.insert(first, "first");
+        let second = sessions.next_stream();
+        sessions.insert(second, "second");
+        assert_eq!([first, second].map(|conn| conn.slot - CLIENT_STREAMS), [0, 1]);
+        assert_eq!(sessions.remove(first).as_deref(), Some(&"first"));
+        let third = sessions.next_stream();
+        assert_eq!(third, Conn { generation: first.generation + 1, ..first });
+        sessions.insert(third, "third");
+        assert_eq!((sessions.peek(first), sessions.peek(third)), (None, Some(&"third")));
+        assert_eq!((sessions.streams(), sessions.next_stream().slot), (2, CLIENT_STREAMS + 2));
     }
 }

@@ -86,6 +86,12 @@ impl Snapshot {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
     }
 
+    /// A virtual service, if it is a child of this one.
+    pub fn child(&self, parent: &VirtualService, uuid: &str) -> Option<&Arc<VirtualService>> {
+        let kept = self.services.get(uuid)?;
+        (kept.parent() == Some(&parent.uuid)).then_some(&kept.object)
+    }
+
     /// The child of a virtual service that has this server name.
     pub fn child_by_name(&self, parent: &VirtualService, name: &HostName) -> Option<&Arc<VirtualService>> {
         self.children.get(&parent.id)?.by_name(name)

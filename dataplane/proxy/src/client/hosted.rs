@@ -112,7 +112,7 @@ impl Client {
         let found = match self.connection.channel.server_name() {
             Some(name) => core.snapshot.child_by_name(parent, &name),
             // Of a tunnel whose TLS goes through, the name is not kept.
-            None => core.snapshot.service(&self.service.uuid),
+            None => core.snapshot.child(parent, &self.service.uuid),
         };
         found.filter(|child| child.id == self.service.id)
     }

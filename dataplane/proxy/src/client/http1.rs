@@ -37,7 +37,7 @@ impl Client {
         while self.connection.inbox.may_hold_head(limits.head_bytes) {
             let bytes = self.connection.inbox.first();
             match http1::request(bytes, limits, &mut core.fields) {
-                Err(wrong) => return Next::Refused(Error::Request(wrong)),
+                Err(wrong) => return Next::Refused { error: Error::Request(wrong), head_only: false },
                 Ok(Parsed::Partial) => {
                     if !self.connection.inbox.keep_for_more() {
                         break;
@@ -51,7 +51,7 @@ impl Client {
                             Ok(chosen) => child = chosen,
                             Err(error) => {
                                 core.counters.note(Happening::Request { service: self.service.id });
-                                return Next::Refused(error);
+                                return Next::refused(error, &request.head);
                             }
                         }
                     }

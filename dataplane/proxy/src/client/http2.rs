@@ -91,7 +91,8 @@ impl Client {
                 if is_too_large(error) {
                     carrier.connection.charge(LARGE_HEAD_COSTS, millis(io.now()))?;
                 }
-                return Ok((Next::Refused(Error::Request(error)), None, None));
+                let head_only = core.fields.asked_for_head();
+                return Ok((Next::Refused { error: Error::Request(error), head_only }, None, None));
             }
         };
         if let Some(field) = request.head.fields.among(NameSet::of(&[Name::Priority])).next()
@@ -110,7 +111,7 @@ impl Client {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
                     core.counters.note(Happening::Request { service: self.service.id });
-                    return Ok((Next::Refused(error), None, None));
+                    return Ok((Next::refused(error, head), None, None));
                 }
             }
         }
@@ -118,7 +119,7 @@ impl Client {
         core.counters.note(Happening::Request { service: service.id });
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
         if request.is_websocket && !http.websockets {
-            return Ok((Next::Refused(Error::Request(weir_wire::Error::Connect)), child, None));
+            return Ok((Next::refused(Error::Request(weir_wire::Error::Connect), head), child, None));
         }
         let call = Call::of(head, io.now());
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_policy::{ClientFacts, HttpProfile, LastHop};
 use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
-    head::{BodyLength, HeadSink, RequestHead},
+    head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
     http2::hpack,
     websocket,
@@ -31,15 +31,21 @@ pub(crate) enum Next {
     /// No complete request head yet.
     More,
     /// A request for a server. `answer_continue`: the client waits for a 100 that Weir sends.
-    Exchange {
-        id: ExchangeId,
-        answer_continue: bool,
-    },
+    Exchange { id: ExchangeId, answer_continue: bool },
     /// A request that policy answers.
     Local(Box<Answer>),
-    Refused(Error),
+    /// `head_only`: it asks with HEAD.
+    Refused { error: Error, head_only: bool },
     /// The listener has no virtual service any more.
     Unserved,
+}
+
+impl Next {
+    /// A request is refused, whose head could be read.
+    #[cold]
+    pub fn refused(error: Error, head: &RequestHead<'_>) -> Self {
+        Next::Refused { error, head_only: head.method == Method::Head }
+    }
 }
 
 /// A response of Weir itself.
@@ -85,7 +91,7 @@ impl Received<'_> {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
-            return Next::Refused(Error::Request(weir_wire::Error::Field));
+            return Next::refused(Error::Request(weir_wire::Error::Field), head);
         }
         if let Some(redirect) = http.redirect_to_https(head, facts) {
             let size = (redirect.status(), redirect.bytes_max());
@@ -96,7 +102,7 @@ impl Received<'_> {
             return self.answer(io, client, size, date, |out| last.write(date, out));
         }
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
-            return Next::Refused(Error::BodyTooLarge);
+            return Next::refused(Error::BodyTooLarge, head);
         }
         let pool = service.pool.as_deref();
         // The request of a stream has no key that its server could answer.
@@ -105,7 +111,9 @@ impl Received<'_> {
         let for_http2 = pool.filter(|pool| pool.http2.is_some());
         let written = match for_http2 {
             // Servers of HTTP/2 take no WebSocket from an engine.
-            Some(_) if self.websocket.is_some() => return Next::Refused(Error::Request(weir_wire::Error::Connect)),
+            Some(_) if self.websocket.is_some() => {
+                return Next::refused(Error::Request(weir_wire::Error::Connect), head);
+            }
             None => head::write_text(io, http.request_bytes_max(head) + key_bytes, self.to_server, |out| {
                 http.write_request(head, facts, out);
                 if let Some(key) = made_key {
@@ -116,7 +124,7 @@ impl Received<'_> {
         };
         let written = match written {
             Ok(written) => written,
-            Err(error) => return Next::Refused(error),
+            Err(error) => return Next::refused(error, head),
         };
         let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written));
         exchange.last = self.last;
@@ -165,7 +173,7 @@ impl Received<'_> {
         };
         match head {
             Ok(head) => Next::Local(Box::new(Answer { status, head, content: None, keep_alive: self.stays })),
-            Err(error) => Next::Refused(error),
+            Err(error) => Next::refused(error, self.head),
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Client {
     pub accepted_by: u32,
     pub facts: ClientFacts,
     pub stage: Stage,
-    /// A server connection for this client alone, where connections are not shared.
+    /// A server connection for this client alone, where connections are not shared, or a request has authenticated it.
     pub reserved: Option<Conn>,
     /// The client's address.
     pub peer: SocketAddr,
@@ -48,7 +48,7 @@ pub(crate) struct Client {
     epoch: u32,
     requests: u32,
     received: u64,
-    /// The bytes queued at the last check whether the client takes any.
+    /// The bytes queued at the last check whether the client takes any; `u32::MAX`: its deadline is for something else.
     stalled_at: u32,
 }
 
@@ -263,6 +263,8 @@ impl Client {
         }
         match self.service.role {
             Role::ByServerName { .. } => self.found_by_name(core, &listener.service),
+            // A tunnel stays with the child that its request was for.
+            Role::ByRequest if self.is_tunnel() => core.snapshot.child(&listener.service, &self.service.uuid),
             Role::Single | Role::Parent(_) | Role::ByRequest => Some(&listener.service),
         }
     }

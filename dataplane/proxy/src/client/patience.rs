@@ -50,6 +50,7 @@ impl Client {
             Some(_) => None,
             None => exchange.body_patience(io.now(), core.limits.slow_body),
         };
+        self.stalled_at = u32::MAX;
         self.connection.line.expect(io, patience);
     }
 
@@ -113,7 +114,9 @@ impl Client {
             if exchange.has_waited_out(io.now()) {
                 return Expiry::Failed(Error::ClientAborted);
             }
-            if exchange.awaits_body() && self.connection.line.is_reading() {
+            // While the client must take its response first, the deadline is that of the response.
+            let is_for_body = self.stalled_at == u32::MAX;
+            if is_for_body && exchange.awaits_body() && self.connection.line.is_reading() {
                 return Expiry::Failed(Error::BodyTimeout);
             }
         }

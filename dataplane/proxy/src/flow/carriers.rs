@@ -41,11 +41,18 @@ impl Proxy {
         mut place: Place,
         otherwise: Error,
     ) -> Result<(), Error> {
+        if let Some(own) = self.own_carrier(id)?
+            && self.take_reserved(io, id, own)?
+        {
+            self.core.pools.end(place);
+            return Ok(());
+        }
         let mut avoided = self.exchanges.live(id)?.tried.clone();
         loop {
-            // A pool that has changed since the request came may have none.
-            let declines = self.core.pools.carriers(place).is_none_or(|carriers| carriers.declines);
-            if declines {
+            let Some(carriers) = self.core.pools.carriers(place) else {
+                return self.find_without_http2(io, id, place);
+            };
+            if carriers.declines {
                 // The one that is counted already is this request.
                 let open = self.core.pools.requests(place).saturating_sub(1);
                 if self.core.pools.may_connect(place, open) {
@@ -60,6 +67,21 @@ impl Proxy {
             let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
             place = self.core.pools.pick(io.now(), pool, exchange.key, &avoided).ok_or(otherwise)?;
         }
+    }
+
+    /// The pool has changed since the request came: its servers do not speak HTTP/2 any more.
+    #[cold]
+    fn find_without_http2<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
+        let before = self.exchanges.live(id)?.service.pool.as_ref().ok_or(Error::NoPool)?;
+        let pool = self.core.snapshot.pool(&before.uuid).cloned().ok_or(Error::NoPool)?;
+        self.connect_for(io, id, place, pool)
+    }
+
+    /// The connection to a server that the connection of a stream has for its streams alone.
+    fn own_carrier(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
+        let stream = self.exchanges.live(id)?.client;
+        let carrier = self.clients.live(stream)?.connection.carrier();
+        Ok(carrier.and_then(|carrier| self.clients.find(carrier)?.reserved))
     }
 
     /// A connection with room for one more stream. `None`: there is none, and none may open.
@@ -118,10 +140,11 @@ impl Proxy {
         Ok(offers)
     }
 
-    /// The client's connection that a connection to a server is for, where connections are not shared.
+    /// The client's connection that a connection to a server is for, where connections are not shared, or the request
+    /// authenticates its connection.
     fn sole_client(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
         let exchange = self.exchanges.live(id)?;
-        if exchange.http()?.connection_multiplexing {
+        if exchange.http()?.connection_multiplexing && !exchange.binds_connection {
             return Ok(None);
         }
         let client = self.clients.live(exchange.client)?;
@@ -148,9 +171,15 @@ impl Proxy {
 
     /// Gives the exchange a stream of its own. The request is sent at the end of the batch, or when the connection can
     /// carry it.
-    fn open_stream_on<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place, carrier: Conn) -> Result<(), Error> {
-        let stream = self.servers.new_stream();
-        let Self { exchanges, servers, core, .. } = self;
+    pub(crate) fn open_stream_on<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: ExchangeId,
+        place: Place,
+        carrier: Conn,
+    ) -> Result<(), Error> {
+        let stream = self.servers.next_stream();
+        let Self { exchanges, clients, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let Ok(found) = servers.live(carrier) else { return Err(Error::Defect) };
         let asks = found.ask_after_silence(io);
@@ -163,6 +192,9 @@ impl Proxy {
             back.carrier.list(carrier, &mut core.carriers);
         }
         back.load += 1;
+        if let Some(client) = back.sole.and_then(|sole| clients.find(sole)) {
+            client.reserved = Some(carrier);
+        }
         let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());
         exchange.wait_for(Wait::Server(stream));
         if back.stage == Stage::Ready {
@@ -229,6 +261,8 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return };
         let place = server.place;
         let Some(back) = server.back.take() else { return };
+        self.unreserve(back.sole, conn);
+        let Ok(server) = self.servers.live(conn) else { return };
         server.state = State::Idle;
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         let passing = server.asked_name.is_some();

@@ -3,6 +3,9 @@
 //! While no byte of a request has been sent, a failed connection makes the proxy try another server. After that it does
 //! not, with one exception: an idle connection that the server closed before it read the request (`repeat`).
 
+use std::sync::Arc;
+
+use weir_snapshot::Pool;
 use weir_telemetry::Happening;
 
 use crate::{
@@ -33,7 +36,7 @@ impl Proxy {
             if self.take_reserved(io, id, reserved)? {
                 return Ok(());
             }
-            self.close_server(io, reserved, Close::Flush);
+            self.retire(io, reserved);
         }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
@@ -66,8 +69,22 @@ impl Proxy {
             self.start_on(io, id, idle);
             return Ok(());
         }
+        let pool = pool.clone();
+        self.connect_for(io, id, place, pool)
+    }
+
+    /// Opens a connection of its own for the exchange.
+    #[inline]
+    pub(crate) fn connect_for<I: Io>(
+        &mut self,
+        io: &mut I,
+        id: ExchangeId,
+        place: Place,
+        pool: Arc<Pool>,
+    ) -> Result<(), Error> {
+        let exchange = self.exchanges.live(id)?;
         let fresh = io.connect(place.address);
-        let mut server = Server::new(fresh, place, pool.clone(), Work::Exchange(id), io.now());
+        let mut server = Server::new(fresh, place, pool, Work::Exchange(id), io.now());
         server.asked_name.clone_from(&exchange.asked_name);
         exchange.wait_for(Wait::Server(fresh));
         self.await_connect(io, server);
@@ -85,23 +102,35 @@ impl Proxy {
         }
     }
 
-    fn take_reserved<I: Io>(&mut self, io: &mut I, id: ExchangeId, reserved: Conn) -> Result<bool, Error> {
+    /// Gives the exchange the connection that its client has for itself, or a stream on it, if it still suits.
+    pub(crate) fn take_reserved<I: Io>(&mut self, io: &mut I, id: ExchangeId, reserved: Conn) -> Result<bool, Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let (Some(server), Some(pool)) = (servers.find(reserved), exchange.service.pool.as_ref()) else {
             return Ok(false);
         };
-        let suits = server.pool.uuid == pool.uuid
+        let has_room = match &server.back {
+            Some(back) => exchange.form == Form::Content && back.has_room(),
+            None => true,
+        };
+        let (place, is_carrier) = (server.place, server.back.is_some());
+        let suits = has_room
+            && server.pool.uuid == pool.uuid
             && server.pool.speaks_like(pool)
             && server.asked_name == exchange.asked_name
-            && exchange.named.is_none_or(|named| named == server.place.server)
+            && exchange.named.is_none_or(|named| named == place.server)
+            && !exchange.tried.contains(&place.server)
             && server.has_life_left(io.now());
-        if !suits || !core.pools.takes(server.place) {
+        if !suits || !core.pools.takes(place) {
             return Ok(false);
         }
-        core.pools.begin(server.place);
-        exchange.wait_for(Wait::Server(reserved));
-        self.start_on(io, id, reserved);
+        core.pools.begin(place);
+        if is_carrier {
+            self.open_stream_on(io, id, place, reserved)?;
+        } else {
+            exchange.wait_for(Wait::Server(reserved));
+            self.start_on(io, id, reserved);
+        }
         Ok(true)
     }
 

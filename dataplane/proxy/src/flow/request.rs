@@ -107,7 +107,7 @@ impl Proxy {
                 self.answer(io, conn, *answer);
                 return Outcome::Advanced;
             }
-            Next::Refused(error) => self.fail(io, conn, error),
+            Next::Refused { error, head_only } => self.refuse(io, conn, error, head_only),
             Next::Unserved => self.close_client(io, conn, Close::Linger),
         }
         Outcome::NeedsMore

@@ -111,6 +111,11 @@ impl Owed {
 impl Proxy {
     /// Fails the client's exchange, tunnel or connection.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
+        self.refuse(io, conn, error, false);
+    }
+
+    /// As [`fail`](Self::fail), for a client without an exchange. `head_only`: it has asked with HEAD.
+    pub(crate) fn refuse<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error, head_only: bool) {
         let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Exchange(id) = client.stage {
             if !self.fail_exchange(io, id, error) {
@@ -133,7 +138,7 @@ impl Proxy {
         match remedy.page {
             Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             Some(status) => {
-                let page = Page { status, cause: remedy.cause, head_only: false, keep_alive: false };
+                let page = Page { status, cause: remedy.cause, head_only, keep_alive: false };
                 self.answer_with_page(io, conn, page);
             }
             None => self.close_client(io, conn, remedy.close),

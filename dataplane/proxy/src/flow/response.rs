@@ -248,8 +248,9 @@ impl Parties<'_> {
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
-        let status = received.head.status;
-        let written = match status >= 400 && is_withheld(exchange, &mut core.pools, server.place, status) {
+        let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
+        let may_withhold = status >= 400 && !binds;
+        let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => None,
             false => Some(context.translate(io, received, body)?),
         };

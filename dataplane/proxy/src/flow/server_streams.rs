@@ -179,8 +179,11 @@ impl Proxy {
         let (Ok(exchange), Ok(server)) = (self.exchanges.live(id), self.servers.live(conn)) else { return };
         let has_all = matches!(&exchange.phase, Phase::Streaming { delivery, .. } if delivery.body.has_all_come());
         if has_all {
-            // It only needs no more of the request (RFC 9113 §8.1).
+            // It only needs no more of the request (RFC 9113 §8.1), and what still comes of that goes nowhere.
             server.life = Life::Broken;
+            if let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) {
+                found.connection.end(stream, Code::NoError);
+            }
             return;
         }
         let is_unseen = code == Code::RefusedStream && !exchange.has_begun_response();

@@ -76,20 +76,14 @@ impl Proxy {
     /// A stream begins with a request: a client of its own stands for it.
     fn open_stream<I: Io>(&mut self, io: &mut I, carrier: Conn, id: u32, piece: &Buf) -> Result<(), Code> {
         let is_full = self.has_no_place(carrier);
-        let conn = self.clients.new_stream();
+        let conn = self.clients.next_stream();
         let Self { clients, exchanges, core, .. } = self;
         let client = clients.live(carrier).map_err(|_| Code::InternalError)?;
         if is_full {
             core.counters.note(Happening::Failed { service: client.service.id, cause: Cause::EngineRefused });
         }
-        let (next, child, call) = match client.next_stream(io, core, exchanges, NewStream { conn, id, is_full }, piece)
-        {
-            Ok(opened) => opened,
-            Err(code) => {
-                clients.give_back(conn);
-                return Err(code);
-            }
-        };
+        let opening = NewStream { conn, id, is_full };
+        let (next, child, call) = client.next_stream(io, core, exchanges, opening, piece)?;
         let stream = client.carry(conn, id, (child, call), io.now());
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);

@@ -20,7 +20,7 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// What a connection to a server is beside, if it carries streams.
 pub(crate) struct Back {
     pub carrier: Carrier,
-    /// The client's connection that it is for, where connections are not shared.
+    /// The client's connection that it is for, where connections are not shared, or a request has authenticated it.
     pub sole: Option<Conn>,
     /// Streams that wait until the server has told its settings, or that it still stands.
     pub waiting: Vec<Conn>,

@@ -1,10 +1,14 @@
 //! Connections to servers that NTLM or Negotiate has authenticated: only their client may use them (RFC 4559 §6).
 
-use weir_api::dataplane::v1::Plan;
-use weir_proxy::io::Conn;
+use weir_api::dataplane::v1::{Plan, Reselect, StatusRange};
+use weir_proxy::io::{Close, Conn, Event};
+use weir_wire::http2::Code;
 
 use crate::{
-    GET, OK, status,
+    GET, OK,
+    http2::{Browser, http2},
+    http2_servers::{Origin, asks, to_http2},
+    status,
     tape::{Stage, plan},
 };
 
@@ -82,7 +86,7 @@ fn shared_connection_stops_being_shared_once_authenticated() {
 fn authenticated_connection_ends_with_its_client() {
     let mut stage = Stage::new(&detecting(plan(1)));
     let (client, server) = asked(&mut stage, GET, CHALLENGE);
-    stage.batch(vec![weir_proxy::io::Event::Eof { conn: client }]);
+    stage.batch(vec![Event::Eof { conn: client }]);
     assert!(stage.closed(server).is_some());
 }
 
@@ -111,4 +115,117 @@ fn connections_stay_shared_if_the_profile_ignores_ntlm() {
     let stranger = stage.client();
     stage.says(stranger, GET);
     assert!(stage.sent(server).starts_with("GET"));
+}
+
+const NTLM: &str = "NTLM TlRMTVNTUAAB";
+
+fn with_credentials() -> String {
+    request(&format!("Authorization: {NTLM}"))
+}
+
+#[test]
+fn credentials_go_to_a_server_of_http2_on_a_connection_of_their_own() {
+    let mut stage = Stage::new(&detecting(to_http2(plan(1))));
+    let client = asks(&mut stage, GET);
+    let mut shared = Origin::new(&mut stage);
+    shared.answers(&mut stage, 1, "ok");
+    shared.heard();
+    stage.says(client, with_credentials());
+    let mut own = Origin::new(&mut stage);
+    assert_eq!(stage.dials(), 2);
+    assert_eq!(own.heard(), [format!("1: GET / host: a; authorization: {NTLM}; all")]);
+    own.answers(&mut stage, 1, "ok");
+    for number in [1, 2] {
+        let stranger = asks(&mut stage, GET);
+        shared.hears(&mut stage);
+        assert_eq!(shared.heard().len(), 1, "it shares the connection of nobody");
+        shared.answers(&mut stage, 1 + 2 * number, "ok");
+        assert_eq!(status(&stage.sent(stranger)), "200");
+        stage.says(client, GET);
+        own.hears(&mut stage);
+        assert_eq!(own.heard().len(), 1, "the client stays on its own");
+        own.answers(&mut stage, 1 + 2 * number, "ok");
+    }
+    let other = asks(&mut stage, &with_credentials());
+    assert_eq!(stage.dials(), 3);
+    Origin::new(&mut stage).answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(other)), "200");
+    stage.batch(vec![Event::Eof { conn: client }]);
+    own.hears(&mut stage);
+    assert_eq!((own.heard(), stage.closed(own.conn)), (vec!["goes away: NoError".into()], Some(Close::Flush)));
+    assert_eq!(stage.closed(shared.conn), None);
+}
+
+#[test]
+fn authenticated_connection_that_ends_is_followed_by_another() {
+    for server_ends in [true, false] {
+        let mut stage = Stage::new(&detecting(to_http2(plan(1))));
+        let client = asks(&mut stage, &with_credentials());
+        let mut own = Origin::new(&mut stage);
+        own.answers(&mut stage, 1, "ok");
+        match server_ends {
+            true => stage.batch(vec![Event::Eof { conn: own.conn }]),
+            false => {
+                own.connection.go_away(Code::NoError);
+                own.says(&mut stage, &[]);
+            }
+        }
+        stage.says(client, GET);
+        Origin::new(&mut stage).answers(&mut stage, 1, "ok");
+        stage.says(client, with_credentials());
+        let mut own = Origin::new(&mut stage);
+        assert_eq!((own.heard().len(), stage.dials()), (1, 3));
+        own.answers(&mut stage, 1, "ok");
+        assert!(stage.sent(client).ends_with("ok"));
+    }
+}
+
+#[test]
+fn streams_of_a_client_share_the_connection_of_their_credentials_with_no_other_client() {
+    let mut stage = Stage::new(&detecting(to_http2(http2(plan(1)))));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let mut shared = Origin::new(&mut stage);
+    shared.answers(&mut stage, 1, "ok");
+    browser.asks(&mut stage, "GET", &[("authorization", NTLM)], true);
+    let mut own = Origin::new(&mut stage);
+    own.answers(&mut stage, 1, "ok");
+    browser.asks(&mut stage, "GET", &[], true);
+    own.hears(&mut stage);
+    assert_eq!((own.heard().len(), stage.dials()), (2, 2), "all that follows is authenticated");
+    let mut stranger = Browser::new(&mut stage);
+    stranger.asks(&mut stage, "GET", &[], true);
+    shared.heard();
+    shared.hears(&mut stage);
+    assert_eq!((shared.heard().len(), stage.dials()), (1, 2));
+    stranger.asks(&mut stage, "GET", &[("authorization", NTLM)], true);
+    assert_eq!(stage.dials(), 3);
+    stage.batch(vec![Event::Eof { conn: browser.conn }]);
+    assert_eq!((stage.closed(own.conn), stage.closed(shared.conn)), (Some(Close::Flush), None));
+}
+
+#[test]
+fn challenge_on_a_stream_goes_to_its_client_and_not_to_another_server() {
+    let mut plan = detecting(to_http2(plan(2)));
+    let statuses = vec![StatusRange { first: 400, last: 499 }];
+    plan.pools[0].reselect = Some(Reselect { statuses, max_retries: 4, ..Default::default() });
+    for credentials in [true, false] {
+        let mut stage = Stage::new(&plan);
+        let client = asks(&mut stage, &if credentials { with_credentials() } else { GET.into() });
+        let mut origin = Origin::new(&mut stage);
+        let fields = [("www-authenticate", if credentials { "Basic" } else { "Negotiate" }), ("content-length", "0")];
+        let head = origin.head(1, 401, &fields, true);
+        origin.says(&mut stage, &head);
+        assert_eq!((status(&stage.sent(client)), stage.dials()), ("401", 1), "{credentials}");
+    }
+}
+
+#[test]
+fn credentials_share_connections_if_the_profile_ignores_ntlm() {
+    let mut stage = Stage::new(&to_http2(plan(1)));
+    asks(&mut stage, GET);
+    let mut shared = Origin::new(&mut stage);
+    asks(&mut stage, &with_credentials());
+    shared.hears(&mut stage);
+    assert_eq!((shared.heard().len(), stage.dials()), (2, 1));
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use weir_api::dataplane::v1::Plan;
 use weir_proxy::io::{Conn, Event, Gone};
 use weir_telemetry::Cause;
+use weir_wire::http2::Settings;
 
 use crate::{
     http2::{Browser, http2},
@@ -151,4 +152,38 @@ fn answer_may_end_before_the_call_has_said_all() {
     assert_eq!(browser.heard(), ["1: 200", "1: ok, all", "1: NoError"]);
     stage.batch(vec![Event::Drained { conn: browser.conn }]);
     assert_eq!(stage.closed(browser.conn), None);
+}
+
+/// A call whose client takes the head of the answer and no content. Its server has more to say than may be queued.
+fn unread() -> (Stage, Browser, u32, Conn) {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let settings = Settings { enable_push: false, initial_window: 0, ..Settings::default() };
+    let mut browser = Browser::connect(&mut stage, settings);
+    let id = browser.asks(&mut stage, "POST", CALL, false);
+    let server = stage.connected();
+    stage.says(server, format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n{}", "x".repeat(2000)));
+    assert!(stage.is_paused(server));
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200"]);
+    (stage, browser, id, server)
+}
+
+#[test]
+fn client_of_a_call_that_takes_nothing_has_stalled() {
+    let (mut stage, mut browser, ..) = unread();
+    let waited = wait(&mut stage, &mut browser);
+    assert!((60..=61).contains(&waited.as_secs()), "{waited:?}");
+    assert_eq!((stage.failures(Cause::ClientStalled), stage.failures(Cause::ClientBodyTimeout)), (1, 0));
+}
+
+#[test]
+fn slow_client_of_a_call_is_no_slow_server() {
+    let (mut stage, mut browser, id, server) = unread();
+    for _ in 0..10 {
+        browser.sends(&mut stage, id, b"message", false);
+        assert!(!stage.has_deadline(server), "nobody reads it");
+        stage.wait_for_deadline(browser.conn);
+        browser.hears(&mut stage);
+    }
+    assert_eq!((browser.heard(), stage.closed(server)), (vec![], None));
 }

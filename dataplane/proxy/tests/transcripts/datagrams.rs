@@ -6,11 +6,16 @@ use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits,
     datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
-    io::{Gone, TransportAddress},
+    io::{Close, Gone, TransportAddress},
 };
 use weir_telemetry::Cause;
 
-use crate::tape::{Stage, Tape, l4_plan};
+use crate::{
+    GET,
+    http2_servers::{Origin, asks, to_http2},
+    status,
+    tape::{Stage, Tape, l4_plan, plan},
+};
 
 /// The UDP sockets of a tape, and what was sent on them.
 #[derive(Default)]
@@ -340,6 +345,57 @@ fn engine_without_sockets_drops_new_clients_and_counts_them() {
     assert_eq!(stage.asks(TWO, 0), "");
     assert_eq!((stage.open_sessions(), stage.failures(Cause::LocalResources)), (1, 1));
     assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.1 on 0");
+}
+
+/// Two services, of which the first or the second listens where the tests send to.
+fn shared_port(listens: usize) -> api::Plan {
+    let mut plan = udp_plan(1, |_| {});
+    plan.virtual_services.push(api::VirtualService {
+        uuid: "other".into(),
+        name: "other".into(),
+        ..plan.virtual_services[0].clone()
+    });
+    plan.virtual_services[1 - listens].listeners[0].port = 54;
+    plan.revision = 2;
+    plan
+}
+
+#[test]
+fn sessions_end_in_the_service_that_they_began_in_when_their_listener_changes_hands() {
+    let limits = Limits { sessions_per_service: 1, ..Limits::default() };
+    let mut stage = Stage::with(&shared_port(0), limits);
+    for (index, listens) in [1, 0, 1, 0].into_iter().enumerate() {
+        assert_eq!(stage.asks(ONE, 0), format!("0 to 10.1.0.1 on {index}"));
+        let mut plan = shared_port(listens);
+        plan.revision += index as u64;
+        stage.replace(&plan);
+    }
+    assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 4");
+    stage.idle_for(Duration::from_millis(10_600));
+    assert_eq!((stage.shut(), stage.open_sessions()), (vec![0, 1, 2, 3, 4], 0));
+    assert!(stage.proxy.is_idle() && stage.proxy.datagrams_due().is_none());
+}
+
+#[test]
+fn refusal_ends_no_connection_under_its_streams() {
+    let mut plan = to_http2(plan(2));
+    plan.pools[0].inline_health = true;
+    let udp = udp_plan(2, |_| {}).virtual_services.remove(0);
+    plan.virtual_services.push(api::VirtualService { uuid: "udp".into(), name: "udp".into(), ..udp });
+    let mut stage = Stage::new(&plan);
+    let client = asks(&mut stage, GET);
+    let mut origin = Origin::new(&mut stage);
+    assert_eq!((origin.heard().len(), stage.dialled_address().as_str()), (1, "10.1.0.1:8000"));
+    for client in 0..8 {
+        stage.asks(&format!("10.2.1.{client}:1"), 0);
+    }
+    let to_first = |slot: &usize| stage.tape.sockets.opened[*slot].ip().to_string() == "10.1.0.1";
+    for slot in (0..8).filter(to_first).collect::<Vec<_>>() {
+        stage.refuses(slot as u32);
+    }
+    assert_eq!((stage.suspects(), stage.closed(origin.conn)), (vec![0], None));
+    origin.answers(&mut stage, 1, "ok");
+    assert_eq!((status(&stage.sent(client)), stage.closed(origin.conn)), ("200", Some(Close::Flush)));
 }
 
 #[test]

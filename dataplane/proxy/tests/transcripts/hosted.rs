@@ -12,6 +12,7 @@ use crate::{
     http2::{Browser, http2},
     status,
     tape::{Stage, l4_plan, plan},
+    websocket,
 };
 
 /// A child of the service of `plan`, with a pool of its own: its server is 10.1.N.1.
@@ -201,6 +202,72 @@ fn change_of_one_child_leaves_the_requests_of_another_alone() {
     }
 }
 
+/// The children that a change takes away, or gives to another parent.
+fn without_first_child(before: &api::Plan) -> [api::Plan; 2] {
+    let mut removed = before.clone();
+    removed.revision += 1;
+    removed.virtual_services.remove(1);
+    let mut moved = before.clone();
+    moved.revision += 1;
+    let listeners = vec![api::Listener { address: "10.0.0.9".into(), port: 80, ..Default::default() }];
+    let other = api::VirtualService {
+        uuid: "other".into(),
+        name: "other".into(),
+        listeners,
+        ..before.virtual_services[0].clone()
+    };
+    moved.virtual_services[1].parent_uuid = other.uuid.clone();
+    moved.virtual_services.push(other);
+    [removed, moved]
+}
+
+/// As many WebSockets as there are hosts, with their servers.
+fn websockets<const N: usize>(stage: &mut Stage, hosts: [&str; N]) -> [(Conn, Conn); N] {
+    hosts.map(|host| {
+        let client = stage.client();
+        stage.says(client, websocket::ASKS.replace("Host: a", &format!("Host: {host}")));
+        let server = stage.connected();
+        stage.says(server, websocket::SWITCHES);
+        assert_eq!(status(&stage.sent(client)), "101");
+        stage.sent(server);
+        (client, server)
+    })
+}
+
+#[test]
+fn websockets_of_a_child_that_goes_are_cut_and_others_stay() {
+    let before = by_request(websocket::with_websockets(plan(1)));
+    for after in without_first_child(&before) {
+        let mut stage = Stage::new(&before);
+        let [going, staying, of_parent] = websockets(&mut stage, ["shop.test", "blog.test", "other"]);
+        stage.replace(&after);
+        assert_eq!([going.0, going.1].map(|conn| stage.closed(conn)), [Some(Close::Cut); 2]);
+        for (client, server) in [staying, of_parent] {
+            assert_eq!((stage.closed(client), stage.closed(server)), (None, None));
+            stage.says(client, "more");
+            assert_eq!(stage.sent(server), "more");
+        }
+    }
+}
+
+#[test]
+fn websockets_on_streams_of_a_child_that_goes_are_cut_and_their_connection_stays() {
+    let before = by_request(http2(websocket::with_websockets(plan(1))));
+    for after in without_first_child(&before) {
+        let mut stage = Stage::new(&before);
+        let mut browser = Browser::new(&mut stage);
+        let going = websocket::open_at(&mut stage, &mut browser, "shop.test", 0);
+        let staying = websocket::open_at(&mut stage, &mut browser, "blog.test", 1);
+        stage.replace(&after);
+        stage.batch(vec![]);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: Cancel"]);
+        assert_eq!([going, staying, browser.conn].map(|conn| stage.closed(conn)), [Some(Close::Cut), None, None]);
+        browser.sends(&mut stage, 3, b"more", false);
+        assert_eq!(stage.sent(staying), "more");
+    }
+}
+
 /// A parent of layer 4 whose TLS goes through, with children for shop.test and *.test.
 fn passing(mut plan: api::Plan) -> api::Plan {
     plan.virtual_services[0].hosting = api::Hosting::ByServerName.into();
@@ -346,23 +413,40 @@ fn hello_that_drips_in_holds_few_blocks() {
 }
 
 #[test]
-fn tunnels_of_a_child_that_goes_are_cut_and_others_stay() {
+fn hello_is_served_by_the_parent_as_it_is_when_it_is_whole() {
     let before = passing(l4_plan(1));
-    let mut stage = Stage::new(&before);
-    let [going, staying] = ["shop.test", "blog.test"].map(|name| {
-        let mut visitor = Visitor::new(&mut stage, name);
-        visitor.greets(&mut stage, 4000);
-        let server = stage.connected();
-        stage.sent_bytes(server);
-        (visitor.conn, server)
-    });
     let mut after = before.clone();
     after.revision += 1;
-    after.virtual_services.remove(1);
+    after.pools[0].uuid = "other pool".into();
+    after.pools[0].servers[0].address = "10.1.9.9".into();
+    after.virtual_services[0].pool_uuid = "other pool".into();
+    let mut stage = Stage::new(&before);
+    let mut visitor = Visitor::new(&mut stage, "other.example");
+    let rest = visitor.hello.split_off(50);
+    visitor.greets(&mut stage, 4000);
     stage.replace(&after);
-    assert_eq!((stage.closed(going.0), stage.closed(staying.0)), (Some(Close::Cut), None));
-    stage.says(staying.0, "more");
-    assert_eq!(stage.sent(staying.1), "more");
+    assert_eq!((stage.dials(), stage.closed(visitor.conn)), (0, None));
+    stage.says(visitor.conn, &rest);
+    assert_eq!((stage.dials(), stage.dialled_address().as_str()), (1, "10.1.9.9:8000"));
+}
+
+#[test]
+fn tunnels_of_a_child_that_goes_are_cut_and_others_stay() {
+    let before = passing(l4_plan(1));
+    for after in without_first_child(&before) {
+        let mut stage = Stage::new(&before);
+        let [going, staying] = ["shop.test", "blog.test"].map(|name| {
+            let mut visitor = Visitor::new(&mut stage, name);
+            visitor.greets(&mut stage, 4000);
+            let server = stage.connected();
+            stage.sent_bytes(server);
+            (visitor.conn, server)
+        });
+        stage.replace(&after);
+        assert_eq!((stage.closed(going.0), stage.closed(staying.0)), (Some(Close::Cut), None));
+        stage.says(staying.0, "more");
+        assert_eq!(stage.sent(staying.1), "more");
+    }
 }
 
 macro_rules! certificate {
@@ -476,6 +560,21 @@ fn connection_whose_name_leads_elsewhere_ends_when_it_is_idle() {
     after.virtual_services[1].server_names = vec!["store.test".into()];
     stage.replace(&after);
     assert_eq!(visitors.map(|visitor| stage.closed(visitor.conn)), [Some(Close::Flush), None]);
+}
+
+#[test]
+fn page_for_head_of_another_host_has_no_content() {
+    let mut plan = terminating(http2(plan(1)));
+    plan.virtual_services[0].listeners[0].http2 = true;
+    for (method, is_head) in [("GET", false), ("HEAD", true)] {
+        let mut stage = Stage::new(&plan);
+        let mut visitor = Visitor::new(&mut stage, "shop.test");
+        visitor.greets(&mut stage, 4000);
+        visitor.says(&mut stage, &format!("{method} / HTTP/1.1\r\nHost: elsewhere\r\n\r\n"));
+        let page = visitor.heard(&mut stage);
+        assert_eq!(status(&page), "400");
+        assert_eq!(page.ends_with("\r\n\r\n"), is_head, "{page}");
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct Browser {
     pub connection: Connection<()>,
     pub conn: Conn,
     pub heard: Vec<String>,
+    /// What it asks with.
+    pub method: Method,
     /// The fields of the head that came last.
     pub fields: String,
 }
@@ -48,6 +50,7 @@ impl Browser {
             connection: Connection::new(Role::Client, config, 0),
             conn: stage.client(),
             heard: Vec::new(),
+            method: Method::Get,
             fields: String::new(),
         }
     }
@@ -65,10 +68,22 @@ impl Browser {
     }
 
     pub fn asks(&mut self, stage: &mut Stage, method: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
+        self.asks_of(stage, "a", method, fields, is_all)
+    }
+
+    /// Asks any host.
+    pub fn asks_of(
+        &mut self,
+        stage: &mut Stage,
+        host: &str,
+        method: &str,
+        fields: &[(&str, &str)],
+        is_all: bool,
+    ) -> u32 {
         let id = self.connection.open().expect("a stream");
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
-            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: b"a" });
+            let mut encoder = Encoder::request(room, Target { scheme: b"http", authority: host.as_bytes() });
             encoder.request(method.as_bytes(), b"/");
             fields.iter().for_each(|(name, value)| encoder.field(name.as_bytes(), [value.as_bytes()]));
             encoder.end()
@@ -130,7 +145,7 @@ impl Browser {
                 Came::More => return,
                 Came::Head { stream, is_all } => {
                     let mut table = FieldTable::new();
-                    let head = self.connection.response(&piece, Method::Get, &LIMITS, &mut table).expect("a head");
+                    let head = self.connection.response(&piece, self.method, &LIMITS, &mut table).expect("a head");
                     self.fields = lines(&head.fields);
                     let length = head.fields.text_bytes();
                     assert!(length > 0 || head.status < 200);
@@ -632,6 +647,129 @@ fn stream_gets_the_first_response_that_may_pass() {
     let second = stage.connected();
     assert!(stage.sent(second).ends_with("\r\n\r\n3\r\nabc\r\n0\r\n\r\n"));
     stage.says(second, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+}
+
+#[test]
+fn page_for_head_has_no_content_and_says_how_much_there_would_be() {
+    let long = "x".repeat(5000);
+    let mut closed = plan(1);
+    closed.pools[0].servers.clear();
+    for (plan, fields, status) in [(&closed, &[][..], "503"), (&plan(1), &[("x-long", long.as_str())], "431")] {
+        let mut lengths = Vec::new();
+        for method in ["GET", "HEAD"] {
+            let mut stage = Stage::new(&http2(plan.clone()));
+            let mut browser = Browser::new(&mut stage);
+            browser.method = Method::of(method.as_bytes());
+            browser.asks(&mut stage, method, fields, true);
+            let heard = browser.heard();
+            lengths.push(browser.fields.lines().find(|line| line.starts_with("content-length")).map(str::to_owned));
+            match method {
+                "GET" => assert!(heard[0] == format!("1: {status}") && heard[1].ends_with("</h1>\n, all"), "{heard:?}"),
+                _ => assert_eq!(heard, [format!("1: {status}, all")]),
+            }
+        }
+        assert!(lengths[0].is_some() && lengths[0] == lengths[1], "{lengths:?}");
+    }
+}
+
+#[test]
+fn panic_amid_the_frames_of_one_connection_keeps_no_other_from_its_answers() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browsers = [(); 3].map(|()| Browser::new(&mut stage));
+    let servers = browsers.each_mut().map(|browser| {
+        browser.asks(&mut stage, "GET", &[], true);
+        stage.connected()
+    });
+    stage.tape.panics_at = Some(browsers[1].conn);
+    let answers = servers.iter().map(|server| stage.data(*server, OK)).collect();
+    stage.contained(answers);
+    for browser in [0, 2] {
+        let browser = &mut browsers[browser];
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+        assert_eq!(browser.asks(&mut stage, "GET", &[], true), 3);
+        let server = stage.connected();
+        stage.says(server, OK);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["3: 200", "3: ok, all"]);
+    }
+}
+
+#[test]
+fn response_to_head_ends_with_its_fields_and_those_of_the_connection_stay_behind() {
+    for (answer, fields) in [
+        ("200 OK\r\nContent-Length: 5\r\nConnection: X-Own, keep-alive\r\nX-Own: 1\r\n", "content-length: 5\r\n"),
+        ("200 OK\r\nTransfer-Encoding: chunked\r\nKeep-Alive: 5\r\nX-Kept: \t1 \r\n", "x-kept: 1\r\n"),
+        ("304 Not Modified\r\nContent-Length: 5\r\nProxy-Connection: close\r\n", "content-length: 5\r\n"),
+    ] {
+        let mut stage = Stage::new(&http2(plan(1)));
+        let mut browser = Browser::new(&mut stage);
+        browser.method = Method::Head;
+        browser.asks(&mut stage, "HEAD", &[], true);
+        let server = stage.connected();
+        stage.says(server, format!("HTTP/1.1 {answer}\r\n"));
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), [format!("1: {}, all", &answer[..3])]);
+        assert_eq!(browser.fields.replace("date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", ""), fields);
+    }
+}
+
+#[test]
+fn windows_end_at_their_limits() {
+    let update = |id: u8, more: u32| [&[0, 0, 4, 8, 0, 0, 0, 0, id][..], &more.to_be_bytes()].concat();
+    let largest = (1 << 31) - 1 - 65_535;
+    let settings = |window: u32| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &window.to_be_bytes()].concat();
+    for (bytes, told) in [
+        (update(1, largest), ""),
+        (update(0, largest - (1 << 20) + 65_535), ""),
+        (update(1, largest + 1), "1: FlowControlError"),
+        ([update(1, 1), settings((1 << 31) - 1)].concat(), "goes away after 1: FlowControlError"),
+        (settings(1 << 31), "goes away after 1: FlowControlError"),
+        ([update(0, largest), update(0, 1)].concat(), "goes away after 1: FlowControlError"),
+    ] {
+        let mut stage = Stage::new(&http2(plan(1)));
+        let mut browser = Browser::new(&mut stage);
+        browser.asks(&mut stage, "GET", &[], true);
+        browser.heard();
+        stage.says(browser.conn, &bytes);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard().concat(), told, "{bytes:?}");
+    }
+}
+
+#[test]
+fn client_that_waits_for_100_gets_one_and_the_interim_responses_of_its_server() {
+    for answers in [true, false] {
+        let mut plan = http2(plan(1));
+        plan.virtual_services[0].http.as_mut().expect("speaks HTTP").respond_with_100_continue = answers;
+        let mut stage = Stage::new(&plan);
+        let mut browser = Browser::new(&mut stage);
+        let id = browser.asks(&mut stage, "PUT", &[("content-length", "2"), ("expect", "100-continue")], false);
+        let own = if answers { vec!["1: 100"] } else { vec![] };
+        assert_eq!(browser.heard(), own);
+        let server = stage.connected();
+        assert_eq!(stage.sent(server).contains("expect: 100-continue\r\n"), !answers);
+        stage.says(server, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n");
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), if answers { vec!["1: 103"] } else { vec!["1: 100", "1: 103"] });
+        browser.sends(&mut stage, id, b"ab", true);
+        assert_eq!(stage.sent(server), "ab");
+        stage.says(server, OK);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+    }
+}
+
+#[test]
+fn client_that_goes_away_still_gets_its_answers() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.says(browser.conn, [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    stage.says(server, OK);
     browser.hears(&mut stage);
     assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
 }

@@ -11,31 +11,31 @@ use weir_wire::{
 };
 
 use crate::{
-    GET, status,
+    GET, OK, status,
     tape::{Stage, plan},
 };
 
 const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
 
-fn http2(mut plan: Plan) -> Plan {
+pub fn to_http2(mut plan: Plan) -> Plan {
     plan.pools[0].http2 = Some(Http2ToServers::default());
     plan
 }
 
 fn stage(servers: usize) -> Stage {
-    Stage::new(&http2(plan(servers)))
+    Stage::new(&to_http2(plan(servers)))
 }
 
 /// A server of HTTP/2 on one connection.
-struct Origin {
-    connection: Connection<()>,
-    conn: Conn,
+pub struct Origin {
+    pub connection: Connection<()>,
+    pub conn: Conn,
     heard: Vec<String>,
 }
 
 impl Origin {
     /// Takes the connection that was begun last, and tells its settings.
-    fn accept(stage: &mut Stage, settings: Settings) -> Self {
+    pub fn accept(stage: &mut Stage, settings: Settings) -> Self {
         let mut origin = Self::silent(stage, settings);
         origin.says(stage, &[]);
         origin
@@ -50,12 +50,12 @@ impl Origin {
         origin
     }
 
-    fn new(stage: &mut Stage) -> Self {
+    pub fn new(stage: &mut Stage) -> Self {
         Self::accept(stage, Settings::default())
     }
 
     /// Sends its control frames, and these bytes behind them.
-    fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
+    pub fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
         let all = [&std::mem::take(self.connection.control())[..], bytes].concat();
         let events = all.chunks(Stage::BLOCK_BYTES).map(|part| stage.data(self.conn, part)).collect();
         stage.batch(events);
@@ -63,7 +63,7 @@ impl Origin {
     }
 
     /// The bytes of the head of a response.
-    fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
+    pub fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
             let mut encoder = Encoder::response(room);
@@ -75,24 +75,24 @@ impl Origin {
         out
     }
 
-    fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
+    pub fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
         [&self.connection.data(id, content.len() as u32, is_all)[..], content].concat()
     }
 
-    fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
+    pub fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
         let head = self.head(id, 200, &[("content-length", &content.len().to_string())], content.is_empty());
         let content = if content.is_empty() { Vec::new() } else { self.content(id, content.as_bytes(), true) };
         self.connection.end(id, Code::NoError);
         self.says(stage, &[head, content].concat());
     }
 
-    fn resets(&mut self, stage: &mut Stage, id: u32, code: Code) {
+    pub fn resets(&mut self, stage: &mut Stage, id: u32, code: Code) {
         self.connection.end(id, code);
         self.says(stage, &[]);
     }
 
     /// Takes what has come.
-    fn hears(&mut self, stage: &mut Stage) {
+    pub fn hears(&mut self, stage: &mut Stage) {
         let piece = stage.sent_bytes(self.conn);
         let mut at = 0;
         loop {
@@ -131,7 +131,7 @@ impl Origin {
         }
     }
 
-    fn heard(&mut self) -> Vec<String> {
+    pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
 }
@@ -148,7 +148,7 @@ fn ready(settings: Settings) -> (Stage, Origin) {
     (stage, origin)
 }
 
-fn asks(stage: &mut Stage, text: &str) -> Conn {
+pub fn asks(stage: &mut Stage, text: &str) -> Conn {
     let client = stage.client();
     stage.says(client, text);
     client
@@ -223,7 +223,7 @@ fn streams_beyond_what_the_settings_allow_go_to_another_connection() {
 
 #[test]
 fn connections_to_a_server_are_limited() {
-    let mut plan = http2(plan(1));
+    let mut plan = to_http2(plan(1));
     plan.pools[0].servers[0].max_connections = 1;
     let mut stage = Stage::new(&plan);
     let first = asks(&mut stage, GET);
@@ -397,6 +397,86 @@ fn response_that_needs_no_more_of_the_request_is_whole() {
     origin.resets(&mut stage, 3, Code::NoError);
     assert!(stage.sent(client).ends_with("no"));
     assert_eq!(stage.failures(Cause::ServerReset), 0);
+}
+
+#[test]
+fn nothing_is_sent_on_a_stream_that_the_server_has_reset() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\n\r\nab");
+    origin.hears(&mut stage);
+    stage.tape.stuck = true;
+    let head = origin.head(3, 413, &[("content-length", "3000")], false);
+    let content = [origin.content(3, &[b'n'; 1500], false), origin.content(3, &[b'n'; 1500], true)].concat();
+    origin.says(&mut stage, &[head, content].concat());
+    origin.resets(&mut stage, 3, Code::NoError);
+    stage.sent_bytes(origin.conn);
+    stage.says(client, "x".repeat(100));
+    let late = stage.sent_bytes(origin.conn);
+    assert_eq!(late, [], "the server has ended the stream");
+    stage.tape.stuck = false;
+    stage.batch(vec![]);
+    for _ in 0..5 {
+        stage.batch(vec![Event::Drained { conn: client }]);
+    }
+    let response = stage.sent(client);
+    assert_eq!((status(&response), response.matches('n').count() > 3000), ("413", true));
+    assert_eq!((stage.failures(Cause::ServerReset), stage.closed(origin.conn)), (0, None));
+    let next = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    origin.answers(&mut stage, 5, "ok");
+    assert_eq!(status(&stage.sent(next)), "200");
+}
+
+#[test]
+fn server_that_allows_no_streams_is_not_asked_for_ever() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, GET);
+    for _ in 0..10 {
+        if stage.closed(stage.dialled()).is_none() {
+            Origin::accept(&mut stage, Settings { max_concurrent_streams: Some(0), ..Settings::default() });
+        }
+    }
+    assert_eq!(status(&stage.sent(client)), "503");
+    assert!(stage.dials() <= 3, "{}", stage.dials());
+}
+
+#[test]
+fn fewer_streams_than_are_open_let_those_go_on() {
+    let (mut stage, mut origin) = ready(Settings { max_concurrent_streams: Some(10), ..Settings::default() });
+    let clients: Vec<_> = (0..4).map(|_| asks(&mut stage, GET)).collect();
+    origin.hears(&mut stage);
+    // SETTINGS_MAX_CONCURRENT_STREAMS of 2.
+    stage.says(origin.conn, [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2]);
+    let fifth = asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    assert_eq!((origin.heard().len(), stage.dials()), (4, 2), "it goes to another connection");
+    let mut second = Origin::new(&mut stage);
+    second.answers(&mut stage, 1, "ok");
+    assert_eq!(status(&stage.sent(fifth)), "200");
+    for (n, client) in clients.into_iter().enumerate() {
+        origin.answers(&mut stage, 3 + 2 * n as u32, "ok");
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+}
+
+#[test]
+fn targets_and_fields_of_a_connection_are_those_of_http2() {
+    for (request, heard) in [
+        ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * host: a; all"),
+        ("OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * host: b; all"),
+        ("GET http://b HTTP/1.1\r\nHost: a\r\n\r\n", "GET / host: b; all"),
+        ("GET http://b?c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /?c host: b; all"),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\nTE: gzip\r\n\
+            Upgrade: h2c\r\nProxy-Connection: close\r\nX-Kept: \t2 \r\n\r\n",
+            "GET / host: a; x-kept: 2; all",
+        ),
+    ] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        asks(&mut stage, request);
+        origin.hears(&mut stage);
+        assert_eq!(origin.heard(), [format!("3: {heard}")]);
+    }
 }
 
 #[test]
@@ -604,7 +684,7 @@ fn idle_connection_is_asked_before_it_is_used_again() {
 
 #[test]
 fn connection_ends_when_it_is_idle_or_old() {
-    let mut plan = http2(plan(1));
+    let mut plan = to_http2(plan(1));
     plan.pools[0].idle_connection_timeout_ms = 7_000;
     plan.pools[0].max_connection_reuse = 2;
     let mut stage = Stage::new(&plan);
@@ -631,7 +711,7 @@ fn connection_ends_when_it_is_idle_or_old() {
 
 #[test]
 fn clients_that_share_no_connection_have_their_own() {
-    let mut plan = http2(plan(1));
+    let mut plan = to_http2(plan(1));
     plan.virtual_services[0].http.as_mut().expect("HTTP").connection_multiplexing = false;
     let mut stage = Stage::new(&plan);
     let first = asks(&mut stage, GET);
@@ -650,12 +730,42 @@ fn change_of_the_pool_ends_connections_behind_their_streams() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, GET);
     origin.hears(&mut stage);
-    let mut changed = http2(plan(1));
+    let mut changed = to_http2(plan(1));
     (changed.revision, changed.pools[0].servers[0].enabled) = (2, false);
     stage.replace(&changed);
     assert_eq!(stage.closed(origin.conn), None);
     origin.answers(&mut stage, 3, "ok");
     assert_eq!((status(&stage.sent(client)), stage.closed(origin.conn)), ("200", Some(Close::Flush)));
+}
+
+#[test]
+fn request_under_way_goes_as_http1_when_its_pool_has_lost_http2() {
+    let mut before = to_http2(plan(1));
+    before.pools[0].servers[0].max_connections = 1;
+    before.virtual_services[0].http.as_mut().expect("HTTP").request_buffer_bytes = 1000;
+    let mut after = before.clone();
+    (after.revision, after.pools[0].http2) = (2, None);
+    let mut stage = Stage::new(&before);
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+    stage.replace(&after);
+    stage.says(client, "cd");
+    let server = stage.connected();
+    assert_eq!(stage.sent(server), "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nabcd");
+    stage.says(server, OK);
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("200", 1));
+    for _ in 0..3 {
+        stage.says(client, GET);
+        let server = stage.dialled();
+        stage.says(server, OK);
+        assert_eq!((status(&stage.sent(client)), stage.dials()), ("200", 1), "the place is free again");
+    }
+    stage.gone(server, Gone::Reset);
+    let gone = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
+    (after.revision, after.pools) = (3, vec![]);
+    after.virtual_services[0].pool_uuid.clear();
+    stage.replace(&after);
+    stage.says(gone, "cd");
+    assert_eq!(status(&stage.sent(gone)), "503", "the pool is gone");
 }
 
 #[test]

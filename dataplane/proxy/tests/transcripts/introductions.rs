@@ -141,6 +141,23 @@ fn tunnel_begins_behind_the_header() {
 }
 
 #[test]
+fn tunnel_is_served_by_the_service_as_it_is_behind_the_header() {
+    let before = introduced(l4_plan(1));
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pools[0].uuid = "other pool".into();
+    after.pools[0].servers[0].address = "10.1.9.9".into();
+    after.virtual_services[0].pool_uuid = "other pool".into();
+    let mut stage = Stage::new(&before);
+    let client = stage.client_from(LISTENER, SENDER);
+    stage.says(client, &LINE[..20]);
+    stage.replace(&after);
+    stage.says(client, &LINE[20..]);
+    assert_eq!((stage.dials(), stage.dialled_address().as_str()), (1, "10.1.9.9:8000"));
+    assert_eq!(stage.closed(client), None);
+}
+
+#[test]
 fn client_is_balanced_by_the_address_in_the_header() {
     let mut plan = introduced(l4_plan(8));
     plan.pools[0].algorithm = api::Algorithm::ConsistentHash as i32;

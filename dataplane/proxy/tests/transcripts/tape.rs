@@ -1,6 +1,12 @@
 //! A hand-driven `Io`: a test feeds events batch by batch and reads what the proxy did.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
@@ -37,6 +43,8 @@ pub struct Tape {
     /// Peers take nothing while this is set.
     pub stuck: bool,
     pub sockets: Sockets,
+    /// Sending to this peer panics, once.
+    pub panics_at: Option<Conn>,
     /// Bytes that peers have not taken hold their blocks, as in a driver.
     pub keeps_buffers: bool,
 }
@@ -73,6 +81,9 @@ impl Io for Tape {
     }
 
     fn send(&mut self, conn: Conn, buf: Buf) {
+        if self.panics_at.take_if(|at| *at == conn).is_some() {
+            panic!("a defect, on purpose");
+        }
         let side = self.sides.entry(conn).or_default();
         side.sent.extend_from_slice(&buf);
         side.pieces += 1;
@@ -123,6 +134,11 @@ impl Io for Tape {
 impl Tape {
     pub fn sleep(&mut self, span: Duration) {
         self.now = self.now + span;
+    }
+
+    /// A peer takes some of what is queued for it.
+    pub fn takes(&mut self, conn: Conn, bytes: usize) {
+        self.sides.entry(conn).or_default().queued -= bytes;
     }
 }
 
@@ -200,6 +216,7 @@ impl Stage {
             stuck: false,
             sockets: Sockets::default(),
             keeps_buffers: false,
+            panics_at: None,
         };
         Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
     }
@@ -220,6 +237,15 @@ impl Stage {
                 side.buffers.clear();
             });
         }
+    }
+
+    /// Runs a batch that panics, and ends its connections, as a worker does.
+    pub fn contained(&mut self, events: Vec<Event>) {
+        let conns: Vec<_> = events.iter().map(Event::conn).collect();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.batch(events)));
+        assert!(outcome.is_err(), "nothing has panicked");
+        conns.iter().for_each(|conn| self.tape.close(*conn, Close::Abort));
+        self.batch(conns.into_iter().map(|conn| Event::Gone { conn, why: Gone::Local }).collect());
     }
 
     pub fn client(&mut self) -> Conn {

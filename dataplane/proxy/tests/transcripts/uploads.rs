@@ -173,3 +173,22 @@ fn time_in_which_the_server_takes_nothing_does_not_count_against_the_client() {
     stage.tape.sleep(Duration::from_secs(3));
     assert!(!stage.deadline_has_passed(client), "its grace period begins again");
 }
+
+#[test]
+fn upload_whose_client_takes_its_response_slowly_goes_on() {
+    let mut stage = Stage::new(&plan(1));
+    let client = stage.client();
+    stage.says(client, POST);
+    let server = stage.connected();
+    stage.tape.stuck = true;
+    stage.says(server, format!("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n{}", "x".repeat(3000)));
+    assert!(stage.is_paused(server));
+    for _ in 0..3 {
+        stage.tape.takes(client, 100);
+        assert_eq!(stage.wait_for_deadline(client).as_secs(), 60);
+        assert_eq!(stage.closed(client), None);
+    }
+    stage.wait_for_deadline(client);
+    assert!(stage.closed(client).is_some());
+    assert_eq!((stage.failures(Cause::ClientStalled), stage.failures(Cause::ClientBodyTimeout)), (1, 0));
+}

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use weir_api::dataplane::v1::{Plan, TcpProfile};
-use weir_proxy::io::{After, Close, Conn, Event, Gone};
+use weir_proxy::{
+    Limits,
+    io::{After, Close, Conn, Event, Gone},
+};
 use weir_telemetry::{Cause, ServiceCounters};
 use weir_wire::http2::Code;
 
@@ -15,15 +18,15 @@ use crate::{
 };
 
 /// The key and the answer of RFC 6455 §1.3.
-const ASKS: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\
+pub const ASKS: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
 const ASKED: &str = "GET /chat HTTP/1.1\r\nHost: a\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
     Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+pub const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: chat\r\n\r\n";
 
-fn with_websockets(mut plan: Plan) -> Plan {
+pub fn with_websockets(mut plan: Plan) -> Plan {
     plan.virtual_services[0].http.as_mut().expect("speaks HTTP").websockets = true;
     plan
 }
@@ -201,6 +204,20 @@ const CONNECT: &[(&str, &str)] = &[(":protocol", "websocket"), ("sec-websocket-v
 const SWITCHES_STREAM: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: 5tWd1XMQfqfRMZqGrwjPEgEvyeE=\r\nContent-Length: 0\r\n\r\n";
 
+/// The answers to the first keys of a stage.
+const ACCEPTS: [&str; 2] = ["5tWd1XMQfqfRMZqGrwjPEgEvyeE=", "HxQGuR/8NNkEk+gAR7AGRRQUR5I="];
+
+/// Opens a WebSocket on a stream for a host, which gets the key with this number. Returns its server.
+pub fn open_at(stage: &mut Stage, browser: &mut Browser, host: &str, number: usize) -> Conn {
+    browser.asks_of(stage, host, "CONNECT", CONNECT, false);
+    let server = stage.connected();
+    stage.sent(server);
+    stage.says(server, SWITCHES_STREAM.replace(ACCEPTS[0], ACCEPTS[number]));
+    browser.hears(stage);
+    assert!(browser.heard().concat().ends_with(": 200"));
+    server
+}
+
 /// A client of HTTP/2 that has asked for WebSocket on its first stream.
 fn asking_on_stream(plan: &Plan) -> (Stage, Browser, u32, Conn) {
     let mut stage = Stage::new(plan);
@@ -273,6 +290,22 @@ fn each_side_of_a_stream_ends_for_itself() {
         assert_eq!(browser.heard(), [] as [&str; 0], "no reset follows");
         assert_eq!(counters(&stage).open_websockets, 0);
     }
+}
+
+#[test]
+fn end_of_a_stream_counts_as_a_piece_until_it_has_left() {
+    let limits = Limits { queued_pieces: 1, ..Limits::default() };
+    let mut stage = Stage::with(&both(plan(1)), limits);
+    let mut browser = Browser::new(&mut stage);
+    let server = open_at(&mut stage, &mut browser, "a", 0);
+    let header = browser.connection.data(1, 4, false);
+    let more = stage.data(browser.conn, [&header[..], b"more"].concat());
+    stage.batch(vec![Event::Eof { conn: server }, more]);
+    browser.hears(&mut stage);
+    assert_eq!((browser.heard(), stage.sent(server).as_str()), (vec!["1: , all".to_string()], "more"));
+    browser.sends(&mut stage, 1, b"last", true);
+    assert_eq!((stage.sent(server).as_str(), stage.closed(server)), ("last", Some(Close::Flush)));
+    assert_eq!(stage.closed(browser.conn), None);
 }
 
 #[test]

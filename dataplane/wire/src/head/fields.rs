@@ -27,12 +27,24 @@ pub struct FieldTable {
     pub(crate) text: Vec<u8>,
     /// Parts of a head that do not stand among its fields, or not there where they came.
     pub(crate) parts: Vec<u8>,
+    /// The method of the block that was refused last is HEAD.
+    pub(crate) asked_for_head: bool,
 }
 
 impl FieldTable {
     pub fn new() -> Self {
         let unused = Span { line: 0, name_bytes: 0, value: 0, value_bytes: 0, name: Name::Other, ends_here: false };
-        Self { spans: vec![unused; MAX_FIELDS].into_boxed_slice(), text: Vec::new(), parts: Vec::new() }
+        Self {
+            spans: vec![unused; MAX_FIELDS].into_boxed_slice(),
+            text: Vec::new(),
+            parts: Vec::new(),
+            asked_for_head: false,
+        }
+    }
+
+    /// Whether the method of a request is HEAD whose block could be decoded, and whose fields were refused.
+    pub fn asked_for_head(&self) -> bool {
+        self.asked_for_head
     }
 }
 

@@ -118,6 +118,7 @@ struct Reader<'b> {
     text: &'b mut Vec<u8>,
     parts: &'b mut Vec<u8>,
     spans: &'b mut [Span],
+    asked_for_head: &'b mut bool,
     /// Where the parts hold the crumbs of cookies, joined (§8.2.3). They come last.
     cookies: Option<usize>,
     count: usize,
@@ -131,14 +132,16 @@ struct Reader<'b> {
 
 impl<'b> Reader<'b> {
     fn new(message: Message, limits: Limits, table: &'b mut FieldTable) -> Self {
-        let FieldTable { spans, text, parts } = table;
+        let FieldTable { spans, text, parts, asked_for_head } = table;
         text.clear();
         parts.clear();
+        *asked_for_head = false;
         Self {
             message,
             text,
             parts,
             spans: &mut spans[..limits.fields],
+            asked_for_head,
             cookies: None,
             count: 0,
             seen: NameSet::default(),
@@ -174,9 +177,13 @@ impl<'b> Reader<'b> {
         if let (Some(start), None) = (self.cookies, self.fault) {
             self.fault = self.put(Name::Other, b"cookie", start).err();
         }
-        let Self { text, parts, spans, count, seen, pseudo, facts, fault, .. } = self;
+        let Self { text, parts, spans, asked_for_head, count, seen, pseudo, facts, fault, .. } = self;
         match fault {
-            Some(fault) => Err(fault),
+            Some(fault) => {
+                let method = pseudo[Pseudo::Method as usize].and_then(|(start, end)| parts.get(start..end));
+                *asked_for_head = method == Some(b"HEAD");
+                Err(fault)
+            }
             None => {
                 let spans = &mut spans[..count];
                 let some_end_here = pseudo[Pseudo::Protocol as usize].is_some() && drop_key(text, spans);
