@@ -194,16 +194,20 @@ impl<T: Clone> Hosts<T> {
     }
 
     fn find_pattern(&self, name: &[u8]) -> Option<&T> {
-        let dots = || memchr_iter(b'.', name);
-        let labels = 1 + dots().count();
-        let mut endings = dots().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
+        let mut places = [0; BYTES_MAX];
+        let mut count = 0;
+        for (place, dot) in places.iter_mut().zip(memchr_iter(b'.', name)) {
+            (*place, count) = (dot as u8, count + 1);
+        }
+        let (dots, labels) = (places[..count].iter().map(|dot| usize::from(*dot)), 1 + count);
+        let mut endings = dots.clone().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
             let named = self.names.get(&name[dot + 1..])?;
             Some((name.len() - dot - 1, named.below.as_ref().or(named.from.as_ref())?))
         });
         // Of two patterns the longer one.
         let shortest = ending.map_or(0, |(len, _)| len + 1);
-        let mut beginnings = dots().rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
+        let mut beginnings = dots.rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
         let beginning = beginnings.find_map(|(dot, behind)| {
             let is_known = self.beginnings_with.has(labels - behind);
             is_known.then(|| self.beginnings.get(&name[..dot])).flatten()
