@@ -21,8 +21,11 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		}
 		return made
 	}
-	matches := []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r",
-		"matches": schema.Object{"path": schema.Object{"match_criteria": "BEGINS_WITH", "match_str": []any{"/a"}}}}}}}
+	matching := func(path string) []any {
+		return []any{schema.Object{"host": "a.test", "rules": []any{schema.Object{"name": "r", "matches": schema.Object{
+			"path": schema.Object{"match_criteria": "BEGINS_WITH", "match_str": []any{path}}}}}}}
+	}
+	matches := matching("/a")
 	for _, step := range []struct {
 		uuid, refusal string
 		object        schema.Object
@@ -49,6 +52,9 @@ func TestChildIsRefusedThatItsParentCannotHave(t *testing.T) {
 		{"k", "vh_matches[0].rules[0]: is wanted by child j", child("k", schema.Object{
 			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
 			"vh_matches": matches})},
+		{"m", "vh_matches[0].rules[0]: is wanted by child j", child("m", schema.Object{
+			"vh_parent_vs_ref": "/api/virtualservice/requests", "vh_type": "VS_TYPE_VH_ENHANCED", "vh_domain_name": nil,
+			"vh_matches": matching("/A")})},
 		{"l", "vh_parent_vs_ref: only a VS_TYPE_VH_CHILD has a parent", schema.Object{"name": "l", "vip": vip,
 			"services": ports(84), "vh_parent_vs_ref": "/api/virtualservice/front"}},
 	} {

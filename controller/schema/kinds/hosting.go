@@ -95,7 +95,10 @@ func (r *VHMatchRule) paths() []string {
 	if r.Matches == nil || r.Matches.Path == nil {
 		return []string{""}
 	}
-	path := r.Matches.Path
+	path := *r.Matches.Path
+	if path.Case != "SENSITIVE" {
+		path.Values = lowered(path.Values)
+	}
 	how := fmt.Sprintf(" %s %s %t ", path.Criteria, path.Case, path.Decoded)
 	if strings.Contains(path.Criteria, "NOT") {
 		return []string{how + fmt.Sprintf("%q", path.Values)}
@@ -105,6 +108,15 @@ func (r *VHMatchRule) paths() []string {
 		texts = append(texts, how+fmt.Sprintf("%q", value))
 	}
 	return texts
+}
+
+// lowered makes texts the same that are the same where case does not count.
+func lowered(texts []string) []string {
+	lower := make([]string, len(texts))
+	for i, text := range texts {
+		lower[i] = strings.ToLower(text)
+	}
+	return lower
 }
 
 var hostPattern = regexp.MustCompile(`^(\*?\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(\.\*)?$`)

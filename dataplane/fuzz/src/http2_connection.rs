@@ -53,6 +53,8 @@ struct End {
     owed: BTreeMap<u32, u32>,
     told: Vec<Told>,
     sent: Vec<u8>,
+    /// The last stream of which the peer was told that it is processed.
+    last: u32,
 }
 
 impl End {
@@ -75,6 +77,7 @@ impl End {
             owed: BTreeMap::new(),
             told: Vec::new(),
             sent: Vec::new(),
+            last: u32::MAX,
         };
         end.collect_control(0);
         let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
@@ -231,7 +234,9 @@ impl End {
     fn read_head(&mut self, stream: u32, is_all: bool, piece: &[u8]) -> Result<(), Code> {
         if self.role == Role::Server {
             assert!(self.messages.insert(stream, Message::Awaited).is_none(), "{stream} begins again");
+            assert!(stream <= self.last, "{stream} begins behind {}", self.last);
         }
+        assert!(self.messages.contains_key(&stream), "{stream} is not open");
         let read = match self.role {
             Role::Server => self.connection.request(piece, &LIMITS, &mut self.table).map(|request| {
                 assert_eq!(request.is_all, is_all);
@@ -286,7 +291,11 @@ impl End {
             assert_eq!(header.check(FRAME_BYTES_MIN), Ok(()), "{header:?}");
             use FrameType::{GoAway, Ping, ResetStream, Settings, WindowUpdate};
             assert!(matches!(header.kind, GoAway | Ping | ResetStream | Settings | WindowUpdate), "{header:?}");
-            frames = &frames[FRAME_HEADER_BYTES + header.bytes as usize..];
+            let (payload, rest) = frames[FRAME_HEADER_BYTES..].split_at(header.bytes as usize);
+            if header.kind == GoAway {
+                self.last = u32::from_be_bytes(*payload.first_chunk().expect("the last stream"));
+            }
+            frames = rest;
         }
         self.sent.extend(control);
     }

@@ -1,6 +1,7 @@
 //! Which paths a rule matches.
 //!
 //! The query is no part of the path. Encoded bytes may be decoded for the comparison, once; dot segments stay as they are.
+//! A server may remove them: see [`RequestPath::simplified`].
 
 use std::borrow::Cow;
 
@@ -26,8 +27,9 @@ pub struct PathMatch {
 
 /// The path of a request, in the forms that matches compare.
 pub struct RequestPath<'r> {
-    raw: &'r [u8],
-    decoded: Cow<'r, [u8]>,
+    raw: Cow<'r, [u8]>,
+    /// `None`: it has no encoded bytes.
+    decoded: Option<Vec<u8>>,
 }
 
 impl<'r> RequestPath<'r> {
@@ -35,13 +37,49 @@ impl<'r> RequestPath<'r> {
     pub fn of(target: &'r [u8]) -> Self {
         let end = target.iter().position(|byte| *byte == b'?').unwrap_or(target.len());
         let raw = if end == 0 { b"/" } else { &target[..end] };
-        Self { raw, decoded: decoded(raw) }
+        Self { raw: Cow::Borrowed(raw), decoded: decoded(raw) }
+    }
+
+    /// The path as servers have it that decode it and then remove dot segments (RFC 3986 §5.2.4) and empty segments.
+    /// `None`: it has neither.
+    pub fn simplified(&self) -> Option<RequestPath<'static>> {
+        let text = self.text(true);
+        if !text.starts_with(b"/") || !text.windows(2).any(|pair| pair == b"//" || pair == b"/.") {
+            return None;
+        }
+        let segments = || text[1..].split(|byte| *byte == b'/');
+        let last = segments().count() - 1;
+        let is_odd =
+            |(at, segment): (usize, &[u8])| [&b"."[..], b".."].contains(&segment) || segment.is_empty() && at < last;
+        if !segments().enumerate().any(is_odd) {
+            return None;
+        }
+        let mut kept: Vec<&[u8]> = Vec::new();
+        for (at, segment) in segments().enumerate() {
+            match segment {
+                b".." => _ = kept.pop(),
+                b"." | b"" => {}
+                _ => kept.push(segment),
+            }
+            if at == last && [&b""[..], b".", b".."].contains(&segment) {
+                kept.push(b"");
+            }
+        }
+        let raw = [&b"/"[..], &kept.join(&b'/')].concat();
+        Some(RequestPath { raw: Cow::Owned(raw), decoded: None })
+    }
+
+    fn text(&self, is_decoded: bool) -> &[u8] {
+        match &self.decoded {
+            Some(text) if is_decoded => text,
+            _ => &self.raw,
+        }
     }
 }
 
 impl PathMatch {
     pub fn matches(&self, path: &RequestPath<'_>) -> bool {
-        let text = if self.decoded { &path.decoded } else { path.raw };
+        let text = path.text(self.decoded);
         self.values.iter().any(|value| self.fits(text, value.as_bytes())) != self.negated
     }
 
@@ -61,9 +99,9 @@ impl PathMatch {
 }
 
 /// An encoding that is not complete stays as it is.
-fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     if !text.contains(&b'%') {
-        return Cow::Borrowed(text);
+        return None;
     }
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [first, tail @ ..] = rest {
@@ -74,7 +112,7 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
         out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
         rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
     }
-    Cow::Owned(out)
+    Some(out)
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -139,5 +177,32 @@ mod tests {
         assert!(!matches(&raw, "/a%2Fb") && matches(&raw, "/a/b"));
         assert!(matches(&of(PathCriterion::Equals, &["/a%", "/%zz"]), "/a%"));
         assert!(matches(&of(PathCriterion::Equals, &["/%zz"]), "/%zz"));
+    }
+
+    #[test]
+    fn simplified_path_has_neither_dot_segments_nor_empty_ones() {
+        for (target, simple) in [
+            ("/", None),
+            ("/a/b?/../c", None),
+            ("/a/", None),
+            ("/.a/b../...", None),
+            ("*", None),
+            ("//", Some("/")),
+            ("/a//b", Some("/a/b")),
+            ("/a/b//", Some("/a/b/")),
+            ("/./a", Some("/a")),
+            ("/a/.", Some("/a/")),
+            ("/a/../b", Some("/b")),
+            ("/a/..", Some("/")),
+            ("/../../a/", Some("/a/")),
+            ("/a/%2e%2E/b", Some("/b")),
+            ("/a%2f..%2fb", Some("/b")),
+            ("/a%2f/b", Some("/a/b")),
+            ("/a/%252e%252e/b", None),
+        ] {
+            let found = RequestPath::of(target.as_bytes()).simplified();
+            let found = found.map(|path| String::from_utf8(path.raw.into_owned()).unwrap());
+            assert_eq!(found.as_deref(), simple, "{target}");
+        }
     }
 }

@@ -335,16 +335,16 @@ impl<'c> Draft<'c> {
     /// Removes what was known of a service as a parent, and as a child.
     fn hosts_leave(&mut self, kept: &KeptService) {
         let after = self.services.all.get(kept.source.uuid());
-        if kept.object.hosting().is_some() && after.is_none() {
+        if kept.object.hosting().is_some() && after.is_none_or(|after| after.object.hosting().is_none()) {
             self.children.remove(&kept.object.id);
         }
         let Some(parent) = kept.parent().and_then(|uuid| self.before.services.get(uuid)) else { return };
+        let wants_the_same = |after: &Arc<KeptService>| after.parent() == kept.parent() && after.wishes == kept.wishes;
+        self.difference.displaces_clients |= !after.is_some_and(wants_the_same);
         let Some(children) = self.children.remove(&parent.object.id) else { return };
         let mut children = Arc::unwrap_or_clone(children);
         kept.wishes.iter().for_each(|wish| children.remove(wish, kept.source.uuid()));
         self.children.insert(parent.object.id, Arc::new(children));
-        let wants_the_same = |after: &Arc<KeptService>| after.parent() == kept.parent() && after.wishes == kept.wishes;
-        self.difference.displaces_clients |= !after.is_some_and(wants_the_same);
     }
 
     fn done(mut self) -> Result<(Snapshot, Arc<[Finding]>), Vec<Finding>> {

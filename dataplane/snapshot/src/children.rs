@@ -2,6 +2,9 @@
 //!
 //! For requests, the most specific host of all children decides, and then its rules: equal paths first, then beginnings,
 //! ends, parts, negated rules, and at last rules without a path. Of rules of one kind the longest goes first.
+//!
+//! Servers may read a path in another way than rules do: with dot segments and empty segments removed. A request whose
+//! path leads to different children in these two ways is for none.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -12,6 +15,11 @@ use crate::{
     hosts::{HostName, Hosts},
     role::Wish,
 };
+
+/// One child wants the path of a request as it stands, and another one what servers make of it: with neither can it be
+/// said whose rules hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AmbiguousPath;
 
 #[derive(Clone, Debug)]
 struct Route {
@@ -31,12 +39,20 @@ impl Children {
         self.hosts.find(name)?.first().map(|route| &route.child)
     }
 
-    /// The child that wants a request.
-    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Option<&Arc<VirtualService>> {
-        let routes = self.hosts.find(host)?;
+    /// The child that wants a request; `None`: none does.
+    pub fn by_request(&self, host: &HostName, target: &[u8]) -> Result<Option<&Arc<VirtualService>>, AmbiguousPath> {
+        let Some(routes) = self.hosts.find(host) else { return Ok(None) };
+        let wanting = |path: &RequestPath<'_>| {
+            let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(path));
+            routes.iter().find(wants).map(|route| &route.child)
+        };
         let path = RequestPath::of(target);
-        let wants = |route: &&Route| route.path.as_ref().is_none_or(|rule| rule.matches(&path));
-        routes.iter().find(wants).map(|route| &route.child)
+        let child = wanting(&path);
+        let id = |child: Option<&Arc<VirtualService>>| child.map(|child| child.id);
+        match path.simplified() {
+            Some(simple) if id(wanting(&simple)) != id(child) => Err(AmbiguousPath),
+            _ => Ok(child),
+        }
     }
 
     /// Adds what a child wants. Error: the name of another child that wants the same.
@@ -70,8 +86,8 @@ fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) ->
 }
 
 impl Route {
-    /// Different for routes that differ.
-    fn rank(&self) -> (u8, Reverse<usize>, Option<&PathMatch>) {
+    /// Different for routes that differ. Of two rules that differ in case alone, the one that matches less goes first.
+    fn rank(&self) -> (u8, Reverse<usize>, bool, Option<&PathMatch>) {
         let rank = match &self.path {
             None => 5,
             Some(rule) if rule.negated => 4,
@@ -83,7 +99,8 @@ impl Route {
             },
         };
         let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
-        (rank, Reverse(longest.unwrap_or_default()), self.path.as_ref())
+        let matches_more = self.path.as_ref().is_some_and(|rule| rule.case_sensitive == rule.negated);
+        (rank, Reverse(longest.unwrap_or_default()), matches_more, self.path.as_ref())
     }
 }
 

@@ -36,7 +36,11 @@ impl HostName {
 
     pub fn as_str(&self) -> &str {
         // Always ASCII.
-        str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
+        str::from_utf8(self.text()).unwrap_or_default()
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
@@ -44,7 +48,7 @@ impl Eq for HostName {}
 
 impl PartialEq for HostName {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes[..self.len] == other.bytes[..other.len]
+        self.text() == other.text()
     }
 }
 
@@ -81,9 +85,11 @@ impl Pattern {
     }
 
     /// Without its star.
-    fn text(&self) -> &str {
+    fn text(&self) -> &[u8] {
         match self {
-            Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) | Pattern::Beginning(name) => name,
+            Pattern::Exact(name) | Pattern::Below(name) | Pattern::From(name) | Pattern::Beginning(name) => {
+                name.as_bytes()
+            }
         }
     }
 }
@@ -92,9 +98,9 @@ impl Pattern {
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<T> {
     /// By the text of exact names, and by what follows the `*.` or the dot of others.
-    names: Shared<Box<str>, Named<T>>,
+    names: Shared<Box<[u8]>, Named<T>>,
     /// By what precedes the `.*`.
-    beginnings: Shared<Box<str>, T>,
+    beginnings: Shared<Box<[u8]>, T>,
     /// How many patterns there are, by how many labels their texts have: of those for endings, and for beginnings.
     endings_with: Lengths,
     beginnings_with: Lengths,
@@ -105,8 +111,8 @@ pub(crate) struct Hosts<T> {
 struct Lengths([u32; 8]);
 
 impl Lengths {
-    fn of(&mut self, text: &str) -> &mut u32 {
-        let dots = memchr_iter(b'.', text.as_bytes()).count();
+    fn of(&mut self, text: &[u8]) -> &mut u32 {
+        let dots = memchr_iter(b'.', text).count();
         &mut self.0[(dots + 1).min(7)]
     }
 
@@ -182,22 +188,26 @@ impl<T: Clone> Hosts<T> {
 
     /// What a name leads to.
     pub fn find(&self, name: &HostName) -> Option<&T> {
-        let name = name.as_str();
+        let name = name.text();
         let whole = self.names.get(name).and_then(|named| named.exact.as_ref().or(named.from.as_ref()));
         whole.or_else(|| self.find_pattern(name))
     }
 
-    fn find_pattern(&self, name: &str) -> Option<&T> {
-        let dots = || memchr_iter(b'.', name.as_bytes());
-        let labels = 1 + dots().count();
-        let mut endings = dots().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
+    fn find_pattern(&self, name: &[u8]) -> Option<&T> {
+        let mut places = [0; BYTES_MAX];
+        let mut count = 0;
+        for (place, dot) in places.iter_mut().zip(memchr_iter(b'.', name)) {
+            (*place, count) = (dot as u8, count + 1);
+        }
+        let (dots, labels) = (places[..count].iter().map(|dot| usize::from(*dot)), 1 + count);
+        let mut endings = dots.clone().zip(1..).filter(|(_, before)| self.endings_with.has(labels - before));
         let ending = endings.find_map(|(dot, _)| {
             let named = self.names.get(&name[dot + 1..])?;
             Some((name.len() - dot - 1, named.below.as_ref().or(named.from.as_ref())?))
         });
         // Of two patterns the longer one.
         let shortest = ending.map_or(0, |(len, _)| len + 1);
-        let mut beginnings = dots().rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
+        let mut beginnings = dots.rev().zip(1..).take_while(|(dot, _)| *dot >= shortest);
         let beginning = beginnings.find_map(|(dot, behind)| {
             let is_known = self.beginnings_with.has(labels - behind);
             is_known.then(|| self.beginnings.get(&name[..dot])).flatten()

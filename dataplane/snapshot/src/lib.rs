@@ -37,6 +37,7 @@ mod warnings;
 mod worker;
 
 pub use change::Change;
+pub use children::AmbiguousPath;
 pub use difference::{Difference, Gone, Recycled};
 pub use finding::Finding;
 pub use hosts::HostName;

@@ -90,7 +90,15 @@ pub(crate) fn of_child(
         Some(Hosting::ByServerName) if parent.terminates_tls && source.tls.is_none() => {
             ("ssl_profile_ref", format!("its parent {} terminates TLS, which needs an SSL profile", parent.name))
         }
+        Some(Hosting::ByServerName) if source.host_matches.iter().any(|wanted| !wanted.rules.is_empty()) => {
+            ("vh_matches", format!("its parent {} chooses before there are paths: remove the rules", parent.name))
+        }
         Some(Hosting::ByServerName) => {
+            if parent.is_http && !parent.terminates_tls {
+                let message =
+                    format!("no port of its parent {} speaks TLS, so no client names it: has no effect", parent.name);
+                findings.warning(service, "vh_parent_vs_ref", message);
+            }
             return Some(Role::ByServerName { any_host: source.http.as_ref().is_none_or(|http| http.any_host) });
         }
         Some(Hosting::ByRequest) => return Some(Role::ByRequest),
@@ -150,10 +158,12 @@ fn path(service: Subject<'_>, field: &str, rule: &v1::PathMatch, findings: &mut 
         findings.error(service, format!("{field}.matches.path.match_str"), "is empty: give a path to compare with");
         return None;
     }
+    // Values that mean the same are the same, so that two children cannot have them both.
+    let text = |value: &String| if rule.case_sensitive { value.clone() } else { value.to_ascii_lowercase() };
     Some(PathMatch {
         criterion,
         negated: rule.negated,
-        values: rule.values.clone(),
+        values: rule.values.iter().map(text).collect(),
         case_sensitive: rule.case_sensitive,
         decoded: rule.decoded,
     })

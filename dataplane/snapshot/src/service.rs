@@ -115,7 +115,7 @@ impl Tcp {
 }
 
 /// A service and its sources.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct KeptService {
     pub source: Arc<v1::VirtualService>,
     tls: Option<KeptTls>,
@@ -177,7 +177,7 @@ impl ServiceReader<'_> {
         if findings.errors.len() == found
             && let Some(kept) = before.filter(unchanged)
         {
-            return Some(kept.clone());
+            return Some(kept.with_warnings(warnings));
         }
         let application = application(subject, source, findings);
         let udp = udp::read(subject, source, pool.as_deref(), findings);
@@ -261,6 +261,11 @@ impl ServiceReader<'_> {
 }
 
 impl KeptService {
+    /// The same with the warnings of today: some are about its parent.
+    fn with_warnings(self: &Arc<Self>, warnings: Arc<[Finding]>) -> Arc<Self> {
+        if self.warnings == warnings { self.clone() } else { Arc::new(Self { warnings, ..Self::clone(self) }) }
+    }
+
     /// The uuid of its pool.
     pub fn pool(&self) -> Option<&str> {
         reference(&self.source.pool_uuid)

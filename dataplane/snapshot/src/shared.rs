@@ -108,9 +108,24 @@ fn shard_of(hash: u64) -> usize {
 
 /// The index of a key; `Err`: where to insert it.
 fn find<K: Borrow<Q>, V, Q: ?Sized + Eq>(shard: &[Entry<K, V>], hash: u64, key: &Q) -> Result<usize, usize> {
-    let first = shard.partition_point(|entry| entry.hash < hash);
+    let first = first_from(shard, hash);
     let alike = shard[first..].iter().take_while(|entry| entry.hash == hash);
     alike.enumerate().find(|(_, entry)| entry.key.borrow() == key).map(|(at, _)| first + at).ok_or(first)
+}
+
+/// The index of the first entry whose hash is not smaller. Hashes spread evenly, so it lies near the place that the hash
+/// has among all that a shard can have.
+#[inline]
+fn first_from<K, V>(shard: &[Entry<K, V>], hash: u64) -> usize {
+    let place = u128::from(hash << SHARDS.ilog2()) * shard.len() as u128;
+    let mut at = (place >> u64::BITS) as usize;
+    while at > 0 && shard[at - 1].hash >= hash {
+        at -= 1;
+    }
+    while at < shard.len() && shard[at].hash < hash {
+        at += 1;
+    }
+    at
 }
 
 impl<K, V> Clone for Shared<K, V> {

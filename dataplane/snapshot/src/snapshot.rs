@@ -5,9 +5,9 @@ use std::sync::Arc;
 use weir_tls::ServerConfig;
 
 use crate::{
-    Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate, children::Children,
-    ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared, users::References,
-    warnings::Warnings,
+    AmbiguousPath, Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate,
+    children::Children, ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared,
+    users::References, warnings::Warnings,
 };
 
 /// Built by [`Snapshot::build`] and [`Snapshot::changed`].
@@ -97,14 +97,15 @@ impl Snapshot {
         self.children.get(&parent.id)?.by_name(name)
     }
 
-    /// The child of a virtual service that wants a request. `target` is what a server would get of its target.
+    /// The child of a virtual service that wants a request; `None`: none does. `target` is what a server would get of its
+    /// target.
     pub fn child_by_request(
         &self,
         parent: &VirtualService,
         host: &HostName,
         target: &[u8],
-    ) -> Option<&Arc<VirtualService>> {
-        self.children.get(&parent.id)?.by_request(host, target)
+    ) -> Result<Option<&Arc<VirtualService>>, AmbiguousPath> {
+        self.children.get(&parent.id).map_or(Ok(None), |children| children.by_request(host, target))
     }
 
     pub fn services(&self) -> impl Iterator<Item = &Arc<VirtualService>> {

@@ -9,13 +9,24 @@ pub struct Subnet {
     mask_bits: u8,
 }
 
+/// What precedes an IPv4 address inside IPv6 (RFC 4291 §2.5.5.2).
+const IPV4_IN_IPV6_BITS: u8 = 96;
+
 impl Subnet {
     /// `None` if the text is no subnet.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let (address, mask_bits) = (address.parse::<IpAddr>().ok()?, bits.parse().ok()?);
         let most = if address.is_ipv4() { u32::BITS } else { u128::BITS };
-        (u32::from(mask_bits) <= most).then_some(Self { address, mask_bits })
+        if u32::from(mask_bits) > most {
+            return None;
+        }
+        match (address.to_canonical(), mask_bits) {
+            (inside @ IpAddr::V4(_), IPV4_IN_IPV6_BITS..) if address.is_ipv6() => {
+                Some(Self { address: inside, mask_bits: mask_bits - IPV4_IN_IPV6_BITS })
+            }
+            _ => Some(Self { address, mask_bits }),
+        }
     }
 
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -50,6 +61,11 @@ mod tests {
             ("2001:db8::/32", "2001:db9::7", false),
             ("::/0", "2001:db8::7", true),
             ("::/0", "10.0.0.1", false),
+            ("::ffff:10.0.0.0/104", "10.1.2.3", true),
+            ("::ffff:10.0.0.0/104", "::ffff:10.1.2.3", true),
+            ("::ffff:10.0.0.0/104", "11.0.0.1", false),
+            ("::ffff:0:0/96", "192.0.2.7", true),
+            ("::ffff:0:0/96", "2001:db8::7", false),
         ] {
             let parsed = Subnet::parse(subnet).expect("a subnet");
             assert_eq!(parsed.contains(address.parse().expect("an address")), contains, "{address} in {subnet}");

@@ -26,7 +26,9 @@ impl Client {
         let other = || host.filter(|_| http2).and_then(|host| self.sibling(snapshot, &host));
         match self.service.role {
             Role::Parent(Hosting::ByRequest) => {
-                Ok(host.and_then(|host| snapshot.child_by_request(&self.service, &host, head.path)).cloned())
+                let Some(host) = host else { return Ok(None) };
+                let found = snapshot.child_by_request(&self.service, &host, head.path);
+                found.map(|child| child.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
             }
             Role::ByServerName { any_host: false }
                 if host.is_none() || host != self.connection.channel.server_name() =>

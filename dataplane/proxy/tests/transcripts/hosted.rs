@@ -97,6 +97,17 @@ fn each_request_of_a_connection_goes_to_the_child_that_wants_it() {
 }
 
 #[test]
+fn request_whose_path_may_be_that_of_another_child_is_refused() {
+    for path in ["//cart", "/x/../cart", "/x/%2e%2e/cart", "/cart/../x"] {
+        let mut stage = Stage::new(&by_request(plan(1)));
+        let client = stage.client();
+        stage.says(client, get("shop.test", path));
+        assert_eq!((status(&stage.sent(client)), stage.dials()), ("400", 0), "{path}");
+        assert_eq!(stage.failures(Cause::ClientBadRequest), 1);
+    }
+}
+
+#[test]
 fn pipelined_requests_for_different_children_are_answered_in_order() {
     let mut stage = Stage::new(&by_request(plan(1)));
     let client = stage.client();

@@ -35,7 +35,6 @@ fn speaks_alike(before: &Snapshot, after: &Snapshot, uuid: &str) -> bool {
     before.pool(uuid).unwrap().speaks_like(after.pool(uuid).unwrap())
 }
 
-const SHOP: &str = "virtualservice-1";
 const INTRANET: &str = "virtualservice-2";
 
 #[test]

@@ -70,6 +70,28 @@ pub const CASES: &[Case] = &[
         });
         p.virtual_services[0].hosting = 2;
     }),
+    ("two children of one path in letters of another case", |p| {
+        for (uuid, value) in [("child-1", "/Cart"), ("child-2", "/cart")] {
+            child(p, |child| {
+                let path = PathMatch { criterion: 1, values: vec![value.to_owned()], ..PathMatch::default() };
+                let rules = vec![HostRule { name: String::new(), path: Some(path) }];
+                child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
+                (child.uuid, child.name) = (uuid.to_owned(), uuid.to_owned());
+                child.server_names.clear();
+            });
+        }
+        p.virtual_services[0].hosting = 2;
+    }),
+    ("paths of a child that gets connections", |p| {
+        child(p, |child| {
+            let rules = vec![HostRule::default()];
+            child.host_matches = vec![HostMatch { host: "b.test".to_owned(), rules }];
+        });
+    }),
+    ("a name of a child where no port speaks TLS", |p| {
+        child(p, |_| {});
+        p.virtual_services[0].listeners.iter_mut().for_each(|listener| listener.tls = false);
+    }),
     ("a parent of requests at layer 4", |p| {
         let parent = &mut p.virtual_services[1];
         (parent.hosting, parent.http, parent.l4) = (2, None, Some(L4Profile::default()));

@@ -9,6 +9,7 @@ mod difference;
 mod findings;
 #[path = "../../../fuzz/src/plan.rs"]
 mod fuzz;
+mod hosting;
 mod plan;
 mod protocols;
 mod sequences;

@@ -15,12 +15,15 @@ macro_rules! certificate {
     };
 }
 
+/// The uuid of the first virtual service.
+pub const SHOP: &str = "virtualservice-1";
+
 pub fn plan() -> Plan {
     Plan {
         revision: 7,
         virtual_services: vec![
             VirtualService {
-                uuid: "virtualservice-1".to_owned(),
+                uuid: SHOP.to_owned(),
                 name: "shop".to_owned(),
                 listeners: vec![listener("192.0.2.10", 443, true), listener("192.0.2.10", 80, false)],
                 pool_uuid: "pool-1".to_owned(),

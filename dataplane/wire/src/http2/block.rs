@@ -124,6 +124,8 @@ struct Reader<'b> {
     count: usize,
     seen: NameSet,
     pseudo: Places,
+    /// A Host field that says the authority again was left out.
+    repeats_host: bool,
     facts: Facts,
     limits: Limits,
     decoded_bytes: usize,
@@ -146,6 +148,7 @@ impl<'b> Reader<'b> {
             count: 0,
             seen: NameSet::default(),
             pseudo: [None; Pseudo::COUNT],
+            repeats_host: false,
             facts: Facts::default(),
             limits,
             decoded_bytes: 0,
@@ -209,7 +212,8 @@ impl<'b> Reader<'b> {
 
     /// All of them come before all fields, none twice (§8.3). The authority of a request becomes its Host field.
     fn take_pseudo(&mut self, pseudo: Pseudo, line: Line) -> Result<(), Error> {
-        let fields_have_begun = self.cookies.is_some() || self.count > usize::from(self.has(Pseudo::Authority));
+        let has_left_out = self.cookies.is_some() || self.repeats_host;
+        let fields_have_begun = has_left_out || self.count > usize::from(self.has(Pseudo::Authority));
         let fits = match self.message {
             Message::Request => pseudo != Pseudo::Status,
             Message::Response => pseudo == Pseudo::Status,
@@ -260,6 +264,7 @@ impl<'b> Reader<'b> {
                     return Err(Error::Host);
                 }
                 // Says again what the authority says, and only that.
+                self.repeats_host = true;
                 self.text.truncate(line.start);
                 return Ok(());
             }

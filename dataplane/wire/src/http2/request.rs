@@ -189,6 +189,7 @@ mod tests {
             (added(":other", "/"), Error::Field),
             ([&[("x-a", "b")], &START[..]].concat(), Error::Field),
             ([&[("cookie", "b")], &START[..]].concat(), Error::Field),
+            ([&START[..3], &[("host", "a")], &START[3..]].concat(), Error::Field),
             (added(":status", "200"), Error::Field),
             (added(":protocol", "websocket"), Error::StartLine),
             (added("content-length", "+1"), Error::ContentLength),

@@ -6,11 +6,12 @@ use super::{
     streams::State,
 };
 use crate::http2::{
-    Code, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow, WINDOW_FIRST, block,
+    Code, FRAME_BYTES_MIN, Flags, FrameHeader, FrameType, Priority, ReceiveWindow, STREAM_MAX, SendWindow,
+    WINDOW_FIRST, block,
 };
 
-/// Frames of a block after its first.
-const CONTINUATIONS_MAX: u8 = 8;
+/// Frames of a block after its first, unless the limit of a head calls for more.
+const CONTINUATIONS_MAX: usize = 8;
 /// The entries of one SETTINGS frame.
 const SETTINGS_BYTES_MAX: u32 = 32 * 6;
 /// A DATA frame on a stream that was reset costs something of the budget unless it has so many bytes.
@@ -188,17 +189,38 @@ impl<S: Default> Connection<S> {
     }
 
     fn continuation(&mut self, header: FrameHeader, payload: &[u8]) -> Result<Option<Event>, Code> {
-        let opened = self.block.open.take().ok_or(Code::ProtocolError)?;
-        self.block.continuations += 1;
-        if payload.is_empty() || self.block.continuations > CONTINUATIONS_MAX {
+        let mut opened = self.block.open.take().ok_or(Code::ProtocolError)?;
+        self.block.continuations = self.block.continuations.saturating_add(1);
+        let most = CONTINUATIONS_MAX.max(self.block_bytes_max().div_ceil(FRAME_BYTES_MIN));
+        if payload.is_empty() || usize::from(self.block.continuations) > most {
             return Err(Code::EnhanceYourCalm);
         }
+        opened.purpose = self.purpose_now(opened);
         self.gather_block(header, opened, payload)
+    }
+
+    /// What a block is for that has begun with an earlier frame. Since then the caller may have ended its stream, or told
+    /// the peer that no new stream is processed.
+    fn purpose_now(&mut self, Opened { stream, purpose, .. }: Opened) -> Purpose {
+        match purpose {
+            Purpose::Open if matches!(self.leaving, Leaving::After(_)) => {
+                self.streams.pass(stream);
+                self.streams.note_reset(stream);
+                Purpose::Nothing
+            }
+            Purpose::Head | Purpose::Trailers if self.streams.peek(stream).is_none() => Purpose::Nothing,
+            purpose => purpose,
+        }
+    }
+
+    /// The limit of a block before it is decoded. Compression makes no head longer by a quarter.
+    fn block_bytes_max(&self) -> usize {
+        self.config.head_bytes + self.config.head_bytes / 4
     }
 
     fn gather_block(&mut self, header: FrameHeader, opened: Opened, fragment: &[u8]) -> Result<Option<Event>, Code> {
         self.block.bytes.extend_from_slice(fragment);
-        if self.block.bytes.len() > self.config.head_bytes + self.config.head_bytes / 4 {
+        if self.block.bytes.len() > self.block_bytes_max() {
             return Err(Code::EnhanceYourCalm);
         }
         if !header.flags.has(Flags::END_HEADERS) {

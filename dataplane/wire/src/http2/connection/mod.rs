@@ -2,7 +2,8 @@
 //! happened to which stream.
 //!
 //! Whatever breaks the standard ends the connection, also where the standard allows to end a stream only: a peer that can
-//! make this end reset streams could make its servers work in vain (CVE-2025-8671). A message that is malformed is the
+//! make this end reset streams could make its servers work in vain (CVE-2025-8671). Only a WINDOW_UPDATE that a stream
+//! cannot take ends that stream, and costs the peer as much as a reset of its own. A message that is malformed is the
 //! caller's to answer.
 
 mod input;

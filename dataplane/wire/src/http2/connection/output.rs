@@ -1,7 +1,7 @@
 //! What this end sends.
 
 use super::{
-    Connection, Heard, Leaving,
+    Connection, Heard, Leaving, Role,
     input::{LAST_CALL, PROBE},
 };
 use crate::{
@@ -172,7 +172,9 @@ impl<S: Default> Connection<S> {
         self.push_go_away(last, code);
     }
 
+    /// `last`: of the streams that the peer has opened. A server opens none (RFC 9113 §6.8).
     fn push_go_away(&mut self, last: u32, code: Code) {
+        let last = if self.streams.role() == Role::Client { 0 } else { last };
         let mut payload = [0; 8];
         payload[..4].copy_from_slice(&last.to_be_bytes());
         payload[4..].copy_from_slice(&code.number().to_be_bytes());

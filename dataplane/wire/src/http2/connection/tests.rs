@@ -579,6 +579,60 @@ fn leaving_takes_what_is_under_way() {
     assert!(end.connection.is_over() && end.sent().is_empty());
 }
 
+/// A field that the peer's table stores, and a block that names it.
+fn stored_and_named(start: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let stored = [start, &[0x40, 3], b"x-s", &[1], b"t"].concat();
+    (stored, [&block(&GET)[..], &[0xbe]].concat())
+}
+
+#[test]
+fn block_that_ends_behind_the_last_goodbye_opens_no_stream() {
+    let mut end = End::begun();
+    let (stored, named) = stored_and_named(&block(&GET));
+    assert_eq!(end.take(&frame(FrameType::Headers, Flags::END_STREAM, 1, &stored[..5])), Ok(()));
+    end.connection.leave();
+    end.connection.end_leaving();
+    assert_eq!(end.take(&frame(FrameType::Continuation, END_HEADERS, 1, &stored[5..])), Ok(()));
+    assert_eq!((end.heard.len(), end.connection.streams()), (0, 0), "the peer was told that it is not processed");
+    assert_eq!(end.take(&frame(FrameType::Data, Flags::NONE, 1, b"late")), Ok(()));
+    assert_eq!(end.take(&frame(FrameType::Headers, all(), 3, &named)), Ok(()), "the table is the peer's");
+}
+
+#[test]
+fn block_of_a_stream_that_ends_meanwhile_is_only_decoded() {
+    let mut end = End::begun();
+    let (stored, named) = stored_and_named(&[]);
+    assert_eq!(end.take(&frame(FrameType::Headers, END_HEADERS, 1, &block(&GET))), Ok(()));
+    assert_eq!(end.take(&frame(FrameType::Headers, Flags::END_STREAM, 1, &stored[..3])), Ok(()));
+    end.connection.end(1, Code::Cancel);
+    end.heard.clear();
+    assert_eq!(end.take(&frame(FrameType::Continuation, END_HEADERS, 1, &stored[3..])), Ok(()));
+    assert_eq!(end.heard, [""; 0]);
+    assert_eq!(end.take(&frame(FrameType::Headers, all(), 3, &named)), Ok(()));
+    assert_eq!(end.heard, ["3 / host: a|x-s: t| all"]);
+}
+
+#[test]
+fn head_may_have_as_many_frames_as_its_limit_needs() {
+    let mut end = End::new(Role::Server, Config { head_bytes: 256 * 1024, ..config() });
+    let limits = Limits::new(0, 0, 0);
+    let value = "v".repeat(12 * FRAME_BYTES_MIN);
+    let long = [&[0, 3][..], b"x-a", &[0x7f, 0x81, 0xff, 0x0b], value.as_bytes()].concat();
+    let head = [block(&GET), long].concat();
+    let mut bytes = [&PREFACE[..], &frame(FrameType::Settings, Flags::NONE, 0, &[])].concat();
+    let count = head.len().div_ceil(FRAME_BYTES_MIN);
+    for (at, part) in head.chunks(FRAME_BYTES_MIN).enumerate() {
+        let kind = if at == 0 { FrameType::Headers } else { FrameType::Continuation };
+        let flags = if at + 1 == count { END_HEADERS } else { Flags::NONE };
+        bytes.extend(frame(kind, flags, 1, part));
+    }
+    let mut at = 0;
+    assert_eq!(end.connection.take(&bytes, &mut at, 0), Ok(Event::Head { stream: 1, is_all: false }));
+    let mut table = FieldTable::new();
+    let request = end.connection.request(&bytes, &limits, &mut table).unwrap();
+    assert_eq!(request.head.fields.find(b"x-a").map(<[u8]>::len), Some(value.len()));
+}
+
 /// A client whose server has said nothing but its settings.
 fn asking(settings: Settings) -> End {
     let mut end = End::new(Role::Client, config());
@@ -601,6 +655,14 @@ fn client_opens_as_many_streams_as_its_server_takes() {
     client.connection.end(3, Code::Cancel);
     assert_eq!(client.sent(), [0; 0], "the server has not heard of it");
     assert_eq!(client.connection.open(), Some(5));
+}
+
+#[test]
+fn client_that_leaves_has_processed_no_stream_of_its_server() {
+    let mut client = asking(Settings::default());
+    client.ask("/", true);
+    client.connection.go_away(Code::NoError);
+    assert_eq!(client.sent(), frame(FrameType::GoAway, Flags::NONE, 0, &[0; 8]));
 }
 
 #[test]

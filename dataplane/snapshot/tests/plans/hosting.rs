@@ -1,0 +1,92 @@
+//! Which child of a parent a request is for.
+
+use weir_api::dataplane::v1::{HostMatch, HostRule, Hosting, PathCriterion, PathMatch, Plan, VirtualService};
+use weir_snapshot::{AmbiguousPath, HostName, Snapshot};
+
+use crate::plan::*;
+
+const HOST: &str = "a.test";
+
+fn begins_with(path: &str) -> PathMatch {
+    PathMatch {
+        criterion: PathCriterion::BeginsWith.into(),
+        values: vec![path.to_owned()],
+        decoded: true,
+        ..PathMatch::default()
+    }
+}
+
+fn sensitive(path: &str) -> PathMatch {
+    PathMatch { case_sensitive: true, ..begins_with(path) }
+}
+
+/// The shop with a child for each rule.
+fn by_request(rules: &[Option<PathMatch>]) -> Snapshot {
+    let mut plan = plan();
+    plan.virtual_services[0].hosting = Hosting::ByRequest.into();
+    for (n, path) in rules.iter().enumerate() {
+        let rules = path.iter().map(|path| HostRule { name: String::new(), path: Some(path.clone()) }).collect();
+        let parent = &plan.virtual_services[0];
+        let child = VirtualService {
+            uuid: n.to_string(),
+            name: n.to_string(),
+            listeners: Vec::new(),
+            hosting: 0,
+            parent_uuid: parent.uuid.clone(),
+            host_matches: vec![HostMatch { host: HOST.to_owned(), rules }],
+            ..parent.clone()
+        };
+        plan.virtual_services.push(child);
+    }
+    build(&plan)
+}
+
+fn build(plan: &Plan) -> Snapshot {
+    Snapshot::build(plan, None, &worker()).unwrap().0
+}
+
+/// The child that gets a path; "parent": none.
+fn child(snapshot: &Snapshot, path: &str) -> Result<String, AmbiguousPath> {
+    let (parent, host) = (snapshot.service(SHOP).unwrap(), HostName::of(HOST.as_bytes()).unwrap());
+    let found = snapshot.child_by_request(parent, &host, path.as_bytes())?;
+    Ok(found.map_or("parent", |child| &child.uuid).to_owned())
+}
+
+#[test]
+fn path_that_servers_may_take_for_one_of_another_child_is_for_none() {
+    let rules = [Some(begins_with("/admin")), None];
+    let snapshot = by_request(&rules);
+    for (path, expected) in [
+        ("/admin", Ok("0")),
+        ("/%61dmin/x", Ok("0")),
+        ("/shop", Ok("1")),
+        ("//shop/./x/..", Ok("1")),
+        ("/admin/./x//y", Ok("0")),
+        ("/.well-known/x?/../admin", Ok("1")),
+        ("/shop/%252e%252e/admin", Ok("1")),
+        ("//admin", Err(AmbiguousPath)),
+        ("/./admin", Err(AmbiguousPath)),
+        ("/shop/../admin?x", Err(AmbiguousPath)),
+        ("/shop/%2e%2e/admin", Err(AmbiguousPath)),
+        ("/shop%2f..%2fadmin", Err(AmbiguousPath)),
+        ("/admin/../shop", Err(AmbiguousPath)),
+    ] {
+        assert_eq!(child(&snapshot, path), expected.map(str::to_owned), "{path}");
+    }
+    let snapshot = by_request(&rules[..1]);
+    assert_eq!(child(&snapshot, "/../shop"), Ok("parent".to_owned()));
+    assert_eq!(child(&snapshot, "//admin"), Err(AmbiguousPath), "the parent is another, too");
+}
+
+#[test]
+fn rule_that_matches_less_goes_before_one_that_differs_in_case_alone() {
+    let not = |path: PathMatch| PathMatch { criterion: PathCriterion::Equals.into(), negated: true, ..path };
+    for (rules, path, expected) in [
+        ([begins_with("/shop"), sensitive("/shop")], ["/shop", "/Shop"], ["1", "0"]),
+        ([begins_with("/SHOP"), sensitive("/shop")], ["/shop", "/Shop"], ["1", "0"]),
+        ([not(sensitive("/shop")), not(begins_with("/shop"))], ["/x", "/Shop"], ["1", "0"]),
+    ] {
+        let snapshot = by_request(&rules.map(Some));
+        assert_eq!(path.map(|path| child(&snapshot, path).unwrap()), expected);
+    }
+}
