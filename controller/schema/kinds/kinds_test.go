@@ -121,6 +121,15 @@ func TestGivesAVirtualServiceWithTLSAProfileAndACertificate(t *testing.T) {
 	if _, ok := plain["ssl_profile_ref"]; ok {
 		t.Error("a plain virtual service got an SSL profile")
 	}
+	const child = `{"name":"v","type":"VS_TYPE_VH_CHILD","vh_parent_vs_ref":"virtualservice-1","vh_domain_name":["a.test"]`
+	for body, profile := range map[string]any{
+		child + `,"ssl_key_and_certificate_refs":["sslkeyandcertificate-1"]}`: "/api/sslprofile?name=System-Standard",
+		child + `}`: nil,
+	} {
+		if got := created(t, "virtualservice", body)["ssl_profile_ref"]; got != profile {
+			t.Errorf("%s: profile %v", body, got)
+		}
+	}
 }
 
 func TestTakesPortZeroForTheOtherPort(t *testing.T) {
