@@ -132,6 +132,20 @@ func TestGivesAVirtualServiceWithTLSAProfileAndACertificate(t *testing.T) {
 	}
 }
 
+func TestProfilesOfDatagramsHaveTheNamesAndDefaultsOfAvi(t *testing.T) {
+	network := created(t, "networkprofile", `{"name":"n","profile":{"type":"PROTOCOL_TYPE_UDP_FAST_PATH",
+		"udp_fast_path_profile":{"dsr_profile":{"dsr_type":"DSR_TYPE_L2"}}}}`)
+	dsr := network["profile"].(schema.Object)["udp_fast_path_profile"].(schema.Object)["dsr_profile"]
+	if want := (schema.Object{"dsr_type": "DSR_TYPE_L2", "dsr_encap_type": "ENCAP_IPINIP"}); !reflect.DeepEqual(dsr, want) {
+		t.Errorf("got %v", dsr)
+	}
+	dns := created(t, "applicationprofile",
+		`{"name":"d","type":"APPLICATION_PROFILE_TYPE_DNS","dns_service_profile":{}}`)
+	if ttl := dns["dns_service_profile"].(schema.Object)["negative_caching_ttl"]; ttl != int64(30) {
+		t.Errorf("got %v", ttl)
+	}
+}
+
 func TestTakesPortZeroForTheOtherPort(t *testing.T) {
 	vs := created(t, "virtualservice", `{"name":"v","vsvip_ref":"vsvip-1","services":[{"port":80,"port_range_end":0}]}`)
 	if end := objects(vs["services"])[0]["port_range_end"]; end != int64(80) {
