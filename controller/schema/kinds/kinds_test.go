@@ -136,7 +136,8 @@ func TestProfilesOfDatagramsHaveTheNamesAndDefaultsOfAvi(t *testing.T) {
 	network := created(t, "networkprofile", `{"name":"n","profile":{"type":"PROTOCOL_TYPE_UDP_FAST_PATH",
 		"udp_fast_path_profile":{"dsr_profile":{"dsr_type":"DSR_TYPE_L2"}}}}`)
 	dsr := network["profile"].(schema.Object)["udp_fast_path_profile"].(schema.Object)["dsr_profile"]
-	if want := (schema.Object{"dsr_type": "DSR_TYPE_L2", "dsr_encap_type": "ENCAP_IPINIP"}); !reflect.DeepEqual(dsr, want) {
+	want := schema.Object{"dsr_type": "DSR_TYPE_L2", "dsr_encap_type": "ENCAP_IPINIP"}
+	if !reflect.DeepEqual(dsr, want) {
 		t.Errorf("got %v", dsr)
 	}
 	dns := created(t, "applicationprofile",
