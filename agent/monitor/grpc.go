@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -15,8 +16,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// grpcAnswerBytesMax is how large a message a server may answer. A health response has a few bytes.
-const grpcAnswerBytesMax = answerBytesMax
+const (
+	// grpcAnswerBytesMax is how large a message a server may answer. A health response has a few bytes.
+	grpcAnswerBytesMax = answerBytesMax
+	// grpcHeadBytesMax is how large the fields of an answer may be. Among them is the text of an error.
+	grpcHeadBytesMax = 16 << 10
+	// grpcReasonBytesMax is how much of that text becomes the reason of a verdict.
+	grpcReasonBytesMax = 200
+)
 
 // probeGRPC asks the server's health service (grpc.health.v1) for the state of one of its services.
 func probeGRPC(ctx context.Context, target Target) Outcome {
@@ -40,12 +47,18 @@ func probeGRPC(ctx context.Context, target Target) Outcome {
 	case status.Code(err) == codes.Unimplemented:
 		return Outcome{Reason: "it has no health service (grpc.health.v1)"}
 	case err != nil:
-		return Outcome{Reason: fmt.Sprintf("%s: %s", status.Code(err), status.Convert(err).Message())}
+		return Outcome{Reason: fmt.Sprintf("%s: %s", status.Code(err), firstLine(status.Convert(err).Message()))}
 	case answer.GetStatus() != health.HealthCheckResponse_SERVING:
 		return Outcome{Reason: fmt.Sprintf("the service %q is %s", service, answer.GetStatus())}
 	default:
 		return Outcome{Up: true}
 	}
+}
+
+// firstLine returns the beginning of a server's text.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.ToValidUTF8(line[:min(len(line), grpcReasonBytesMax)], "")
 }
 
 // grpcClient speaks on an open connection, and opens no other one.
@@ -71,6 +84,7 @@ func grpcClient(target Target, connection net.Conn) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithNoProxy(),
+		grpc.WithMaxHeaderListSize(grpcHeadBytesMax),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(grpcAnswerBytesMax)))
 }
 

@@ -1,16 +1,20 @@
 package monitor
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/tests/accept"
@@ -61,6 +65,30 @@ func TestGRPCMonitorSpeaksTLSIfTold(t *testing.T) {
 		if outcome := Probe(t.Context(), targetAt(at, monitor)); outcome.Up != secure {
 			t.Errorf("TLS %v: %+v", secure, outcome)
 		}
+	}
+}
+
+// talker is a health service that fails with a long text.
+type talker struct {
+	healthv1.UnimplementedHealthServer
+}
+
+func (talker) Check(context.Context, *healthv1.HealthCheckRequest) (*healthv1.HealthCheckResponse, error) {
+	return nil, status.Error(codes.Internal, "the database is gone\n"+strings.Repeat("at frame\n", 1_000))
+}
+
+func TestReasonOfAGRPCMonitorIsOneShortLineWhateverTheServerSays(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	healthv1.RegisterHealthServer(server, talker{})
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	outcome := Probe(t.Context(), targetAt(listener.Addr(), &plan.Monitor{Type: plan.GRPC}))
+	if outcome.Up || outcome.Reason != "Internal: the database is gone" {
+		t.Errorf("%.300q", outcome.Reason)
 	}
 }
 

@@ -36,11 +36,12 @@ type assembly struct {
 
 // share is what a virtual service adds to the Plan of an engine.
 type share struct {
-	draft      *draft
+	draft      *draft // of a child that is not served: perhaps its refusal
 	seat       place.Seat
 	assignment place.Assignment
 
 	report report // the report of the draft, and what prevents service on this engine
+	absent bool   // it adds nothing
 	brings []*enginev1.Resource
 }
 
@@ -51,7 +52,7 @@ var duties = map[place.Duty]dataplanev1.Duty{
 
 func newShare(draft *draft, assignment place.Assignment, seat place.Seat) *share {
 	report := report{findings: slices.Clip(draft.report.findings), blocked: draft.report.blocked}
-	return &share{draft: draft, seat: seat, assignment: assignment, report: report}
+	return &share{draft: draft, seat: seat, assignment: assignment, report: report, absent: report.blocked}
 }
 
 // update makes the stale shares again. It returns false if the change concerns other shares too. Then the whole Plan
@@ -177,13 +178,13 @@ func parentsFirst(shares []*share) {
 	slices.SortStableFunc(shares, func(a, b *share) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// claim gives a share its ports. It returns false if one of them is taken. A share that its draft blocks needs none.
+// claim gives a share its ports. It returns false if one of them is taken. A share that adds nothing needs none.
 func (a *assembly) claim(share *share) bool {
 	a.shares[share.draft.vs.UUID] = share
 	if share.isChild() {
-		a.needParent(share)
+		a.meetParent(share)
 	}
-	if share.report.blocked {
+	if share.absent {
 		return true
 	}
 	claims := share.draft.claims
@@ -199,26 +200,41 @@ func (a *assembly) claim(share *share) bool {
 	return true
 }
 
-// needParent blocks a child if its parent is not served on the engine, or serves something else.
-func (a *assembly) needParent(share *share) {
+// meetParent blocks a child if its parent is not served on the engine, or serves something else. If the parent is
+// served, a blocked child refuses its clients: they would get what another child, or the parent, has for them.
+func (a *assembly) meetParent(share *share) {
 	vs := share.draft.vs
-	if share.report.blocked || vs.Parent == nil {
+	if vs.Parent == nil {
 		return
 	}
 	parent := a.shares[vs.Parent.UUID]
 	switch {
-	case parent == nil || parent.report.blocked:
-		share.report.block(share.draft.subject, "vh_parent_vs_ref", "its parent %s is not served: see there",
-			vs.Parent.Name)
-	case (parent.draft.vs.HTTP == nil) != (vs.HTTP == nil):
-		share.report.block(share.draft.subject, "application_profile_ref",
-			"its parent %s and it must both be of APPLICATION_PROFILE_TYPE_HTTP, or neither", vs.Parent.Name)
+	case parent == nil || parent.absent:
+		if !share.report.blocked {
+			share.report.block(share.draft.subject, "vh_parent_vs_ref", "its parent %s is not served: see there",
+				vs.Parent.Name)
+		}
+		share.absent = true
+		return
+	case !share.report.blocked:
+		compareWithParent(share.draft.subject, vs, parent.draft.vs, &share.report)
+	}
+	if share.report.blocked {
+		share.refuseClients(parent.draft.vs)
+	}
+}
+
+func (s *share) refuseClients(parent *model.VirtualService) {
+	refusal := s.draft.refusalUnder(parent)
+	if s.absent = refusal == nil; !s.absent {
+		s.draft = refusal
 	}
 }
 
 // refuse blocks a share, and says which virtual services have what it claims.
 func (a *assembly) refuse(share *share) {
 	draft := share.draft
+	share.absent = true
 	for _, claim := range draft.claims {
 		a.contested[claim.key()] = true
 		owner := a.taken[claim.key()]
@@ -237,7 +253,7 @@ func (a *assembly) refuse(share *share) {
 
 // bring adds the resources of a share, unless something blocks the share.
 func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
-	if share.report.blocked {
+	if share.absent {
 		return
 	}
 	draft := share.draft
@@ -260,7 +276,7 @@ func (a *assembly) bring(share *share, edits map[string]*enginev1.Resource) {
 // it.
 func (a *assembly) drop(share *share, edits map[string]*enginev1.Resource) {
 	delete(a.shares, share.draft.vs.UUID)
-	if share.report.blocked {
+	if share.absent {
 		return
 	}
 	for _, claim := range share.draft.claims {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -43,9 +44,17 @@ func refuseRole(subject subject, vs *model.VirtualService, report *report) {
 		report.blocked = true // model has a finding about that
 	case parent.ByRequest() != vs.ByRequest():
 		report.block(subject, "vh_type", "differs from that of its parent %s", parent.Name)
+	case lacksNames(vs):
+		report.block(subject, "vh_parent_vs_ref", "its parent %s has no port with enable_ssl, and clients name no server "+
+			"without TLS: set enable_ssl there, or use VS_TYPE_VH_ENHANCED for both", parent.Name)
 	case len(vs.Wishes()) == 0:
 		report.block(subject, wishField(vs), "is empty: its parent has no client for it")
 	}
+}
+
+// lacksNames tells whether a child is chosen by server name, and its clients name none. At layer 4 servers may end TLS.
+func lacksNames(vs *model.VirtualService) bool {
+	return !vs.ByRequest() && vs.HTTP != nil && httpsPort(vs) == 0
 }
 
 func wishField(vs *model.VirtualService) string {
@@ -69,18 +78,21 @@ func hosting(vs *model.VirtualService) dataplanev1.Hosting {
 // hasOwnTLS tells whether a virtual service has certificates of its own. Requests are given to children after TLS.
 func hasOwnTLS(vs *model.VirtualService) bool { return !vs.IsChild() || !vs.ByRequest() }
 
-// child sets what a child wants of its parent.
-func child(
-	subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report,
-) (claims []claim) {
-	into.ParentUuid = vs.Parent.UUID
+// wishesOf returns what a child claims of its parent.
+func wishesOf(vs *model.VirtualService) (claims []claim) {
 	for _, wish := range vs.Wishes() {
-		claims = append(claims, claim{parent: vs.Parent.UUID, wish: wish.Key, field: wish.Field})
+		claims = append(claims, claim{parent: vs.SeatsOf(), wish: wish.Key, field: wish.Field})
 	}
+	return claims
+}
+
+// child sets what a child wants of its parent.
+func child(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualService, report *report) {
+	into.ParentUuid = vs.Parent.UUID
 	noteUnheededOfChild(subject, vs, report)
 	if !vs.ByRequest() {
 		into.ServerNames = vs.VHDomainNames
-		return claims
+		return
 	}
 	for i, match := range vs.VHMatches {
 		wanted := &dataplanev1.HostMatch{Host: match.Host}
@@ -90,7 +102,6 @@ func child(
 		}
 		into.HostMatches = append(into.HostMatches, wanted)
 	}
-	return claims
 }
 
 type pathCriterion struct {
@@ -122,6 +133,47 @@ func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, repo
 	return &dataplanev1.PathMatch{
 		Criterion: known.criterion, Negated: known.negated, Values: target.Path.Values,
 		CaseSensitive: target.Path.Case == "SENSITIVE", Decoded: target.Path.Decoded,
+	}
+}
+
+// compareWithParent blocks a child that cannot share the listeners of its parent, and warns of its settings that the
+// parent decides.
+func compareWithParent(subject subject, vs, parent *model.VirtualService, report *report) {
+	if (parent.HTTP == nil) != (vs.HTTP == nil) {
+		report.block(subject, "application_profile_ref",
+			"its parent %s and it must both be of APPLICATION_PROFILE_TYPE_HTTP, or neither", parent.Name)
+		return
+	}
+	if own := sourcesOf(vs.TCP); len(own) > 0 && !slices.Equal(own, sourcesOf(parent.TCP)) {
+		report.block(subject, "network_profile_ref", "%s has weir_proxy_protocol_sources, and its parent %s, which "+
+			"accepts the connections, has others: use the same network profile for both", vs.NetworkProfile.Name,
+			parent.Name)
+	}
+	if vs.ByRequest() {
+		noteLimitsOfParent(subject, vs, parent, report)
+	}
+}
+
+// limitsOfParent are the settings for what happens before the head of a request is read, and a child is chosen.
+var limitsOfParent = []struct {
+	field string
+	value func(*kinds.HTTPProfile) any
+}{
+	{"post_accept_timeout", func(p *kinds.HTTPProfile) any { return p.PostAcceptTimeoutMs }},
+	{"client_header_timeout", func(p *kinds.HTTPProfile) any { return p.ClientHeaderTimeoutMs }},
+	{"client_max_header_size", func(p *kinds.HTTPProfile) any { return p.ClientMaxHeaderKiB }},
+	{"client_max_request_size", func(p *kinds.HTTPProfile) any { return p.ClientMaxRequestKiB }},
+	{"max_header_count", func(p *kinds.HTTPProfile) any { return p.MaxHeaderCount }},
+	{"http2_profile", func(p *kinds.HTTPProfile) any { return *cmp.Or(p.HTTP2, usualHTTP2) }},
+}
+
+func noteLimitsOfParent(subject subject, vs, parent *model.VirtualService, report *report) {
+	for _, limit := range limitsOfParent {
+		if limit.value(vs.HTTP) != limit.value(parent.HTTP) {
+			report.warn(subject, "application_profile_ref", "%s: http_profile.%s has no effect: a request is read by the "+
+				"settings of the parent %s, before it is given to a child", vs.ApplicationProfile.Name, limit.field,
+				parent.Name)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func (r *revisions) offer() {
 		vs.Services[0].EnableSSL, vs.Certificates = true, []*model.Certificate{r.certificate}
 	}
 	if r.IntN(3) == 0 {
-		vs.Type = "VS_TYPE_VH_PARENT"
+		vs.Type, vs.VHType = "VS_TYPE_VH_PARENT", "VS_TYPE_VH_ENHANCED"
 	}
 	if r.IntN(2) == 0 {
 		r.makeChild(vs)
@@ -127,7 +127,8 @@ func (r *revisions) offer() {
 func (r *revisions) makeChild(vs *model.VirtualService) {
 	vs.UUID, vs.Type, vs.Services, vs.Addresses = fmt.Sprint("child-", r.IntN(6)), "VS_TYPE_VH_CHILD", nil, nil
 	vs.VHParentRef = fmt.Sprint("/api/virtualservice/vs-", r.IntN(6))
-	vs.VHDomainNames = []string{fmt.Sprintf("%d.test", r.IntN(3))}
+	vs.VHType, vs.VHMatches = "VS_TYPE_VH_ENHANCED", []kinds.VHMatch{{Host: fmt.Sprintf("%d.test", r.IntN(3))}}
+	vs.Closed = r.IntN(4) == 0
 	vs.TrafficEnabled = r.IntN(5) > 0
 	if r.IntN(5) == 0 {
 		vs.HTTP, vs.L4 = nil, schema.Defaults[kinds.TCPAppProfile]()

@@ -20,14 +20,19 @@ type draft struct {
 	subject subject
 	service *dataplanev1.VirtualService
 	claims  []claim
-	parts   []*enginev1.Resource
+	parts   []*enginev1.Resource // service last
 	report  report
+
+	refusal *draft // of a child that is not served; nil: not made yet, or not needed
 
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
 func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
+	if vs.IsChild() {
+		d.claims = wishesOf(vs)
+	}
 	refuseUnserved(d.subject, vs, &d.report)
 	if d.report.blocked {
 		return d
@@ -47,7 +52,7 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 		d.service.Tcp = tcpProfile(vs, &d.report)
 	}
 	if vs.IsChild() {
-		d.claims = child(d.subject, vs, d.service, &d.report)
+		child(d.subject, vs, d.service, &d.report)
 	} else {
 		d.service.Listeners = listeners(d.subject, vs, &d.report)
 		d.service.Hosting = hosting(vs)
@@ -183,13 +188,16 @@ func listeners(subject subject, vs *model.VirtualService, report *report) []*dat
 func secure(
 	subject subject, vs *model.VirtualService, rings tickets.Rings, into *dataplanev1.VirtualService, report *report,
 ) []*enginev1.Resource {
+	who := "a port with enable_ssl"
+	if vs.IsChild() {
+		who = "a child whose parent has a port with enable_ssl"
+	}
 	if vs.SSLProfile == nil {
-		report.block(subject, "ssl_profile_ref", "a port with enable_ssl needs an SSL profile")
+		report.block(subject, "ssl_profile_ref", "%s needs an SSL profile", who)
 		return nil
 	}
 	if len(vs.Certificates) == 0 {
-		report.block(subject, "ssl_key_and_certificate_refs",
-			"a port with enable_ssl needs a certificate that can be used")
+		report.block(subject, "ssl_key_and_certificate_refs", "%s needs a certificate that can be used", who)
 	}
 	into.Tls = tlsProfile(vs.SSLProfile, report)
 	if ring := rings.Of(vs.SSLProfile.UUID); ring != nil && into.GetTls().GetSessionResumption() {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -55,6 +57,10 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 	if port := httpsPort(vs); port != 0 {
 		report.block(subject, strings.TrimSuffix(portField(vs, port), ".port")+".enable_ssl",
 			"engines do not speak TLS over UDP: remove it")
+	}
+	if slices.ContainsFunc(vs.Addresses, netip.Addr.IsUnspecified) {
+		report.block(subject, "vsvip_ref", "has 0.0.0.0 or ::, and engines answer datagrams from the address that a "+
+			"client asked: give the VsVip that address")
 	}
 	if !vs.UDP.Snat {
 		report.block(network, udpPath+"snat", "virtual service %s cannot be served: servers see the address of the "+

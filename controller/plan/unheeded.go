@@ -20,6 +20,7 @@ const (
 	noShares    = "engines do not weigh virtual services against each other: has no effect"
 	staysActive = "of two engines the one that serves stays the active one, until a switchover: has no effect"
 	kernels     = "the engine's kernel decides that: has no effect"
+	passesDNS   = "engines pass DNS messages on as they are: has no effect"
 )
 
 var (
@@ -27,6 +28,7 @@ var (
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
+	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
@@ -56,6 +58,9 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		"engines go on listening when the pool is down: has no effect"},
 	{"vh_domain_name", func(vs *model.VirtualService) bool { return !vs.IsChild() && len(vs.VHDomainNames) > 0 },
 		"only a VS_TYPE_VH_CHILD is chosen by these names: has no effect"},
+	{"server_network_profile_ref", func(vs *model.VirtualService) bool {
+		return vs.ServerNetworkProfileRef != "" && vs.ServerNetworkProfileRef != vs.NetworkProfileRef
+	}, "network_profile_ref is for servers, too: has no effect"},
 	{"host_name_xlate", func(vs *model.VirtualService) bool { return vs.HostNameTranslation != "" },
 		"engines do not translate host names yet: has no effect"},
 }
@@ -111,17 +116,54 @@ var unheededOfHTTP2 = []unheeded[kinds.HTTP2Profile]{
 	{"max_http2_queued_frames_to_client_per_connection", func(h *kinds.HTTP2Profile) bool {
 		return h.MaxQueuedFrames != usualHTTP2.MaxQueuedFrames
 	}, "engines stop reading a client that does not take its frames: has no effect"},
+	{"max_http2_concurrent_pushes_per_connection", func(h *kinds.HTTP2Profile) bool {
+		return h.MaxPushes != usualHTTP2.MaxPushes
+	}, "engines push nothing: has no effect"},
 	{"enable_http2_server_push", func(h *kinds.HTTP2Profile) bool { return h.ServerPush },
 		"browsers take no pushes any more, and engines send none: has no effect"},
 }
 
 var unheededOfTCP = []unheeded[kinds.TCPProxy]{
-	{"ignore_time_wait", func(t *kinds.TCPProxy) bool { return t.IgnoreTimeWait }, kernels},
-	{"receive_window", func(t *kinds.TCPProxy) bool {
-		return t.ReceiveWindowKiB != usualTCPProxy.ReceiveWindowKiB
-	}, kernels},
-	{"max_segment_size", func(t *kinds.TCPProxy) bool { return t.MaxSegmentSize != 0 }, kernels},
-	{"ip_dscp", func(t *kinds.TCPProxy) bool { return t.DSCP != 0 }, kernels},
+	unusualTCP("ignore_time_wait", func(t *kinds.TCPProxy) any { return t.IgnoreTimeWait }),
+	unusualTCP("time_wait_delay", func(t *kinds.TCPProxy) any { return t.TimeWaitMs }),
+	unusualTCP("max_retransmissions", func(t *kinds.TCPProxy) any { return t.MaxRetransmissions }),
+	unusualTCP("max_syn_retransmissions", func(t *kinds.TCPProxy) any { return t.MaxSynRetransmissions }),
+	unusualTCP("min_rexmt_timeout", func(t *kinds.TCPProxy) any { return t.MinRetransmitTimeoutMs }),
+	unusualTCP("auto_window_growth", func(t *kinds.TCPProxy) any { return t.AutoWindowGrowth }),
+	unusualTCP("receive_window", func(t *kinds.TCPProxy) any { return t.ReceiveWindowKiB }),
+	unusualTCP("use_interface_mtu", func(t *kinds.TCPProxy) any { return t.UseInterfaceMTU }),
+	unusualTCP("max_segment_size", func(t *kinds.TCPProxy) any { return t.MaxSegmentSize }),
+	unusualTCP("cc_algo", func(t *kinds.TCPProxy) any { return t.CongestionControl }),
+	unusualTCP("aggressive_congestion_avoidance", func(t *kinds.TCPProxy) any { return t.AggressiveAvoidance }),
+	unusualTCP("slow_start_scaling_factor", func(t *kinds.TCPProxy) any { return t.SlowStartScaling }),
+	unusualTCP("congestion_recovery_scaling_factor", func(t *kinds.TCPProxy) any {
+		return t.CongestionRecoveryScaling
+	}),
+	unusualTCP("reorder_threshold", func(t *kinds.TCPProxy) any { return t.ReorderThreshold }),
+	unusualTCP("reassembly_queue_size", func(t *kinds.TCPProxy) any { return t.ReassemblyQueueSize }),
+	unusualTCP("ip_dscp", func(t *kinds.TCPProxy) any { return t.DSCP }),
+}
+
+func unusualTCP(field string, value func(*kinds.TCPProxy) any) unheeded[kinds.TCPProxy] {
+	isSet := func(t *kinds.TCPProxy) bool { return value(t) != value(usualTCPProxy) }
+	return unheeded[kinds.TCPProxy]{field, isSet, kernels}
+}
+
+var unheededOfDNS = []unheeded[kinds.DNSServiceProfile]{
+	{"domain_names", func(d *kinds.DNSServiceProfile) bool { return len(d.DomainNames) > 0 }, passesDNS},
+	unusualDNS("edns", func(d *kinds.DNSServiceProfile) any { return d.EDNS }),
+	unusualDNS("num_dns_ip", func(d *kinds.DNSServiceProfile) any { return d.NumDNSIP }),
+	unusualDNS("ttl", func(d *kinds.DNSServiceProfile) any { return d.TTL }),
+	unusualDNS("dns_over_tcp_enabled", func(d *kinds.DNSServiceProfile) any { return d.DNSOverTCP }),
+	unusualDNS("aaaa_empty_response", func(d *kinds.DNSServiceProfile) any { return d.AAAAEmptyResponse }),
+	unusualDNS("negative_caching_ttl", func(d *kinds.DNSServiceProfile) any { return d.NegativeCachingTTL }),
+	unusualDNS("error_response", func(d *kinds.DNSServiceProfile) any { return d.ErrorResponse }),
+	unusualDNS("ecs_stripping_enabled", func(d *kinds.DNSServiceProfile) any { return d.ECSStripping }),
+}
+
+func unusualDNS(field string, value func(*kinds.DNSServiceProfile) any) unheeded[kinds.DNSServiceProfile] {
+	isSet := func(d *kinds.DNSServiceProfile) bool { return value(d) != value(usualDNS) }
+	return unheeded[kinds.DNSServiceProfile]{field, isSet, passesDNS}
 }
 
 // unheededOfTCPUnderHTTP has settings without effect under HTTP. At layer 4 they have one: the idle timeout closes

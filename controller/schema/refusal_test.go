@@ -70,6 +70,8 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":8}, {"ip_addr":{"addr":"lb.example"},"mask":8}`),
 			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[1].ip_addr.addr: "lb.example" is a DNS name; ` +
 				`give an IPv4 or IPv6 address`},
+		{"healthmonitor", `{"name":"h","type":"HEALTH_MONITOR_WEIR_GRPC","weir_grpc_monitor":{"tls":true,"server_name":"10.0.0.1"}}`,
+			`healthmonitor: weir_grpc_monitor.server_name: "10.0.0.1" is not a host name`},
 		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":33}`),
 			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[0].mask: 33 is longer than the 32 bits of 10.0.0.0`},
 

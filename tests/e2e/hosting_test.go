@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -134,6 +135,15 @@ func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
 		t.Errorf("a parent with children is deleted: %v", err)
 	}
 
+	s.addFirewall("cart")
+	s.eventually("the requests of a child that is not served go to nobody else", func() error {
+		if got := s.ask(false, "shop.test", "/cart"); !strings.HasSuffix(got, " 503") {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	s.gets("its neighbour", s.ask(false, "shop.test", "/"), fmt.Sprintf("shop: GET shop.test:%d/ 200", plainPort))
+
 	s.change("virtualservice", "cart", func(o client.Object) { o["enabled"] = false })
 	s.eventually("a disabled child gets no requests", func() error {
 		if got := s.ask(false, "shop.test", "/cart"); !strings.HasPrefix(got, "shop: ") {
@@ -141,6 +151,12 @@ func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// addFirewall gives a virtual service a policy that engines do not apply, so that it is not served.
+func (s *stage) addFirewall(name string) {
+	s.Helper()
+	s.change("virtualservice", name, func(o client.Object) { o["waf_policy_ref"] = "/api/wafpolicy/wafpolicy-1" })
 }
 
 // secureChildren are children with certificates of their own: that of shop is RSA, those of others are EC.
@@ -192,6 +208,13 @@ func TestChildrenGetTheConnectionsWithTheirServerNames(t *testing.T) {
 	})
 	s.eventually("the check is off", func() error {
 		if got := s.ask(true, "shop.test", "/", "-H", "Host: blog.test"); got != "shop: GET blog.test/ 200" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	})
+	s.addFirewall("shop")
+	s.eventually("the clients of a child that is not served go to nobody else", func() error {
+		if got := s.ask(true, "shop.test", "/"); !strings.HasSuffix(got, " 503") {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -297,6 +320,14 @@ func TestTLSGoesThroughToTheServerOfItsName(t *testing.T) {
 		counters, _ := s.runtime("virtualservice", "front")["counters"].(map[string]any)
 		if total, _ := counters["connections"].(float64); total != 7 {
 			return fmt.Errorf("%v", counters)
+		}
+		return nil
+	})
+	s.addFirewall("shop")
+	s.eventually("the clients of a child that is not served go to nobody else", func() error {
+		conn, err := tls.Dial("tcp", tlsAddress, &tls.Config{ServerName: "shop.test", InsecureSkipVerify: true})
+		if err == nil {
+			return errors.Join(errors.New("somebody answers"), conn.Close())
 		}
 		return nil
 	})

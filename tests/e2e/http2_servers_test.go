@@ -28,7 +28,8 @@ type modern struct {
 	connections atomic.Int64
 }
 
-// modernServer answers a POST with the hash of its body, and other requests with as many bytes as their path says.
+// modernServer answers with the hash of a request's body, and 5 MiB more at paths that begin with /large. At paths that
+// begin with /last, it ends the connection of HTTP/2 gracefully (GOAWAY).
 func modernServer(t *testing.T, secure bool) *modern {
 	t.Helper()
 	server := &modern{}
@@ -38,6 +39,9 @@ func modernServer(t *testing.T, secure bool) *modern {
 			return
 		}
 		w.Header().Set("Trailer", "X-Sum")
+		if strings.HasPrefix(r.URL.Path, "/last") {
+			w.Header().Set("Connection", "close")
+		}
 		fmt.Fprintf(w, "%s %s %s by %s\nsum: %x\n", r.Method, r.URL.Path, r.Host, r.Proto, hash.Sum(nil))
 		if strings.HasPrefix(r.URL.Path, "/large") {
 			_, _ = w.Write(bytes.Repeat([]byte("weir\n"), 1<<20))
@@ -151,10 +155,29 @@ func TestStreamsOfManyClientsShareConnectionsToServers(t *testing.T) {
 func TestServerThatEndsItsConnectionsLosesNoRequest(t *testing.T) {
 	server := modernServer(t, false)
 	s := setUp(t, server.Listener.Addr().String())
+	speakHTTP2(s)
 	s.askServersByHTTP2(false)
+	transport := &http2.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	browser := &http.Client{Transport: transport}
+	before := server.connections.Load()
+	var all sync.WaitGroup
+	for n := range 400 {
+		all.Go(func() {
+			// At each path /last, the server sends GOAWAY while other requests are on the connection.
+			path := [...]string{"/last", "/stays"}[n%2]
+			got, err := get(s.ctx, browser, tlsURL(fmt.Sprintf("%s%d", path, n)))
+			if err != nil || !strings.HasPrefix(got, fmt.Sprintf("GET %s%d ", path, n)) {
+				t.Errorf("%s%d: %v: %q", path, n, err, got)
+			}
+		})
+	}
+	all.Wait()
+	if server.connections.Load() == before {
+		t.Error("the server has ended no connection")
+	}
 	for n := range 20 {
-		// Sends GOAWAY on idle connections, and closes them.
-		server.CloseClientConnections()
+		server.CloseClientConnections() // without a word
 		contains(s.T, s.curl(plainURL(fmt.Sprintf("/%d", n))), fmt.Sprintf("GET /%d ", n), "by HTTP/2.0")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -110,35 +111,38 @@ func TestNghttpAndH2loadAreServed(t *testing.T) {
 func TestClientsOfHTTP2LeaveWhenTheVirtualServiceIsDisabled(t *testing.T) {
 	s := setUp(t, echo(t))
 	speakHTTP2(s)
-	var gone sync.WaitGroup
-	gone.Add(1)
+	gone := make(chan struct{})
 	transport := &http2.Transport{AllowHTTP: true, DialTLSContext: func(
 		ctx context.Context, network, address string, _ *tls.Config,
 	) (net.Conn, error) {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, network, address)
-		return &watched{Conn: conn, gone: &gone}, err
+		return &watched{Conn: conn, gone: gone}, err
 	}}
 	if got, err := get(s.ctx, &http.Client{Transport: transport}, plainURL("/a")); err != nil ||
 		!strings.HasPrefix(got, "GET /a") {
 		t.Fatalf("%v: %q", err, got)
 	}
 	s.change("virtualservice", "web", func(o client.Object) { o["enabled"] = false })
-	gone.Wait()
+	select {
+	case <-gone:
+	case <-time.After(eventTimeout):
+		t.Error("the client's connection stays")
+	}
 }
 
-// watched is a connection that tells when its other end has ended it.
+// watched is a connection that tells when it has ended.
 type watched struct {
 	net.Conn
 
-	gone *sync.WaitGroup
+	gone chan struct{}
 	once sync.Once
 }
 
 func (w *watched) Read(into []byte) (int, error) {
 	n, err := w.Conn.Read(into)
-	if err == io.EOF {
-		w.once.Do(w.gone.Done)
+	if err != nil {
+		w.once.Do(func() { close(w.gone) })
 	}
 	return n, err
 }

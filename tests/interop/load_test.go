@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -116,13 +117,20 @@ func startOrigin(t *testing.T) (address string) {
 	if err := origin.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = origin.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = origin.Process.Kill()
-		_ = origin.Wait()
+		<-ended
 	})
 	for peers.Accepts(t.Context(), address) != nil {
-		if t.Context().Err() != nil || origin.ProcessState != nil {
-			t.Fatal("weir-origin does not listen")
+		select {
+		case <-ended:
+			t.Fatalf("weir-origin does not listen: %v", origin.ProcessState)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return address

@@ -208,7 +208,7 @@ type DNSServiceProfile struct {
 	TTL                uint32   `json:"ttl" max:"86400" default:"30"`
 	DNSOverTCP         bool     `json:"dns_over_tcp_enabled" default:"true"`
 	AAAAEmptyResponse  bool     `json:"aaaa_empty_response" default:"true"`
-	NegativeCachingTTL uint32   `json:"negative_caching_ttl" max:"86400" default:"60"`
+	NegativeCachingTTL uint32   `json:"negative_caching_ttl" max:"86400" default:"30"`
 	ErrorResponse      string   `json:"error_response" enum:"DNSErrorResponse" default:"DNS_ERROR_RESPONSE_NONE"`
 	ECSStripping       bool     `json:"ecs_stripping_enabled" default:"true"`
 }

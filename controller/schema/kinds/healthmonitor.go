@@ -178,6 +178,10 @@ func (m *HealthMonitor) Validate() *schema.FieldError {
 	if m.HTTPS != nil && len(m.HTTPS.ResponseCodes) == 0 {
 		return &schema.FieldError{Field: "https_monitor.http_response_code", Problem: "is empty; give at least one"}
 	}
+	if m.GRPC != nil && m.GRPC.ServerName != "" && !hostName.MatchString(m.GRPC.ServerName) {
+		return &schema.FieldError{Field: "weir_grpc_monitor.server_name",
+			Problem: schema.Show(m.GRPC.ServerName) + " is not a host name"}
+	}
 	if m.ReceiveTimeoutS > m.SendIntervalS {
 		return &schema.FieldError{Field: "receive_timeout", Problem: "is longer than send_interval; give at most that"}
 	}

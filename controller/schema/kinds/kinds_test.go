@@ -121,6 +121,30 @@ func TestGivesAVirtualServiceWithTLSAProfileAndACertificate(t *testing.T) {
 	if _, ok := plain["ssl_profile_ref"]; ok {
 		t.Error("a plain virtual service got an SSL profile")
 	}
+	const child = `{"name":"v","type":"VS_TYPE_VH_CHILD","vh_parent_vs_ref":"virtualservice-1","vh_domain_name":["a.test"]`
+	for body, profile := range map[string]any{
+		child + `,"ssl_key_and_certificate_refs":["sslkeyandcertificate-1"]}`: "/api/sslprofile?name=System-Standard",
+		child + `}`: nil,
+	} {
+		if got := created(t, "virtualservice", body)["ssl_profile_ref"]; got != profile {
+			t.Errorf("%s: profile %v", body, got)
+		}
+	}
+}
+
+func TestProfilesOfDatagramsHaveTheNamesAndDefaultsOfAvi(t *testing.T) {
+	network := created(t, "networkprofile", `{"name":"n","profile":{"type":"PROTOCOL_TYPE_UDP_FAST_PATH",
+		"udp_fast_path_profile":{"dsr_profile":{"dsr_type":"DSR_TYPE_L2"}}}}`)
+	dsr := network["profile"].(schema.Object)["udp_fast_path_profile"].(schema.Object)["dsr_profile"]
+	want := schema.Object{"dsr_type": "DSR_TYPE_L2", "dsr_encap_type": "ENCAP_IPINIP"}
+	if !reflect.DeepEqual(dsr, want) {
+		t.Errorf("got %v", dsr)
+	}
+	dns := created(t, "applicationprofile",
+		`{"name":"d","type":"APPLICATION_PROFILE_TYPE_DNS","dns_service_profile":{}}`)
+	if ttl := dns["dns_service_profile"].(schema.Object)["negative_caching_ttl"]; ttl != int64(30) {
+		t.Errorf("got %v", ttl)
+	}
 }
 
 func TestTakesPortZeroForTheOtherPort(t *testing.T) {

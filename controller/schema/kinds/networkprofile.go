@@ -51,7 +51,7 @@ func init() {
 
 var (
 	_ = schema.Enum("CongestionControl", "CC_ALGO_NEW_RENO", "CC_ALGO_CUBIC", "CC_ALGO_HTCP")
-	_ = schema.Enum("DSREncapsulation", "ENCAPSULATION_IPINIP", "ENCAPSULATION_GRE")
+	_ = schema.Enum("DSREncapsulation", "ENCAP_IPINIP", "ENCAP_GRE")
 	_ = schema.Enum("DSRType", "DSR_TYPE_L2", "DSR_TYPE_L3")
 	_ = schema.Enum("IdleConnectionType", "KEEP_ALIVE", "CLOSE_IDLE")
 	_ = schema.Enum("ProtocolType",
@@ -136,7 +136,7 @@ type UDPProxy struct {
 // DSRProfile lets servers answer clients directly.
 type DSRProfile struct {
 	Type          string `json:"dsr_type" enum:"DSRType" default:"DSR_TYPE_L3"`
-	Encapsulation string `json:"dsr_encap_type" enum:"DSREncapsulation" default:"ENCAPSULATION_IPINIP"`
+	Encapsulation string `json:"dsr_encap_type" enum:"DSREncapsulation" default:"ENCAP_IPINIP"`
 }
 
 func networkProfile(name string, profile schema.Object) schema.Object {

@@ -210,7 +210,7 @@ type MetricsRealtimeUpdate struct {
 }
 
 // fillVirtualService sets the end of each port range that has none to its port. It gives a virtual service with a TLS
-// port a profile and a certificate if it names none.
+// port a profile and a certificate if it names none, and a child with certificates a profile.
 func fillVirtualService(o schema.Object) {
 	tls := false
 	for _, service := range objects(o["services"]) {
@@ -220,13 +220,15 @@ func fillVirtualService(o schema.Object) {
 		tls = tls || service["enable_ssl"] == true
 	}
 	fillVips(o["vip"])
-	if !tls {
+	certificates, _ := o["ssl_key_and_certificate_refs"].([]any)
+	isSecureChild := o["type"] == vhChild && o["vh_type"] != vhEnhanced && len(certificates) > 0
+	if !tls && !isSecureChild {
 		return
 	}
 	if _, ok := o["ssl_profile_ref"]; !ok {
 		o["ssl_profile_ref"] = "/api/sslprofile?name=System-Standard"
 	}
-	if refs, _ := o["ssl_key_and_certificate_refs"].([]any); len(refs) == 0 {
+	if len(certificates) == 0 {
 		o["ssl_key_and_certificate_refs"] = []any{"/api/sslkeyandcertificate?name=System-Default-Cert"}
 	}
 }
