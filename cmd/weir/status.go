@@ -22,6 +22,7 @@ type overview struct {
 	VirtualServices []client.Object `json:"virtual_services"`
 	Pools           []client.Object `json:"pools"`
 	Vips            []client.Object `json:"vips"`
+	NetworkProfiles []client.Object `json:"network_profiles"`
 }
 
 func statusCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func statusCommand() *cobra.Command {
 			return err
 		}
 		for kind, objects := range map[string]*[]client.Object{"serviceengine": &seen.Engines, "pool": &seen.Pools,
-			"virtualservice": &seen.VirtualServices, "vsvip": &seen.Vips} {
+			"virtualservice": &seen.VirtualServices, "vsvip": &seen.Vips, "networkprofile": &seen.NetworkProfiles} {
 			if *objects, err = session.List(command.Context(), kind, withRuntime); err != nil {
 				return err
 			}
@@ -58,6 +59,7 @@ func (o overview) print(out io.Writer, now time.Time) error {
 	others := column.Others{}
 	others.Add(o.Pools)
 	others.Add(o.Vips)
+	others.Add(o.NetworkProfiles)
 	engine, _ := schema.Lookup("serviceengine")
 	service, _ := schema.Lookup("virtualservice")
 	state := strings.TrimPrefix(column.Text(column.At(o.Cluster, "cluster_state", "state")), "CLUSTER_")
