@@ -18,7 +18,8 @@ const (
 // counterOrder is from connections inwards to what is sent. Counters that are not here come last.
 var counterOrder = []string{"connections", "http2_connections", "tls_handshakes", "tls13_handshakes", "tls_resumptions",
 	"tls_failures", "requests", "http2_requests", "grpc_calls", "websockets", "responses_1xx", "responses_2xx",
-	"responses_3xx", "responses_4xx", "responses_5xx", "local_responses", "reselects", "client_aborts", "received_bytes",
+	"responses_3xx", "responses_4xx", "responses_5xx", "local_responses", "reselects",
+	"client_aborts", "received_bytes",
 	"sent_bytes", "received_datagrams", "sent_datagrams"}
 
 // takeCounters removes the counters from the runtime of an object and returns them. Nil: nothing was counted yet.

@@ -67,7 +67,8 @@ func (f *field) accept(raw any, at *path) (any, *FieldError) {
 	}
 	sent, ok := raw.(Object)
 	if !ok {
-		return nil, refuse(at, "must be an object, not %s: give its fields, such as %s.%s", Show(raw), at, f.record.example())
+		return nil, refuse(at, "must be an object, not %s: give its fields, such as %s.%s", Show(raw), at,
+			f.record.example())
 	}
 	return f.record.accept(sent, at)
 }
