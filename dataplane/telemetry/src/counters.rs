@@ -169,6 +169,8 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Inlined: each caller has one kind of happening. That saves 1 % of the instructions of a request of HTTP/1.
+    #[inline(always)]
     pub fn note(&mut self, happening: Happening) {
         use Happening::*;
         match happening {
