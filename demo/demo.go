@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Loopback bool   // also for root
 	Once     bool   // end after the load instead of serving until ctx ends
-	Picture  string // file for a picture of the engines that come and go; empty: none
+	Picture  string // file for a picture of the figures, and of the engines that come and go; empty: none
 	JSON     bool   // figures as one JSON object, last on Out; everything else goes to Progress
 	Out      io.Writer
 	// Progress receives the steps. Live says that it is a terminal, where a line can be rewritten.
@@ -63,8 +63,16 @@ func (s *stage) act(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	pictures := []draw.Picture{f.picture()}
 	if s.site != nil {
-		if err := s.showScale(ctx, options, &f); err != nil {
+		var story draw.Story
+		if f.Scale, story, err = s.scale(ctx); err != nil {
+			return err
+		}
+		pictures = append(pictures, story.Picture())
+	}
+	if options.Picture != "" {
+		if err := os.WriteFile(options.Picture, []byte(draw.Stack(pictures...).SVG()), 0o644); err != nil {
 			return err
 		}
 	}
@@ -79,15 +87,6 @@ func (s *stage) act(ctx context.Context, options Options) error {
 		<-ctx.Done()
 	}
 	return nil
-}
-
-// showScale has engines come and go, and draws that where a picture is wanted.
-func (s *stage) showScale(ctx context.Context, options Options, f *figures) (err error) {
-	var story draw.Story
-	if f.Scale, story, err = s.scale(ctx); err != nil || options.Picture == "" {
-		return err
-	}
-	return os.WriteFile(options.Picture, []byte(story.SVG()), 0o644)
 }
 
 const serversCount = 3
@@ -120,11 +119,24 @@ func (s *stage) waitServed(ctx context.Context) (string, error) {
 	return result, s.untilAnnouncing(ctx, scaleSteps[0])
 }
 
-func (s *stage) load(ctx context.Context) (figures, error) {
-	s.told.Begin(fmt.Sprintf("drive TLS transactions for %d s", loadSeconds))
+// load drives all loads, one after the other.
+func (s *stage) load(ctx context.Context) (f figures, err error) {
+	for _, l := range loads {
+		s.told.Begin(fmt.Sprintf("drive %s over %s for %d s", l.protocol, l.how(), l.seconds))
+		m, err := s.drive(ctx, l)
+		if err != nil {
+			return f, s.told.Failed(err)
+		}
+		*l.into(&f) = m
+		s.told.Done(fmt.Sprintf("%d requests", m.Transactions))
+	}
+	return f, nil
+}
+
+func (s *stage) drive(ctx context.Context, l load) (measured, error) {
 	dataplanes, err := s.dataplanes(ctx)
 	if err != nil {
-		return figures{}, s.told.Failed(err)
+		return measured{}, err
 	}
 	driving, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -132,17 +144,13 @@ func (s *stage) load(ctx context.Context) (figures, error) {
 		s.watchRequests(driving)
 		close(watched)
 	}()
-	f, err := driveLoad(ctx, s.client, s.service, dataplanes)
+	m, err := l.drive(ctx, s.client, s.service, dataplanes)
 	stop()
 	<-watched
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return f, s.told.Failed(err)
-	}
-	s.told.Done(fmt.Sprintf("%d transactions", f.Transactions))
-	return f, nil
+	return m, err
 }
 
 // watchRequests prints each second what the virtual service answers, as long as the API reports it.

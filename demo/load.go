@@ -4,21 +4,51 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/lab"
-	"github.com/weir-lb/weir/lab/clients"
 )
 
+const loadCipher = "ECDHE-ECDSA-AES128-GCM-SHA256"
+
+// Names of what clients speak.
 const (
-	loadSeconds     = 10
-	loadConnections = 32
-	loadCipher      = "ECDHE-ECDSA-AES128-GCM-SHA256"
+	http1 = "HTTP/1.1"
+	http2 = "HTTP/2"
 )
 
-// figures are the result of the load. Scripts rely on their JSON form.
-type figures struct {
+// load is what clients do for some seconds. Both protocols have the same number of requests in progress: over HTTP/1.1
+// each on a connection of its own, over HTTP/2 as streams that share connections.
+type load struct {
+	protocol string
+	kept     bool // connections carry many requests; otherwise each request has a connection and a full handshake
+	seconds  int
+	flags    []string
+	into     func(*figures) *measured
+}
+
+var loads = []load{
+	{http1, false, 3, []string{"--connections", "32", "--requests-per-connection", "1"},
+		func(f *figures) *measured { return &f.measured }},
+	{http2, false, 3, []string{"--connections", "32", "--requests-per-connection", "1", "--http2"},
+		func(f *figures) *measured { return &f.HTTP2 }},
+	{http1, true, 2, []string{"--connections", "64", "--requests-per-connection", "100"},
+		func(f *figures) *measured { return &f.Kept.HTTP1 }},
+	{http2, true, 2, []string{"--connections", "8", "--requests-per-connection", "100", "--http2", "--streams", "8"},
+		func(f *figures) *measured { return &f.Kept.HTTP2 }},
+}
+
+// how says what the requests of a load come over.
+func (l load) how() string {
+	if l.kept {
+		return "kept connections"
+	}
+	return "new connections"
+}
+
+// measured are the figures of one load. Scripts rely on their JSON form.
+type measured struct {
 	TPS                     float64          `json:"tps"`
 	Errors                  int64            `json:"errors"`
 	P50us                   float64          `json:"p50_us"`
@@ -27,44 +57,55 @@ type figures struct {
 	CPUMicrosPerTransaction float64          `json:"cpu_us_per_transaction"`
 	Transactions            int64            `json:"transactions"`
 	PerServer               map[string]int64 `json:"per_server"` // the server that answered, for each of Transactions
-	Scale                   []phase          `json:"scale,omitempty"`
 
-	errorsBy  map[string]int64
-	handshake string
-	resumed   int64
+	errorsBy      map[string]int64
+	tls           string
+	full, resumed int64 // handshakes
 }
 
-// driveLoad sends transactions like the seed's (new connection, full handshake, one GET, close), and measures the CPU
-// time of the data planes meanwhile.
-func driveLoad(ctx context.Context, from *lab.Host, s service, dataplanes []int) (figures, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadSeconds*time.Second+upTimeout)
+// figures are the result of all loads: those of new connections over HTTP/1.1 stand first, as they always did. Scripts
+// rely on their JSON form.
+type figures struct {
+	measured
+	HTTP2 measured `json:"http2"`
+	Kept  kept     `json:"kept"`
+	Scale []phase  `json:"scale,omitempty"`
+}
+
+// kept are the figures of connections that carry many requests.
+type kept struct {
+	HTTP1 measured `json:"http1"`
+	HTTP2 measured `json:"http2"`
+}
+
+// drive sends the load, with full handshakes only, and measures the CPU time of the data planes meanwhile.
+func (l load) drive(ctx context.Context, from *lab.Host, s service, dataplanes []int) (measured, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.seconds)*time.Second+upTimeout)
 	defer cancel()
 	before, err := cpuTime(dataplanes)
 	if err != nil {
-		return figures{}, err
+		return measured{}, err
 	}
-	load, err := from.Load(ctx, "--url", s.url(), "--tls", "1.2", "--cipher", loadCipher,
-		"--connections", strconv.Itoa(loadConnections), "--requests-per-connection", "1",
-		"--duration", fmt.Sprintf("%ds", loadSeconds), "--server-header", lab.Origin)
+	report, err := from.Load(ctx, slices.Concat(l.flags, []string{"--url", s.url(), "--tls", "1.2",
+		"--cipher", loadCipher,
+		"--duration", fmt.Sprintf("%ds", l.seconds), "--server-header", lab.Origin})...)
 	if err != nil {
-		return figures{}, err
+		return measured{}, err
 	}
 	after, err := cpuTime(dataplanes)
 	if err != nil {
-		return figures{}, err
+		return measured{}, err
 	}
-	f := figures{
-		TPS: load.TPS, Errors: load.ErrorTotal, P50us: load.P50us, P99us: load.P99us, P999us: load.P999us,
-		PerServer: load.PerValue, Transactions: load.Requests, errorsBy: load.Errors,
-		handshake: fmt.Sprintf("%s %s, %d full handshakes, %d resumed",
-			load.TLS.Version, load.TLS.Cipher, load.TLS.FullHandshakes, load.TLS.Resumed),
-		resumed: load.TLS.Resumed,
+	m := measured{
+		TPS: report.TPS, Errors: report.ErrorTotal, P50us: report.P50us, P99us: report.P99us, P999us: report.P999us,
+		PerServer: report.PerValue, Transactions: report.Requests, errorsBy: report.Errors,
+		tls: report.TLS.Version + " " + report.TLS.Cipher, full: report.TLS.FullHandshakes, resumed: report.TLS.Resumed,
 	}
-	if load.Requests > 0 {
-		micros := float64((after - before).Microseconds()) / float64(load.Requests)
-		f.CPUMicrosPerTransaction = math.Round(10*micros) / 10
+	if report.Requests > 0 {
+		micros := float64((after - before).Microseconds()) / float64(report.Requests)
+		m.CPUMicrosPerTransaction = math.Round(10*micros) / 10
 	}
-	return f, nil
+	return m, nil
 }
 
 func cpuTime(pids []int) (total time.Duration, err error) {
@@ -76,35 +117,4 @@ func cpuTime(pids []int) (total time.Duration, err error) {
 		total += spent
 	}
 	return total, nil
-}
-
-// shortfall says what is not as it should be, one line each.
-func (f figures) shortfall() []string {
-	var lines []string
-	if f.Transactions == 0 {
-		lines = append(lines, "no transaction was completed")
-	}
-	if f.Errors > 0 {
-		lines = append(lines, fmt.Sprintf("%d transactions failed: %v", f.Errors, f.errorsBy))
-	}
-	if f.resumed > 0 {
-		lines = append(lines, fmt.Sprintf("%d sessions were resumed: not every handshake was a full one", f.resumed))
-	}
-	if answered := sum(f.PerServer); answered != f.Transactions {
-		lines = append(lines, fmt.Sprintf("%d of %d transactions do not tell which server answered",
-			f.Transactions-answered, f.Transactions))
-	}
-	if len(f.PerServer) != serversCount {
-		lines = append(lines, fmt.Sprintf("%d of %d servers answered", len(f.PerServer), serversCount))
-	}
-	for _, p := range f.Scale {
-		if p.Errors > 0 {
-			lines = append(lines, fmt.Sprintf("%d requests failed while %d engines were to serve%s", p.Errors,
-				p.Engines, clients.Causes(p.Failures)))
-		}
-		if answered := len(p.Settled.PerEngine); answered != p.Engines {
-			lines = append(lines, fmt.Sprintf("%d engines answered where %d were to serve", answered, p.Engines))
-		}
-	}
-	return lines
 }

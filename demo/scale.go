@@ -23,6 +23,8 @@ const (
 	// Rates of each client. They leave the machine room: the demo shows that nothing fails while engines come and go.
 	newConnections, newPerSecond             = 16, 100
 	keptConnections, keptEach, keptPerSecond = 16, 10, 50 // a connection carries ten requests, in about three seconds
+	http2Connections, http2PerSecond         = 4, 50
+	http2Streams                             = "4" // at once on a connection
 
 	phaseSpan = 8 * time.Second
 	// the last whole seconds of a phase: connections of the phase before are closed by then,
@@ -40,9 +42,10 @@ type phase struct {
 	Requests int64 `json:"requests"` // answered
 	Errors   int64 `json:"errors"`
 	// the engine that answered, for each of Requests; also engines of the phase before
-	PerEngine map[string]int64  `json:"per_engine"`
-	Settled   settled           `json:"settled"`            // of Requests, those of the end of the phase
-	Failures  []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
+	PerEngine   map[string]int64  `json:"per_engine"`
+	PerProtocol map[string]int64  `json:"per_protocol"`       // what the client spoke, for each of Requests
+	Settled     settled           `json:"settled"`            // of Requests, those of the end of the phase
+	Failures    []clients.Failure `json:"failures,omitempty"` // what the errors were; of very many, the first
 
 	begun, ended time.Time
 }
@@ -65,7 +68,8 @@ func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
 	if failed != nil || err != nil {
 		return phases, draw.Story{}, cmp.Or(failed, err)
 	}
-	story := draw.Story{Title: "Requests answered each second while the virtual service goes to 4 engines and to 2, by engine", Seconds: seen.Seconds}
+	story := draw.Story{Title: "Requests answered each second, by engine (areas) and by protocol (lines)",
+		Seconds: seen.Seconds}
 	share(phases, &seen)
 	for i := range phases {
 		story.Marks = append(story.Marks, seen.Mark(phases[i].begun, fmt.Sprintf("scale to %d", phases[i].Engines)))
@@ -78,10 +82,13 @@ func (s *stage) scale(ctx context.Context) ([]phase, draw.Story, error) {
 func (s *stage) steadily() (loads []clients.Load) {
 	for number := range s.site.Topology.Clients.Count {
 		loads = append(loads,
-			clients.Load{Client: number + 1, Over: clients.Afresh,
+			clients.Load{Client: number + 1, Over: clients.Afresh, Protocol: http1,
 				Flags: clients.Rate(newConnections, 1, newPerSecond)},
-			clients.Load{Client: number + 1, Over: clients.Kept,
-				Flags: clients.Rate(keptConnections, keptEach, keptPerSecond)})
+			clients.Load{Client: number + 1, Over: clients.Kept, Protocol: http1,
+				Flags: clients.Rate(keptConnections, keptEach, keptPerSecond)},
+			clients.Load{Client: number + 1, Over: clients.Kept + ", " + http2, Protocol: http2,
+				Flags: append(clients.Rate(http2Connections, keptEach, http2PerSecond), "--http2",
+					"--streams", http2Streams)})
 	}
 	for i := range loads {
 		loads[i].Flags = append(loads[i].Flags, "--url", s.service.url(), "--tls", "1.2", "--cipher", loadCipher)
@@ -133,6 +140,7 @@ func share(phases []phase, seen *clients.Seen) {
 // read adds the seconds from one to another to the phase.
 func (p *phase) read(seen *clients.Seen, from, to int) {
 	p.PerEngine = clients.PerEngine(seen.Seconds[from:to])
+	p.PerProtocol = clients.PerProtocol(seen.Seconds[from:to])
 	p.Requests = sum(p.PerEngine)
 	for _, second := range seen.Seconds[from:to] {
 		p.Errors += second.Failures
@@ -141,7 +149,7 @@ func (p *phase) read(seen *clients.Seen, from, to int) {
 		at := min(seen.Second(f.Failed), len(seen.Seconds)-1)
 		return at < from || at >= to
 	})
-	last := min(seen.Second(p.ended), to)
+	last := min(seen.Second(p.ended.Add(-seen.Skew)), to) // over for all loads when the phase ended
 	first := max(from, last-int(shareSpan.Seconds()))
 	p.Settled = settled{Seconds: last - first, PerEngine: clients.PerEngine(seen.Seconds[first:last])}
 	p.Settled.Requests = sum(p.Settled.PerEngine)

@@ -127,7 +127,7 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 	}
 	created, err := session.Create(ctx, "virtualservice", client.Object{
 		"name": "VS",
-		"services": []any{map[string]any{"port": s.tlsPort, "enable_ssl": true},
+		"services": []any{map[string]any{"port": s.tlsPort, "enable_ssl": true, "enable_http2": true},
 			map[string]any{"port": s.plainPort}},
 		"vsvip_ref":                    client.Ref("vsvip", "VS-VIP"),
 		"pool_ref":                     client.Ref("pool", "VS-Pool"),

@@ -39,6 +39,10 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 	if status, whole := statusOf(answer); whole {
 		return judge(check, status, answer)
 	}
+	if isSettings(answer) {
+		return Outcome{Reason: "its answer is HTTP/2, and HTTP monitors speak HTTP/1.1: " +
+			"use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"}
+	}
 	if len(answer) > 0 {
 		return Outcome{Reason: "its answer is not HTTP"}
 	}
@@ -113,6 +117,13 @@ func statusOf(answer []byte) (status uint32, whole bool) {
 		return 0, false
 	}
 	return uint32(code), true
+}
+
+// isSettings tells whether an answer begins with a SETTINGS frame, as each end of HTTP/2 does (RFC 9113 §3.4, §6.5).
+func isSettings(answer []byte) bool {
+	const headerBytes, settings = 9, 4
+	return len(answer) >= headerBytes && answer[0] == 0 && answer[3] == settings &&
+		bytes.Equal(answer[5:headerBytes], make([]byte, 4))
 }
 
 // decided tells whether more of the response cannot change the result.

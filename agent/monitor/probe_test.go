@@ -64,7 +64,10 @@ func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
 			"HTTP 503 from GET /health, it is in maintenance"},
 		"the content says maintenance": {plan.HTTPCheck{MaintenanceContains: "all is"}, ok,
 			"HTTP 200 from GET /health, it is in maintenance"},
-		"it is not HTTP":             {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
+		"it is not HTTP": {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
+		"it is HTTP/2": {plan.HTTPCheck{},
+			"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64\x00\x00\x08\x07\x00\x00\x00\x00\x00",
+			"its answer is HTTP/2, and HTTP monitors speak HTTP/1.1: use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"},
 		"a status that is no number": {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
 		"nothing at all":             {plan.HTTPCheck{}, "", "it closed the connection without an answer"},
 	} {

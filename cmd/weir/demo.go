@@ -15,7 +15,8 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Serve an HTTPS virtual service, send load to it, and show the figures",
 		Long: `Build a small version of the virtual service of the 1M-TPS paper: nginx servers, a controller and engines, configured through
-the REST API. Make full TLS handshakes for 10 seconds, show throughput, latency and CPU time per transaction, then serve until Ctrl-C.
+the REST API. Send requests of HTTP/1.1 and of HTTP/2 over TLS for 10 seconds, with a full handshake each and then over kept connections.
+Show throughput, latency and CPU time of both beside each other, then serve until Ctrl-C.
 
 As root, everything runs in a network of namespaces behind a router (see "weir lab"), and the virtual service is scaled from 1
 engine to 4 and back to 2 under load. Otherwise, or with --loopback, one engine runs on the loopback interface.
@@ -35,7 +36,7 @@ Needs nginx (as root also frr), and weir-dataplane and weir-load in the director
 		"use the loopback interface and one engine, also as root")
 	command.Flags().BoolVar(&options.Once, "once", false, "stop after the load; exit status 1 if a check failed")
 	command.Flags().StringVar(&options.Picture, "picture", "",
-		"write a picture of the scaling into this file, as SVG (as root)")
+		"write a picture of the figures, and as root of the scaling, into this file, as SVG")
 	command.Flags().BoolVar(&options.JSON, "json", false,
 		"print the figures as one JSON object in the last line of standard output")
 	return command

@@ -149,7 +149,12 @@ func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, cli
 }
 
 func show(out io.Writer, object client.Object, now time.Time) error {
-	if err := fieldsOf(object).print(out); err != nil || column.At(object, "runtime", "service_engine") == nil {
+	rest, counters := takeCounters(object)
+	parts := []table{fieldsOf(rest)}
+	if counters != nil {
+		parts = append(parts, countersOf(counters), causesOf(counters))
+	}
+	if err := printParts(out, parts...); err != nil || column.At(object, "runtime", "service_engine") == nil {
 		return err
 	}
 	fmt.Fprintln(out)

@@ -22,6 +22,7 @@ type overview struct {
 	VirtualServices []client.Object `json:"virtual_services"`
 	Pools           []client.Object `json:"pools"`
 	Vips            []client.Object `json:"vips"`
+	Others          []client.Object `json:"others"` // that the tables refer to
 }
 
 func statusCommand() *cobra.Command {
@@ -40,11 +41,23 @@ func statusCommand() *cobra.Command {
 		if err := session.Get(command.Context(), "cluster/runtime", &seen.Cluster); err != nil {
 			return err
 		}
-		for kind, objects := range map[string]*[]client.Object{"serviceengine": &seen.Engines, "pool": &seen.Pools,
-			"virtualservice": &seen.VirtualServices, "vsvip": &seen.Vips} {
+		lists := map[string]*[]client.Object{"serviceengine": &seen.Engines, "pool": &seen.Pools,
+			"virtualservice": &seen.VirtualServices, "vsvip": &seen.Vips}
+		for kind, objects := range lists {
 			if *objects, err = session.List(command.Context(), kind, withRuntime); err != nil {
 				return err
 			}
+		}
+		service, _ := schema.Lookup("virtualservice")
+		for _, kind := range service.Beside {
+			if lists[kind] != nil {
+				continue
+			}
+			objects, err := session.List(command.Context(), kind, nil)
+			if err != nil {
+				return err
+			}
+			seen.Others = append(seen.Others, objects...)
 		}
 		if *output == asJSON {
 			return printJSON(os.Stdout, seen)
@@ -58,6 +71,7 @@ func (o overview) print(out io.Writer, now time.Time) error {
 	others := column.Others{}
 	others.Add(o.Pools)
 	others.Add(o.Vips)
+	others.Add(o.Others)
 	engine, _ := schema.Lookup("serviceengine")
 	service, _ := schema.Lookup("virtualservice")
 	state := strings.TrimPrefix(column.Text(column.At(o.Cluster, "cluster_state", "state")), "CLUSTER_")

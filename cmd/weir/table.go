@@ -41,6 +41,20 @@ func (t table) print(out io.Writer) error {
 	return nil
 }
 
+// printParts prints tables with an empty line between them. Those without rows are left out.
+func printParts(out io.Writer, parts ...table) error {
+	parts = slices.DeleteFunc(parts, func(part table) bool { return len(part) == 0 })
+	for i, part := range parts {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := part.print(out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tableOf shows objects of a kind in its columns, the name first; a cell without a value is a dash.
 func tableOf(kind *schema.Kind, objects []client.Object, others column.Others, now time.Time) table {
 	columns := slices.Concat([]column.Column{column.Field("NAME", "name")}, kind.Columns)

@@ -70,6 +70,12 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 	counts := []count{
 		{name: "connections", now: now.GetConnectionsTotal(), then: then.GetConnectionsTotal()},
 		{name: "open_connections", now: now.GetOpenConnections(), gauge: true},
+		{name: "http2_connections", now: now.GetHttp2ConnectionsTotal(), then: then.GetHttp2ConnectionsTotal()},
+		{name: "open_http2_connections", now: now.GetOpenHttp2Connections(), gauge: true},
+		{name: "http2_requests", now: now.GetHttp2RequestsTotal(), then: then.GetHttp2RequestsTotal()},
+		{name: "open_http2_requests", now: now.GetOpenHttp2Requests(), gauge: true},
+		{name: "grpc_calls", now: now.GetGrpcCallsTotal(), then: then.GetGrpcCallsTotal()},
+		{name: "tls13_handshakes", now: now.GetTls13HandshakesTotal(), then: then.GetTls13HandshakesTotal()},
 		{name: "tls_handshakes", now: now.GetTlsHandshakesTotal(), then: then.GetTlsHandshakesTotal()},
 		{name: "tls_resumptions", now: now.GetTlsResumptionsTotal(), then: then.GetTlsResumptionsTotal()},
 		{name: "tls_failures", now: now.GetTlsFailuresTotal(), then: then.GetTlsFailuresTotal()},
@@ -128,6 +134,7 @@ func serverCounts(now, then *dataplanev1.ServerCounters) []count {
 	return []count{
 		{name: "connections", now: now.GetConnectionsTotal(), then: then.GetConnectionsTotal()},
 		{name: "open_connections", now: now.GetOpenConnections(), gauge: true},
+		{name: "http2_connections", now: now.GetHttp2ConnectionsTotal(), then: then.GetHttp2ConnectionsTotal()},
 		{name: "requests", now: now.GetRequestsTotal(), then: then.GetRequestsTotal()},
 		{name: "failures", now: now.GetFailuresTotal(), then: then.GetFailuresTotal()},
 		{name: "reused", now: now.GetReusedTotal(), then: then.GetReusedTotal()},

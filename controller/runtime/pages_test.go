@@ -187,6 +187,8 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 			TlsHandshakesTotal:  3,
 			TlsResumptionsTotal: 2, TlsFailuresTotal: 1, LocalResponsesTotal: 4,
 			ReselectsTotal: 3, ClientAbortsTotal: 6,
+			Http2ConnectionsTotal: connections / 2, OpenHttp2Connections: 4, Http2RequestsTotal: connections,
+			OpenHttp2Requests: 11, GrpcCallsTotal: 9, Tls13HandshakesTotal: 2,
 			ReceivedBytesTotal: 7,
 			SentBytesTotal:     8,
 			ResponsesTotal:     []uint64{0, connections, 0, 1, 0},
@@ -194,7 +196,7 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 		}},
 		Servers: []*dataplanev1.ServerCounters{{
 			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: connections, OpenConnections: 2,
-			RequestsTotal: connections,
+			RequestsTotal: connections, Http2ConnectionsTotal: connections / 4,
 			FailuresTotal: 1, ReusedTotal: 3, SuspectingWorkers: uint32(suspecting),
 		}},
 	}}})

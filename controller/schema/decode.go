@@ -67,9 +67,28 @@ func (f *field) accept(raw any, at *path) (any, *FieldError) {
 	}
 	sent, ok := raw.(Object)
 	if !ok {
-		return nil, refuse(at, "must be an object, not %s", Show(raw))
+		return nil, refuse(at, "must be an object, not %s: give its fields, such as %s.%s", Show(raw), at,
+			f.record.example())
 	}
 	return f.record.accept(sent, at)
+}
+
+// example returns a path to a value in a record: through the fields that are required, otherwise through the first.
+func (r *record) example() string {
+	var first *field
+	for _, f := range r.fields {
+		usable := !f.kept && !f.computed
+		if usable && (first == nil || f.required && !first.required) {
+			first = f
+		}
+	}
+	switch {
+	case first == nil:
+		return "…"
+	case first.shape == object:
+		return first.name + "." + first.record.example()
+	}
+	return first.name
 }
 
 func acceptBoolean(raw any, at *path) (any, *FieldError) {

@@ -41,8 +41,8 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 			`LB_ALGORITHM_LEAST_LOAD, LB_ALGORITHM_FEWEST_SERVERS, LB_ALGORITHM_RANDOM, LB_ALGORITHM_FEWEST_TASKS, ` +
 			`LB_ALGORITHM_NEAREST_SERVER, LB_ALGORITHM_CORE_AFFINITY, LB_ALGORITHM_TOPOLOGY`},
 		{"pool", `{"name":"p","servers":{}}`, `pool: servers: must be a list, not an object`},
-		{"pool", `{"name":"p","servers":[80]}`, `pool: servers[0]: must be an object, not 80`},
-		{"pool", server(`null`), `pool: servers[1]: must be an object, not null`},
+		{"pool", `{"name":"p","servers":[80]}`, `pool: servers[0]: must be an object, not 80: give its fields, such as servers[0].ip.addr`},
+		{"pool", server(`null`), `pool: servers[1]: must be an object, not null: give its fields, such as servers[1].ip.addr`},
 		{"pool", server(`{}`), `pool: servers[1].ip: is required`},
 		{"pool", server(`{"ip":{"type":"V4"}}`), `pool: servers[1].ip.addr: is required`},
 		{"pool", server(`{"ip":{"addr":"10.0.0.2","type":"V4"},"port":-1}`),

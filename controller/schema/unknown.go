@@ -3,12 +3,15 @@ package schema
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 const (
 	unknownMax   = 20 // of one object; then one more says that there are others
 	nameMax      = 64 // bytes of a name in a message; no field has a longer name
 	hintDistance = 2  // a hint differs in at most one edit for each two bytes
+	hintLength   = 4  // bytes of a name that a hint may contain; shorter ones are in too many
+	hintDepth    = 3  // objects within objects
 )
 
 // Unknown returns a field that neither the kind nor Avi has, so that a tool can point out a typing mistake. The error
@@ -79,16 +82,53 @@ func (f *field) unknown(value any, at *path, visit func(*FieldError) bool) bool 
 	return true
 }
 
-// hint returns the name of the field that is most similar to name, if one is similar enough.
+// hint returns the field that was probably meant: one of this name further inside, the one with the most similar name
+// if it is similar enough, or one whose name contains the name.
 func (r *record) hint(name string) string {
 	if len(name) > nameMax {
 		return ""
 	}
+	meant := r.inside(name, hintDepth)
 	best := slices.MinFunc(r.fields, func(a, b *field) int { return edits(a.name, name) - edits(b.name, name) })
-	if hintDistance*edits(best.name, name) > len(name) {
+	if meant == "" && hintDistance*edits(best.name, name) <= len(name) {
+		meant = best.name
+	}
+	if meant == "" && len(name) >= hintLength {
+		meant = r.containing(name)
+	}
+	if meant == "" {
 		return ""
 	}
-	return "; did you mean " + best.name + "?"
+	return "; did you mean " + meant + "?"
+}
+
+// inside returns the path of a field of this name in the objects of a record, down to a depth; empty: there is none.
+func (r *record) inside(name string, depth int) string {
+	if depth == 0 {
+		return ""
+	}
+	for _, f := range r.fields {
+		if f.shape != object || f.kept {
+			continue
+		}
+		if _, has := f.record.byName[name]; has {
+			return f.name + "." + name
+		}
+		if further := f.record.inside(name, depth-1); further != "" {
+			return f.name + "." + further
+		}
+	}
+	return ""
+}
+
+// containing returns the shortest name of a field that contains a text; empty: none does.
+func (r *record) containing(text string) (found string) {
+	for _, f := range r.fields {
+		if !f.kept && strings.Contains(f.name, text) && (found == "" || len(f.name) < len(found)) {
+			found = f.name
+		}
+	}
+	return found
 }
 
 func shortened(name string) string {

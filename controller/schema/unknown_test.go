@@ -13,6 +13,9 @@ func TestFindsTheFieldThatAKindDoesNotHave(t *testing.T) {
 		{`{"colour":"red"}`, "pool: colour: is unknown"},
 		{`{"name":"p","severs":[]}`, "pool: severs: is unknown; did you mean servers?"},
 		{`{"servers":[{},{"ip":{"adr":"10.0.0.1"}}]}`, "pool: servers[1].ip.adr: is unknown; did you mean addr?"},
+		{`{"http2":true}`, "pool: http2: is unknown; did you mean enable_http2?"},
+		{`{"max_http2_header_field_size":80}`,
+			"pool: max_http2_header_field_size: is unknown; did you mean http2_properties.max_http2_header_field_size?"},
 		{`{"servers":{"prt":80}}`, ""}, // Decode finds a value of the wrong type
 	} {
 		o, err := Parse("pool", []byte(c.body))

@@ -18,7 +18,9 @@ import (
 type Load struct {
 	Client int    // its number, from 1 on
 	Over   string // Kept or Afresh
-	Flags  []string
+	// Protocol is what it speaks, for counts by protocol. Empty: it is in none.
+	Protocol string
+	Flags    []string
 }
 
 // Ways in which clients ask.
@@ -41,8 +43,8 @@ const longest = 30 * time.Minute
 func Steady(site *lab.Site, url string) (loads []Load) {
 	for number := range site.Topology.Clients.Count {
 		loads = append(loads,
-			Load{number + 1, Kept, append(Rate(keptConnections, 0, keptPerSecond), "--url", url)},
-			Load{number + 1, Afresh, append(Rate(newConnections, 1, newPerSecond), "--url", url)})
+			Load{Client: number + 1, Over: Kept, Flags: append(Rate(keptConnections, 0, keptPerSecond), "--url", url)},
+			Load{Client: number + 1, Over: Afresh, Flags: append(Rate(newConnections, 1, newPerSecond), "--url", url)})
 	}
 	return loads
 }
@@ -61,8 +63,8 @@ type Crowd struct {
 }
 
 type atWork struct {
-	client, over string
-	load         *lab.RunningLoad
+	client, over, protocol string
+	load                   *lab.RunningLoad
 }
 
 // Begin sets clients to work; they have begun when it returns.
@@ -87,7 +89,7 @@ func (c *Crowd) begin(ctx context.Context, l Load) error {
 		"--server-header", lab.AskedBy, "--timeline"})
 	load, err := client.BeginLoad(ctx, flags...)
 	if err == nil {
-		c.loads = append(c.loads, atWork{node.Name, l.Over, load})
+		c.loads = append(c.loads, atWork{node.Name, l.Over, l.Protocol, load})
 	}
 	return err
 }

@@ -16,16 +16,22 @@ func TestClientsOfOneCrowdAddUp(t *testing.T) {
 	report := func(begunUs, firstUs int64) lab.LoadReport {
 		return lab.LoadReport{Requests: 3, ErrorTotal: 1, Timeline: &lab.Timeline{
 			BegunUnixUs: begunUs, FirstUs: map[string]int64{"10.1.0.1": firstUs},
-			Seconds:  []lab.LoadSecond{{PerValue: map[string]int64{"10.1.0.1": 3}, Failures: 1}},
+			Seconds:  []lab.LoadSecond{{Answers: 3, PerValue: map[string]int64{"10.1.0.1": 3}, Failures: 1}},
 			Failures: []lab.LoadFailure{{BegunUs: 10, FailedUs: 30, Cause: "reset", Value: "10.1.0.1"}},
 		}}
 	}
 	s := Seen{First: map[string]time.Time{}}
-	s.add(atWork{client: "client-1", over: Kept}, report(start.UnixMicro(), 500), engineAt)
+	s.add(atWork{client: "client-1", over: Kept, protocol: "HTTP/2"}, report(start.UnixMicro(), 500), engineAt)
 	s.add(atWork{client: "client-2", over: Afresh}, report(start.UnixMicro()+100, 200), engineAt)
 	if s.Requests != 6 || s.Failed != 2 || len(s.Seconds) != 1 || s.Seconds[0].PerEngine["engine-1"] != 6 ||
 		s.Seconds[0].Failures != 2 {
 		t.Errorf("%+v", s)
+	}
+	if s.Seconds[0].PerProtocol["HTTP/2"] != 3 || len(s.Seconds[0].PerProtocol) != 1 {
+		t.Errorf("by protocol: %v", s.Seconds[0].PerProtocol)
+	}
+	if s.Skew != 100*time.Microsecond {
+		t.Errorf("the loads began %v apart", s.Skew)
 	}
 	if first := s.First["engine-1"]; !first.Equal(start.Add(300 * time.Microsecond)) {
 		t.Errorf("first %v", first)

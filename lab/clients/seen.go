@@ -26,6 +26,8 @@ type Seen struct {
 	Requests int64 // that were answered
 	Failed   int64
 	Begun    time.Time
+	// Skew is how much later the last load began than the first. Each load counts its seconds from its own begin.
+	Skew     time.Duration
 	First    map[string]time.Time // when each engine answered first
 	Failures []Failure            // in the order of time
 	Seconds  []draw.Second
@@ -37,6 +39,7 @@ func (s *Seen) add(w atWork, report lab.LoadReport, engineAt func(string) string
 	if s.Begun.IsZero() {
 		s.Begun = at
 	}
+	s.Skew = max(s.Skew, at.Sub(s.Begun))
 	s.Requests, s.Failed = s.Requests+report.Requests, s.Failed+report.ErrorTotal
 	for address, us := range report.Timeline.FirstUs {
 		if first, known := s.First[engineAt(address)]; !known || after(us).Before(first) {
@@ -58,6 +61,7 @@ func (s *Seen) add(w atWork, report lab.LoadReport, engineAt func(string) string
 		for address, count := range second.PerValue {
 			s.Seconds[i].PerEngine[engineAt(address)] += count
 		}
+		s.Seconds[i].Spoke(w.protocol, second.Answers)
 	}
 }
 
@@ -101,6 +105,17 @@ func PerEngine(seconds []draw.Second) map[string]int64 {
 	for _, second := range seconds {
 		for engine, count := range second.PerEngine {
 			counts[engine] += count
+		}
+	}
+	return counts
+}
+
+// PerProtocol counts the answers in some seconds by what the client spoke.
+func PerProtocol(seconds []draw.Second) map[string]int64 {
+	counts := map[string]int64{}
+	for _, second := range seconds {
+		for protocol, count := range second.PerProtocol {
+			counts[protocol] += count
 		}
 	}
 	return counts

@@ -34,6 +34,41 @@ func (c *Canvas) Line(x1, y1, x2, y2 float64, colour string, width float64) {
 		y1, x2, y2, colour, width)
 }
 
+// Point is a place on a canvas.
+type Point struct{ X, Y float64 }
+
+// Polyline goes through points.
+func (c *Canvas) Polyline(points []Point, colour string, width float64) {
+	if len(points) == 0 {
+		return
+	}
+	var places []string
+	for _, point := range points {
+		places = append(places, fmt.Sprintf("%.1f,%.1f", point.X, point.Y))
+	}
+	fmt.Fprintf(&c.shapes, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%.1f"/>`+"\n",
+		strings.Join(places, " "), colour, width)
+}
+
+// Picture is a canvas with its size.
+type Picture struct {
+	Canvas
+	Width, Height float64
+}
+
+// Stack puts pictures below each other.
+func Stack(pictures ...Picture) Picture {
+	var all Picture
+	for _, p := range pictures {
+		fmt.Fprintf(&all.shapes, `<g transform="translate(0 %g)">`+"\n%s</g>\n", all.Height, p.shapes.String())
+		all.Width, all.Height = max(all.Width, p.Width), all.Height+p.Height
+	}
+	return all
+}
+
+// SVG is the file.
+func (p Picture) SVG() string { return p.Canvas.SVG(p.Width, p.Height) }
+
 // SVG is the file.
 func (c *Canvas) SVG(width, height float64) string {
 	return fmt.Sprintf(

@@ -3,6 +3,7 @@ package draw
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,19 @@ type Story struct {
 type Second struct {
 	PerEngine map[string]int64 `json:"per_engine"` // answers
 	Failures  int64            `json:"failures"`
+	// PerProtocol is nil where the clients' protocols are not told apart.
+	PerProtocol map[string]int64 `json:"per_protocol,omitempty"`
+}
+
+// Spoke counts answers to clients of a protocol; empty: it is not told apart.
+func (s *Second) Spoke(protocol string, answers int64) {
+	if protocol == "" {
+		return
+	}
+	if s.PerProtocol == nil {
+		s.PerProtocol = map[string]int64{}
+	}
+	s.PerProtocol[protocol] += answers
 }
 
 // Mark is something that happened, so many seconds from the begin.
@@ -32,6 +46,9 @@ var shades = []string{"#1b5e9e", "#8fb8de", "#4d86bd", "#c3d9ee", "#2f6fae", "#a
 
 const alarm = "#c62828"
 
+// inks tell the lines of protocols apart, before the shades.
+var inks = []string{"#e07b00", "#1f8a4c", "#6a3d9a"}
+
 const (
 	storyWidth            = 860.0
 	storyLeft, storyRight = 60.0, 140.0
@@ -43,8 +60,11 @@ const (
 	failuresHeight, legendLine = 30.0, 16.0
 )
 
-// SVG draws the answers of each engine, the marks, and below them the failures.
-func (s Story) SVG() string {
+// SVG is the picture as a file.
+func (s Story) SVG() string { return s.Picture().SVG() }
+
+// Picture has the answers of each engine, those to clients of each protocol, the marks, and below them the failures.
+func (s Story) Picture() Picture {
 	var c Canvas
 	c.Text(10, 20, "start", "bold", s.Title)
 	engines, most := s.engines(), s.most()
@@ -55,6 +75,7 @@ func (s Story) SVG() string {
 		c.Line(storyLeft, y, storyLeft+storyInner, y, Grid, 1)
 		c.Text(storyLeft-6, y+4, "end", "normal", strconv.Itoa(most*share/2))
 	}
+	c.Text(storyLeft-6, storyTop-10, "end", "normal", "per s")
 	for i, second := range s.Seconds {
 		y := bottom
 		for n, engine := range engines {
@@ -65,6 +86,10 @@ func (s Story) SVG() string {
 		if second.Failures > 0 {
 			c.Rect(storyLeft+width*float64(i), bottom+26, max(2, width), 12, alarm)
 		}
+	}
+	protocols := s.protocols()
+	for n, protocol := range protocols {
+		s.drawLine(&c, protocol, inks[n%len(inks)], width, bottom)
 	}
 	s.drawMarks(&c, width, bottom)
 	s.drawTimes(&c, width, bottom)
@@ -79,7 +104,22 @@ func (s Story) SVG() string {
 		c.Rect(storyLeft+storyInner+10, y, 10, 10, shades[n%len(shades)])
 		c.Text(storyLeft+storyInner+26, y+10, "start", "normal", engine)
 	}
-	return c.SVG(storyWidth, bottom+failuresHeight+24)
+	for n, protocol := range protocols {
+		y := bottom - legendLine*float64(len(protocols)-n)
+		c.Rect(storyLeft+storyInner+8, y+3, 14, 3, inks[n%len(inks)])
+		c.Text(storyLeft+storyInner+26, y+10, "start", "normal", protocol)
+	}
+	return Picture{c, storyWidth, bottom + failuresHeight + 24}
+}
+
+// drawLine draws the answers to clients of one protocol.
+func (s Story) drawLine(c *Canvas, protocol, ink string, width, bottom float64) {
+	var points []Point
+	for i, second := range s.Seconds {
+		height := storyDeep * float64(second.PerProtocol[protocol]) / float64(max(1, s.most()))
+		points = append(points, Point{storyLeft + width*(float64(i)+0.5), bottom - height})
+	}
+	c.Polyline(points, ink, 2.5)
 }
 
 func (s Story) drawMarks(c *Canvas, width, bottom float64) {
@@ -105,6 +145,17 @@ func (s Story) drawTimes(c *Canvas, width, bottom float64) {
 	for second := 0; second <= len(s.Seconds); second += apart {
 		c.Text(storyLeft+width*float64(second), bottom+16, "middle", "normal", fmt.Sprintf("%d s", second))
 	}
+}
+
+// protocols are all that are told apart.
+func (s Story) protocols() []string {
+	names := map[string]bool{}
+	for _, second := range s.Seconds {
+		for name := range second.PerProtocol {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // engines are all that answered, engine-2 before engine-10.

@@ -3,6 +3,7 @@ package draw
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -27,6 +28,46 @@ func TestAStoryNamesItsEnginesInOrderAndCountsWhatFailed(t *testing.T) {
 	}
 	if red := strings.Count(picture, alarm); red != 1 {
 		t.Errorf("%d seconds are marked as failed", red)
+	}
+}
+
+func TestAStoryHasALineForEachProtocol(t *testing.T) {
+	s := story()
+	if strings.Contains(s.SVG(), "<polyline") {
+		t.Error("a line, and no protocol is told apart")
+	}
+	s.Seconds[0].Spoke("HTTP/1.1", 20)
+	s.Seconds[1].Spoke("HTTP/2", 40)
+	picture := s.SVG()
+	if lines := strings.Count(picture, "<polyline"); lines != 2 {
+		t.Errorf("%d lines", lines)
+	}
+	for _, want := range []string{">HTTP/1.1<", ">HTTP/2<", ">per s<"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+func TestPicturesInAStackAreBelowEachOther(t *testing.T) {
+	upper := Comparison{Title: "upper", Names: []string{"a", "b"},
+		Rows: []ComparisonRow{{"x, µs", []float64{1, 2}}}}.Picture()
+	stack := Stack(upper, story().Picture())
+	if want := fmt.Sprintf(`<g transform="translate(0 %g)">`, upper.Height); !strings.Contains(stack.SVG(), want) {
+		t.Errorf("%q is missing", want)
+	}
+	if stack.Height != upper.Height+story().Picture().Height || stack.Width != storyWidth {
+		t.Errorf("it is %g by %g", stack.Width, stack.Height)
+	}
+}
+
+func TestBarsOfAComparisonHaveOneScaleInEachRow(t *testing.T) {
+	svg := Comparison{Names: []string{"a", "b"}, Rows: []ComparisonRow{{"x", []float64{1, 2}},
+		{"y", []float64{0, 0}}}}.Picture().SVG()
+	for width, count := range map[float64]int{comparisonBar: 1, comparisonBar / 2: 1, 0: 2} {
+		if got := strings.Count(svg, fmt.Sprintf(`width="%.1f"`, width)); got != count {
+			t.Errorf("%d bars are %g wide", got, width)
+		}
 	}
 }
 

@@ -56,6 +56,11 @@ func TestClientsSpeakHTTP2OverTLSAndByPriorKnowledge(t *testing.T) {
 	}
 	contains(t, s.curl("-i", "--http1.1", tlsURL("/")), "HTTP/1.1 200")
 	contains(t, s.curl("-i", plainURL("/")), "HTTP/1.1 200")
+	const asked = 1 + 6 // by HTTP/2, each time on a connection of its own; the first in speakHTTP2
+	s.awaitCounter("http2_connections", asked)
+	s.awaitCounter("http2_requests", asked)
+	s.awaitCounter("open_http2_connections", 0)
+	s.awaitCounter("open_http2_requests", 0)
 }
 
 func TestThousandStreamsAtOnceGetTheirOwnAnswers(t *testing.T) {

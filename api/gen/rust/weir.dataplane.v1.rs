@@ -711,6 +711,24 @@ pub struct VirtualServiceCounters {
     /// a gauge
     #[prost(uint64, tag = "131")]
     pub open_websockets: u64,
+    /// of connections_total, those that speak HTTP/2
+    #[prost(uint64, tag = "190")]
+    pub http2_connections_total: u64,
+    /// a gauge
+    #[prost(uint64, tag = "191")]
+    pub open_http2_connections: u64,
+    /// of requests_total, those over HTTP/2
+    #[prost(uint64, tag = "192")]
+    pub http2_requests_total: u64,
+    /// a gauge: streams of clients
+    #[prost(uint64, tag = "193")]
+    pub open_http2_requests: u64,
+    /// of requests_total
+    #[prost(uint64, tag = "194")]
+    pub grpc_calls_total: u64,
+    /// of tls_handshakes_total; the others are of TLS 1.2
+    #[prost(uint64, tag = "195")]
+    pub tls13_handshakes_total: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {
@@ -743,6 +761,9 @@ pub struct ServerCounters {
     /// a gauge: the workers that suspect it, see inline_health
     #[prost(uint32, tag = "60")]
     pub suspecting_workers: u32,
+    /// of connections_total, those that speak HTTP/2
+    #[prost(uint64, tag = "190")]
+    pub http2_connections_total: u64,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -95,7 +95,7 @@ func init() {
 			column.PartOf("ENGINES", []string{"runtime", "num_se_assigned"}, []string{"runtime", "num_se_requested"}),
 			column.Of("APPLIED", applied),
 		},
-		Beside:  []string{"vsvip", "pool"},
+		Beside:  []string{"vsvip", "pool", "networkprofile"},
 		Example: `  weir vs create web vsvip_ref=web-vip pool_ref=web services[0].port=80`,
 		Kept: []schema.Rule{
 			schema.Closes("engines do not apply network security policies yet", "network_security_policy_ref"),
@@ -283,23 +283,43 @@ func objects(value any) []schema.Object {
 	return found
 }
 
+// ports returns the ports of a virtual service, each with what clients speak there beside plain TCP: "443/tls+h2".
 func ports(row column.Row) string {
+	profile, known := row.Referred("network_profile_ref")
+	isUDP := known && strings.HasPrefix(profile.Text("profile", "type"), "PROTOCOL_TYPE_UDP")
 	var list []string
 	for _, service := range column.List(row.Object, "services") {
 		port := column.Text(column.At(service, "port"))
 		if end := column.Text(column.At(service, "port_range_end")); end != "" && end != port {
 			port += "-" + end
 		}
-		if column.At(service, "enable_ssl") == true {
-			port += "/tls"
+		var spoken []string
+		for _, protocol := range []struct {
+			name string
+			on   bool
+		}{
+			{"udp", isUDP},
+			{"tls", column.At(service, "enable_ssl") == true},
+			{"h2", column.At(service, "enable_http2") == true},
+		} {
+			if protocol.on {
+				spoken = append(spoken, protocol.name)
+			}
+		}
+		if len(spoken) > 0 {
+			port += "/" + strings.Join(spoken, "+")
 		}
 		list = append(list, port)
 	}
 	return strings.Join(list, ", ")
 }
 
-// vipOf returns the addresses of a virtual service, or else the name of its vsvip.
+// vipOf returns the addresses of a virtual service, or else the name of its vsvip. A child has the addresses of its
+// parent.
 func vipOf(row column.Row) string {
+	if parent := row.Text("vh_parent_vs_ref"); parent != "" {
+		return "via " + parent
+	}
 	if vip, known := row.Referred("vsvip_ref"); known {
 		return addresses(vip)
 	}

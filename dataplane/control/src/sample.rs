@@ -156,10 +156,16 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     let error = |(cause, total): (Cause, u64)| ErrorCounter { cause: cause.name().into(), total };
     row.connections_total = counted.connections;
     row.open_connections = counted.open_connections;
+    row.http2_connections_total = counted.http2_connections;
+    row.open_http2_connections = counted.open_http2_connections;
+    row.open_http2_requests = counted.open_streams;
     row.tls_handshakes_total = counted.handshakes;
+    row.tls13_handshakes_total = counted.modern_handshakes;
     row.tls_resumptions_total = counted.resumptions;
     row.tls_failures_total = counted.handshake_failures;
     row.requests_total = counted.requests;
+    row.http2_requests_total = counted.http2_requests;
+    row.grpc_calls_total = counted.calls;
     row.responses_total.clear();
     row.responses_total.extend(counted.responses);
     row.local_responses_total = counted.local_responses;
@@ -180,6 +186,7 @@ fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) 
     let Some(counted) = counters.server(id) else { return };
     row.connections_total = counted.connections;
     row.open_connections = counted.open_connections;
+    row.http2_connections_total = counted.http2_connections;
     row.requests_total = counted.requests;
     row.failures_total = counted.failures;
     row.reused_total = counted.reused;

@@ -194,11 +194,13 @@ impl Proxy {
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
+            self.core.counters.note(Happening::Http2Gone { service: client.accepted_by });
         }
         if let Some(stream) = client.connection.stream() {
             let departed = Departed::of(stream, how);
             self.orphan(departed.carrier, departed.id);
             self.core.departed.push(departed);
+            self.core.counters.note(Happening::StreamGone { service: client.service.id });
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
             self.core.shortage.addresses.remove(client.sender());

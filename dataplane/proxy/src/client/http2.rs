@@ -61,6 +61,7 @@ impl Client {
         self.connection.line.expect(io, http.timeouts.client_header);
         carrier.list(self.connection.conn(), &mut core.carriers);
         self.stage = Stage::Http2(carrier);
+        core.counters.note(Happening::Http2Begun { service: self.accepted_by });
         true
     }
 
@@ -110,18 +111,21 @@ impl Client {
             match self.choose(&core.snapshot, head, true) {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
-                    core.counters.note(Happening::Request { service: self.service.id });
+                    core.counters.note(Happening::StreamRequest { service: self.service.id });
                     return Ok((Next::refused(error, head), None, None));
                 }
             }
         }
         let service = child.as_ref().unwrap_or(&self.service);
-        core.counters.note(Happening::Request { service: service.id });
+        core.counters.note(Happening::StreamRequest { service: service.id });
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
         if request.is_websocket && !http.websockets {
             return Ok((Next::refused(Error::Request(weir_wire::Error::Connect), head), child, None));
         }
         let call = Call::of(head, io.now());
+        if call.is_some() {
+            core.counters.note(Happening::Call { service: service.id });
+        }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let received = Received {
             service,

@@ -14,6 +14,7 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
 use weir_telemetry::{Cause, Happening};
+use weir_tls::Version;
 
 use crate::{
     buf::Buf,
@@ -225,8 +226,10 @@ impl Client {
     fn take<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
         let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(|_| Error::ClientTls)?;
         if progress.handshaken {
-            let resumed = self.connection.channel.handshaken().is_some_and(|handshaken| handshaken.resumed);
-            core.counters.note(Happening::Handshake { service: self.service.id, resumed });
+            let handshaken = self.connection.channel.handshaken();
+            let resumed = handshaken.is_some_and(|handshaken| handshaken.resumed);
+            let modern = handshaken.is_some_and(|handshaken| handshaken.version == Version::Tls13);
+            core.counters.note(Happening::Handshake { service: self.service.id, resumed, modern });
             self.stage = Stage::first(&self.service, self.peer, io.now());
             if self.connection.channel.protocol() == Some(b"h2") {
                 self.begin_http2(io, core);

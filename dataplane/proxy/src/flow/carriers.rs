@@ -1,6 +1,7 @@
 //! Connections to servers that carry streams: which one carries a request, and how they begin.
 
 use weir_snapshot::STREAMS_MAX;
+use weir_telemetry::Happening;
 use weir_wire::http2::Code;
 
 use crate::{
@@ -307,6 +308,7 @@ impl Proxy {
             server.unproven = false;
             self.core.pools.proved(place);
             self.core.pools.learn_streams(place, back.streams_max());
+            self.core.counters.note(Happening::ServerHttp2 { server: place.server });
         }
         let mut waiting = std::mem::take(&mut back.waiting);
         // A server that allows none must count as tried.

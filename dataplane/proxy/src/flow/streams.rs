@@ -88,6 +88,7 @@ impl Proxy {
         if let Some(outbox) = client.carrier().and_then(|carrier| carrier.connection.kept(id)) {
             outbox.owner = Some(conn);
         }
+        core.counters.note(Happening::StreamOpened { service: stream.service.id });
         clients.insert(conn, stream);
         if let Outcome::Advanced = self.begin_next(io, conn, next) {
             self.proceed(io, conn);

@@ -1,7 +1,7 @@
 //! Clients that speak HTTP/2: each stream is an exchange of its own.
 
 use weir_api::dataplane::v1::{self as api, Http2Profile, Plan};
-use weir_proxy::io::{Close, Conn, Event};
+use weir_proxy::io::{Close, Conn, Event, Gone};
 use weir_telemetry::Cause;
 use weir_wire::{
     head::{Field, FieldTable, Fields, HeadSink, Limits, Method},
@@ -207,6 +207,28 @@ fn streams_are_answered_each_by_a_server() {
     assert_eq!(stage.closed(browser.conn), None);
     let service = stage.proxy.counters().service(0).expect("the service has counters");
     assert_eq!((service.requests, service.connections, service.open_connections), (3, 1, 1));
+}
+
+#[test]
+fn clients_of_http2_and_their_streams_are_counted_beside_others() {
+    let mut stage = Stage::new(&http2(plan(1)));
+    let counted = |stage: &Stage| {
+        let row = stage.proxy.counters().service(0).expect("the service has counters").clone();
+        let connections = [row.connections, row.http2_connections, row.open_http2_connections];
+        (connections, row.open_streams, [row.requests, row.http2_requests, row.calls])
+    };
+    let client = stage.client();
+    stage.data(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let first = stage.connected();
+    browser.asks(&mut stage, "POST", &[("content-type", "application/grpc")], true);
+    browser.asks(&mut stage, "GET", &[("connection", "close")], true);
+    assert_eq!(counted(&stage), ([2, 1, 1], 2, [2, 2, 1]), "the third is malformed, and its stream is over");
+    stage.says(first, OK);
+    assert_eq!(counted(&stage), ([2, 1, 1], 1, [2, 2, 1]));
+    stage.gone(browser.conn, Gone::Reset);
+    assert_eq!(counted(&stage), ([2, 1, 0], 0, [2, 2, 1]));
 }
 
 #[test]

@@ -171,6 +171,8 @@ fn requests_wait_for_the_settings_of_the_server() {
     assert_eq!(undated(&stage.sent(client)), "HTTP/1.1 200 \r\ncontent-length: 5\r\n\r\nhello");
     assert_eq!((stage.closed(client), stage.closed(origin.conn)), (None, None));
     assert_eq!(stage.blocks_in_use(), 0);
+    let counted = stage.proxy.counters().server(0).expect("the server has counters");
+    assert_eq!((counted.connections, counted.http2_connections), (1, 1));
 }
 
 #[test]

@@ -3837,6 +3837,12 @@ type VirtualServiceCounters struct {
 	ReselectsTotal         uint64                 `protobuf:"varint,153,opt,name=reselects_total,json=reselectsTotal,proto3" json:"reselects_total,omitempty"`                           // requests that went to another server after a response, see Reselect
 	WebsocketsTotal        uint64                 `protobuf:"varint,130,opt,name=websockets_total,json=websocketsTotal,proto3" json:"websockets_total,omitempty"`                        // requests that became tunnels of WebSocket
 	OpenWebsockets         uint64                 `protobuf:"varint,131,opt,name=open_websockets,json=openWebsockets,proto3" json:"open_websockets,omitempty"`                           // a gauge
+	Http2ConnectionsTotal  uint64                 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"`    // of connections_total, those that speak HTTP/2
+	OpenHttp2Connections   uint64                 `protobuf:"varint,191,opt,name=open_http2_connections,json=openHttp2Connections,proto3" json:"open_http2_connections,omitempty"`       // a gauge
+	Http2RequestsTotal     uint64                 `protobuf:"varint,192,opt,name=http2_requests_total,json=http2RequestsTotal,proto3" json:"http2_requests_total,omitempty"`             // of requests_total, those over HTTP/2
+	OpenHttp2Requests      uint64                 `protobuf:"varint,193,opt,name=open_http2_requests,json=openHttp2Requests,proto3" json:"open_http2_requests,omitempty"`                // a gauge: streams of clients
+	GrpcCallsTotal         uint64                 `protobuf:"varint,194,opt,name=grpc_calls_total,json=grpcCallsTotal,proto3" json:"grpc_calls_total,omitempty"`                         // of requests_total
+	Tls13HandshakesTotal   uint64                 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`       // of tls_handshakes_total; the others are of TLS 1.2
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -3997,6 +4003,48 @@ func (x *VirtualServiceCounters) GetOpenWebsockets() uint64 {
 	return 0
 }
 
+func (x *VirtualServiceCounters) GetHttp2ConnectionsTotal() uint64 {
+	if x != nil {
+		return x.Http2ConnectionsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetOpenHttp2Connections() uint64 {
+	if x != nil {
+		return x.OpenHttp2Connections
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetHttp2RequestsTotal() uint64 {
+	if x != nil {
+		return x.Http2RequestsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetOpenHttp2Requests() uint64 {
+	if x != nil {
+		return x.OpenHttp2Requests
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetGrpcCallsTotal() uint64 {
+	if x != nil {
+		return x.GrpcCallsTotal
+	}
+	return 0
+}
+
+func (x *VirtualServiceCounters) GetTls13HandshakesTotal() uint64 {
+	if x != nil {
+		return x.Tls13HandshakesTotal
+	}
+	return 0
+}
+
 type ErrorCounter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"` // "server_connect_timeout"
@@ -4050,18 +4098,19 @@ func (x *ErrorCounter) GetTotal() uint64 {
 }
 
 type ServerCounters struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid          string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId          string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	ConnectionsTotal  uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	OpenConnections   uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
-	RequestsTotal     uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	FailuresTotal     uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
-	ReusedTotal       uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served another one
-	Up                bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
-	SuspectingWorkers uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"` // a gauge: the workers that suspect it, see inline_health
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid              string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId              string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ConnectionsTotal      uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections       uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	RequestsTotal         uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	FailuresTotal         uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
+	ReusedTotal           uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served another one
+	Up                    bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
+	SuspectingWorkers     uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"`                // a gauge: the workers that suspect it, see inline_health
+	Http2ConnectionsTotal uint64                 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"` // of connections_total, those that speak HTTP/2
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
@@ -4153,6 +4202,13 @@ func (x *ServerCounters) GetUp() bool {
 func (x *ServerCounters) GetSuspectingWorkers() uint32 {
 	if x != nil {
 		return x.SuspectingWorkers
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetHttp2ConnectionsTotal() uint64 {
+	if x != nil {
+		return x.Http2ConnectionsTotal
 	}
 	return 0
 }
@@ -4434,7 +4490,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
-	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\xcd\x06\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\x83\t\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -4454,10 +4510,16 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14sent_datagrams_total\x18o \x01(\x04R\x12sentDatagramsTotal\x12(\n" +
 	"\x0freselects_total\x18\x99\x01 \x01(\x04R\x0ereselectsTotal\x12*\n" +
 	"\x10websockets_total\x18\x82\x01 \x01(\x04R\x0fwebsocketsTotal\x12(\n" +
-	"\x0fopen_websockets\x18\x83\x01 \x01(\x04R\x0eopenWebsockets\":\n" +
+	"\x0fopen_websockets\x18\x83\x01 \x01(\x04R\x0eopenWebsockets\x127\n" +
+	"\x17http2_connections_total\x18\xbe\x01 \x01(\x04R\x15http2ConnectionsTotal\x125\n" +
+	"\x16open_http2_connections\x18\xbf\x01 \x01(\x04R\x14openHttp2Connections\x121\n" +
+	"\x14http2_requests_total\x18\xc0\x01 \x01(\x04R\x12http2RequestsTotal\x12/\n" +
+	"\x13open_http2_requests\x18\xc1\x01 \x01(\x04R\x11openHttp2Requests\x12)\n" +
+	"\x10grpc_calls_total\x18\xc2\x01 \x01(\x04R\x0egrpcCallsTotal\x125\n" +
+	"\x16tls13_handshakes_total\x18\xc3\x01 \x01(\x04R\x14tls13HandshakesTotal\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xd2\x02\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\x8b\x03\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -4467,7 +4529,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0efailures_total\x18\x06 \x01(\x04R\rfailuresTotal\x12!\n" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
 	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
-	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers*K\n" +
+	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers\x127\n" +
+	"\x17http2_connections_total\x18\xbe\x01 \x01(\x04R\x15http2ConnectionsTotal*K\n" +
 	"\x11TransportProtocol\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_TCP\x10\x00\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*]\n" +

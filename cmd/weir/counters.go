@@ -1,0 +1,91 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+const (
+	openPrefix  = "open_"   // of a gauge: open_connections beside connections
+	errorPrefix = "errors_" // of a counter of failures: errors_server_refused
+)
+
+// counterOrder is from connections inwards to what is sent. Counters that are not here come last.
+var counterOrder = []string{"connections", "http2_connections", "tls_handshakes", "tls13_handshakes", "tls_resumptions",
+	"tls_failures", "requests", "http2_requests", "grpc_calls", "websockets", "responses_1xx", "responses_2xx",
+	"responses_3xx", "responses_4xx", "responses_5xx", "local_responses", "reselects",
+	"client_aborts", "received_bytes",
+	"sent_bytes", "received_datagrams", "sent_datagrams"}
+
+// takeCounters removes the counters from the runtime of an object and returns them. Nil: nothing was counted yet.
+func takeCounters(object client.Object) (rest, counters map[string]any) {
+	runtime, _ := object["runtime"].(map[string]any)
+	counters, isCounted := runtime["counters"].(map[string]any)
+	if !isCounted {
+		return object, nil
+	}
+	rest, runtime = maps.Clone(object), maps.Clone(runtime)
+	delete(runtime, "counters")
+	rest["runtime"] = runtime
+	return rest, counters
+}
+
+// countersOf has a row for each counter: the total, what came per second, and how many are open now.
+func countersOf(counters map[string]any) table {
+	rows := table{{"COUNTER", "TOTAL", "PER SECOND", "OPEN NOW"}}
+	for _, name := range counterNames(counters) {
+		rows = append(rows, []string{name, column.Text(counters[name]), perSecond(counters, name),
+			column.Text(counters[openPrefix+name])})
+	}
+	return rows
+}
+
+// causesOf has a row for each cause of failures that occurred, with what it means. It is empty if none did.
+func causesOf(counters map[string]any) table {
+	rows := table{{"FAILURE", "TOTAL", "PER SECOND", "WHAT IT MEANS"}}
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		if cause, isCause := strings.CutPrefix(name, errorPrefix); isCause {
+			rows = append(rows, []string{cause, column.Text(counters[name]), perSecond(counters, name), causes[cause]})
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
+}
+
+func counterNames(counters map[string]any) (names []string) {
+	for name, value := range counters {
+		_, isGroup := value.(map[string]any)
+		if !isGroup && !strings.HasPrefix(name, openPrefix) && !strings.HasPrefix(name, errorPrefix) {
+			names = append(names, name)
+		}
+	}
+	rank := func(name string) int {
+		if at := slices.Index(counterOrder, name); at >= 0 {
+			return at
+		}
+		return len(counterOrder)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if order := rank(a) - rank(b); order != 0 {
+			return order
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// perSecond is empty where the rate is not known yet.
+func perSecond(counters map[string]any, name string) string {
+	rate, isNumber := column.At(counters, "per_second", name).(float64)
+	if !isNumber {
+		return ""
+	}
+	return strconv.FormatFloat(rate, 'f', 1, 64)
+}
