@@ -188,6 +188,14 @@ impl Carrier {
         self.connection.end(id, code);
     }
 
+    /// The peer takes nothing more on a stream.
+    pub fn silence(&mut self, id: u32) {
+        if let Some(outbox) = self.connection.kept(id) {
+            outbox.pieces.clear();
+            outbox.is_over = true;
+        }
+    }
+
     fn give_turn(&mut self, id: u32) {
         if let Some(outbox) = self.connection.kept(id)
             && !std::mem::replace(&mut outbox.has_turn, true)

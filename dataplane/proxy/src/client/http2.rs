@@ -121,6 +121,9 @@ impl Client {
             return Ok((Next::Refused(Error::Request(weir_wire::Error::Connect)), child, None));
         }
         let call = Call::of(head, io.now());
+        if call.is_some() && service.pool.as_ref().is_some_and(|pool| pool.http2.is_none()) {
+            return Ok((Next::Refused(Error::NoHttp2), child, call));
+        }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let received = Received {
             service,

@@ -20,7 +20,7 @@ use crate::{
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
-    server::{Server, Work},
+    server::{Life, Server, Work},
 };
 
 /// The head of a 100.
@@ -188,6 +188,11 @@ impl Proxy {
             self.fail_exchange(io, id, Error::ClientAborted);
             return;
         }
+        if exchange.form == Form::Content && !conn.is_stream() && client.call().is_some() {
+            // The server has chosen HTTP/1.1. The next connection shows whether it still does.
+            self.fail_exchange(io, id, Error::NoHttp2);
+            return;
+        }
         server.requests += 1;
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
@@ -240,6 +245,11 @@ impl Proxy {
     fn upload<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {
         let Parties { exchange, client, server, core } = self.parties(id)?;
         let (from, to) = (&mut client.connection, &mut server.connection);
+        if server.life == Life::Broken && to.conn().is_stream() {
+            // It has answered, and needs no more.
+            from.line.read(io, false);
+            return Ok(());
+        }
         let chunks = exchange.form == Form::Content && exchange.is_endless && !to.conn().is_stream();
         while exchange.awaits_body() && !to.line.is_full(io, &core.room) {
             let Some(piece) = exchange.next_piece(io, &mut from.inbox)? else { break };

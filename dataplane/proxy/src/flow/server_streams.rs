@@ -181,6 +181,9 @@ impl Proxy {
         if has_all {
             // It only needs no more of the request (RFC 9113 §8.1).
             server.life = Life::Broken;
+            if let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) {
+                found.silence(stream);
+            }
             return;
         }
         let is_unseen = code == Code::RefusedStream && !exchange.has_begun_response();

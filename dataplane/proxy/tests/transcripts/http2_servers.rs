@@ -17,7 +17,7 @@ use crate::{
 
 const LIMITS: Limits = Limits { head_bytes: 8192, field_bytes: 4096, fields: 64 };
 
-fn http2(mut plan: Plan) -> Plan {
+pub fn http2(mut plan: Plan) -> Plan {
     plan.pools[0].http2 = Some(Http2ToServers::default());
     plan
 }
@@ -27,22 +27,22 @@ fn stage(servers: usize) -> Stage {
 }
 
 /// A server of HTTP/2 on one connection.
-struct Origin {
-    connection: Connection<()>,
-    conn: Conn,
+pub struct Origin {
+    pub connection: Connection<()>,
+    pub conn: Conn,
     heard: Vec<String>,
 }
 
 impl Origin {
     /// Takes the connection that was begun last, and tells its settings.
-    fn accept(stage: &mut Stage, settings: Settings) -> Self {
+    pub fn accept(stage: &mut Stage, settings: Settings) -> Self {
         let mut origin = Self::silent(stage, settings);
         origin.says(stage, &[]);
         origin
     }
 
     /// The same without settings.
-    fn silent(stage: &mut Stage, settings: Settings) -> Self {
+    pub fn silent(stage: &mut Stage, settings: Settings) -> Self {
         let config = Config { settings, window: 1 << 20, head_bytes: 8192, control_frames: 0, empty_frames: 0 };
         let conn = stage.connected();
         let mut origin = Self { connection: Connection::new(Role::Server, config, 0), conn, heard: Vec::new() };
@@ -50,12 +50,12 @@ impl Origin {
         origin
     }
 
-    fn new(stage: &mut Stage) -> Self {
+    pub fn new(stage: &mut Stage) -> Self {
         Self::accept(stage, Settings::default())
     }
 
     /// Sends its control frames, and these bytes behind them.
-    fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
+    pub fn says(&mut self, stage: &mut Stage, bytes: &[u8]) {
         let all = [&std::mem::take(self.connection.control())[..], bytes].concat();
         let events = all.chunks(Stage::BLOCK_BYTES).map(|part| stage.data(self.conn, part)).collect();
         stage.batch(events);
@@ -63,7 +63,7 @@ impl Origin {
     }
 
     /// The bytes of the head of a response.
-    fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
+    pub fn head(&mut self, id: u32, status: u16, fields: &[(&str, &str)], is_all: bool) -> Vec<u8> {
         let mut out = vec![0; 8192];
         let written = self.connection.write_head(&mut out, id, is_all, |room| {
             let mut encoder = Encoder::response(room);
@@ -75,24 +75,36 @@ impl Origin {
         out
     }
 
-    fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
+    pub fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
         [&self.connection.data(id, content.len() as u32, is_all)[..], content].concat()
     }
 
-    fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
+    /// The bytes of trailers, which end a stream.
+    pub fn trailers(&mut self, id: u32, name: &str, value: &str) -> Vec<u8> {
+        let mut out = vec![0; 100];
+        let written = self.connection.write_head(&mut out, id, true, |room| {
+            let mut encoder = Encoder::trailers(room);
+            encoder.field(name.as_bytes(), [value.as_bytes()]);
+            encoder.end()
+        });
+        out.truncate(written.expect("room"));
+        out
+    }
+
+    pub fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
         let head = self.head(id, 200, &[("content-length", &content.len().to_string())], content.is_empty());
         let content = if content.is_empty() { Vec::new() } else { self.content(id, content.as_bytes(), true) };
         self.connection.end(id, Code::NoError);
         self.says(stage, &[head, content].concat());
     }
 
-    fn resets(&mut self, stage: &mut Stage, id: u32, code: Code) {
+    pub fn resets(&mut self, stage: &mut Stage, id: u32, code: Code) {
         self.connection.end(id, code);
         self.says(stage, &[]);
     }
 
     /// Takes what has come.
-    fn hears(&mut self, stage: &mut Stage) {
+    pub fn hears(&mut self, stage: &mut Stage) {
         let piece = stage.sent_bytes(self.conn);
         let mut at = 0;
         loop {
@@ -131,7 +143,7 @@ impl Origin {
         }
     }
 
-    fn heard(&mut self) -> Vec<String> {
+    pub fn heard(&mut self) -> Vec<String> {
         std::mem::take(&mut self.heard)
     }
 }
@@ -400,6 +412,43 @@ fn response_that_needs_no_more_of_the_request_is_whole() {
 }
 
 #[test]
+fn upload_ends_when_the_server_has_answered_and_needs_no_more() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\nab");
+    origin.hears(&mut stage);
+    stage.tape.stuck = true;
+    let head = origin.head(3, 413, &[("content-length", "6000")], false);
+    origin.says(&mut stage, &head);
+    for n in 1..=6 {
+        let content = origin.content(3, &[b'x'; 1000], n == 6);
+        origin.says(&mut stage, &content);
+    }
+    assert!(stage.sent_bytes(client).len() < 6000, "the client takes nothing, so some of the response waits");
+    origin.resets(&mut stage, 3, Code::NoError);
+    stage.says(client, "cd");
+    stage.batch(vec![Event::Drained { conn: origin.conn }]);
+    assert_eq!((stage.sent_bytes(origin.conn), stage.is_paused(client)), (vec![], true));
+    stage.tape.stuck = false;
+    stage.batch(Vec::new());
+    while stage.closed(client).is_none() {
+        stage.batch(vec![Event::Drained { conn: client }]);
+    }
+    assert!(stage.sent(client).ends_with("xxx"));
+    assert_eq!((stage.closed(client), stage.failures(Cause::ServerReset)), (Some(Close::Linger), 0));
+    assert_eq!((stage.sent_bytes(origin.conn), stage.closed(origin.conn)), (vec![], None));
+}
+
+#[test]
+fn servers_learn_which_clients_take_trailers() {
+    for (te, told) in [("TE: deflate, trailers", "te: trailers; "), ("TE: deflate", ""), ("X: trailers", "")] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        asks(&mut stage, &format!("GET / HTTP/1.1\r\nHost: a\r\n{te}\r\n\r\n"));
+        origin.hears(&mut stage);
+        assert!(origin.heard()[0].ends_with(&format!("; {told}all")), "{te}");
+    }
+}
+
+#[test]
 fn refused_stream_is_sent_again_whatever_its_method() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
@@ -665,17 +714,11 @@ fn trailers_pass_both_ways() {
     let client = asks(&mut stage, &format!("{post}2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n"));
     origin.hears(&mut stage);
     assert_eq!(origin.heard(), ["3: POST / host: a; ", "3: \"ab\"", "3: trailers x-sum"]);
-    let mut out = vec![0; 100];
     let head = origin.head(3, 200, &[], false);
     let content = origin.content(3, b"cd", false);
-    let written = origin.connection.write_head(&mut out, 3, true, |room| {
-        let mut encoder = Encoder::trailers(room);
-        encoder.field(b"grpc-status", [&b"0"[..]]);
-        encoder.end()
-    });
-    out.truncate(written.expect("room"));
+    let trailers = origin.trailers(3, "grpc-status", "0");
     origin.connection.end(3, Code::NoError);
-    origin.says(&mut stage, &[head, content, out].concat());
+    origin.says(&mut stage, &[head, content, trailers].concat());
     assert!(stage.sent(client).ends_with("chunked\r\n\r\n2\r\ncd\r\n0\r\ngrpc-status: 0\r\n\r\n"));
     let client = asks(&mut stage, &format!("{post}0\r\nX-Sum: 1\r\n\r\n"));
     origin.hears(&mut stage);
