@@ -113,7 +113,8 @@ impl Client {
             if exchange.has_waited_out(io.now()) {
                 return Expiry::Failed(Error::ClientAborted);
             }
-            if exchange.awaits_body() && self.connection.line.is_reading() {
+            // The messages of a call have no time.
+            if exchange.awaits_body() && self.connection.line.is_reading() && self.call().is_none() {
                 return Expiry::Failed(Error::BodyTimeout);
             }
         }

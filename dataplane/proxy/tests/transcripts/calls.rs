@@ -136,10 +136,10 @@ fn server_learns_what_the_client_said_of_trailers_and_time() {
     }
 }
 
-/// Lets time pass until the browser hears something, for a minute at most.
+/// Lets time pass until the browser hears something, for two minutes at most.
 fn wait(stage: &mut Stage, browser: &mut Browser) -> Duration {
     let mut waited = Duration::ZERO;
-    while browser.heard.is_empty() && waited.as_secs() < 60 {
+    while browser.heard.is_empty() && waited.as_secs() < 120 {
         waited += stage.wait_for_deadline(browser.conn);
         browser.hears(stage);
     }
@@ -326,4 +326,21 @@ fn upload_of_a_call_ends_when_its_server_needs_no_more() {
     assert_eq!(heard[heard.len() - 2..], ["1: grpc-status 0", "1: NoError"]);
     let content: usize = heard[1..heard.len() - 2].iter().map(|text| text.len() - "1: ".len()).sum();
     assert_eq!((content, stage.failures(Cause::ServerReset)), (3000, 0));
+}
+
+#[test]
+fn client_that_takes_nothing_of_an_answer_is_stalled_while_it_may_say_more() {
+    let mut stage = Stage::new(&http2(http2_servers::http2(plan(1))));
+    let slow = Settings { enable_push: false, initial_window: 100, ..Settings::default() };
+    let mut browser = Browser::connect(&mut stage, slow);
+    browser.asks(&mut stage, "POST", CALL, false);
+    let mut origin = Origin::new(&mut stage);
+    let (head, content) = (origin.head(1, 200, ANSWER, false), origin.content(1, &[0; 3000], false));
+    origin.says(&mut stage, &[head, content].concat());
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard().len(), 2, "the head, and as much as its window takes");
+    let waited = wait(&mut stage, &mut browser);
+    assert_eq!(browser.heard(), ["1: Cancel"]);
+    assert!((60..=61).contains(&waited.as_secs()), "{waited:?}");
+    assert_eq!([Cause::ClientStalled, Cause::ClientBodyTimeout].map(|cause| stage.failures(cause)), [1, 0]);
 }
