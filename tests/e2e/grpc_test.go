@@ -67,11 +67,14 @@ func TestClientOfGRPCGetsAStatusWhereOthersGetAPage(t *testing.T) {
 	if err := isStatus(s.callHealth(eventTimeout), codes.Unimplemented, "no_http2"); err != nil {
 		t.Errorf("the pool speaks HTTP/1.1: %v", err)
 	}
-	s.must(gone.Close())
 	s.change("pool", "web", func(o client.Object) { o["enable_http2"] = true })
-	s.eventually("no server takes the call", func() error {
-		return isStatus(s.callHealth(eventTimeout), codes.Unavailable, "server_refused")
+	s.eventually("the server closes what it is asked on", func() error {
+		return isStatus(s.callHealth(eventTimeout), codes.Unavailable, "server_closed")
 	})
+	s.must(gone.Close())
+	if err := isStatus(s.callHealth(eventTimeout), codes.Unavailable, "server_refused"); err != nil {
+		t.Errorf("no server: %v", err)
+	}
 	mute := serveCalls(t, func(*grpc.Server) {}, onCalls(func(stream grpc.ServerStream) error {
 		<-stream.Context().Done()
 		return nil

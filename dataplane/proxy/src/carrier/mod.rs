@@ -324,7 +324,7 @@ impl Carrier {
                 }
                 if is_last { self.said_all(id) } else { Turn::Again }
             }
-            Some(Piece::Content(content)) if room == 0 => {
+            Some(Piece::Content(content)) if room == 0 && !content.is_empty() => {
                 outbox.pieces.push_front(Piece::Content(content));
                 sent.shut.extend(owner);
                 if window_is_open { Turn::Over } else { Turn::WaitsForAll }

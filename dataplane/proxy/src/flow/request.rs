@@ -318,6 +318,10 @@ fn end_body<I: Io>(io: &mut I, core: &mut Core, exchange: &Exchange, to: &mut Co
         true => {
             if !exchange.trailers().is_empty() {
                 to.deliver_trailers(io, &mut core.unflushed, exchange.trailers());
+            } else if exchange.is_endless && exchange.body.content_bytes == 0 {
+                // Servers of gRPC take the end of a call from a DATA frame only, and wait for one behind a head that says
+                // all ("EOS" in PROTOCOL-HTTP2.md).
+                to.deliver(io, &mut core.unflushed, Buf::from_vec(Vec::new()));
             }
             to.finish(io, &mut core.unflushed);
         }

@@ -344,3 +344,28 @@ fn client_that_takes_nothing_of_an_answer_is_stalled_while_it_may_say_more() {
     assert!((60..=61).contains(&waited.as_secs()), "{waited:?}");
     assert_eq!([Cause::ClientStalled, Cause::ClientBodyTimeout].map(|cause| stage.failures(cause)), [1, 0]);
 }
+
+#[test]
+fn call_without_any_message_ends_on_both_sides() {
+    for is_apart in [false, true] {
+        let (mut stage, mut browser, id, mut origin);
+        if is_apart {
+            (stage, browser, id, origin) = connected(&plan(1), &[]);
+            browser.sends(&mut stage, id, b"", true);
+        } else {
+            (stage, browser, id) = calling(&plan(1), &[]);
+            browser.sends(&mut stage, id, b"", true);
+            origin = Origin::new(&mut stage);
+        }
+        origin.hears(&mut stage);
+        let heard = origin.heard();
+        // A server of gRPC does not take the end of a call from its head.
+        assert!(heard[0].ends_with("te: trailers; ") && heard[1] == "1: \"\", all", "{heard:?}");
+        let only_head = origin.head(1, 200, &[ANSWER, &[("grpc-status", "0")]].concat(), true);
+        origin.connection.end(1, Code::NoError);
+        origin.says(&mut stage, &only_head);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard(), ["1: 200, all"]);
+        assert!(browser.fields.contains("grpc-status: 0"));
+    }
+}
