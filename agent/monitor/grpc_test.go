@@ -35,32 +35,40 @@ func grpcServer(t *testing.T, states *health.Server, options ...grpc.ServerOptio
 	return listener.Addr()
 }
 
+// lentCertificate is a certificate that nobody trusts.
+func lentCertificate(t *testing.T) grpc.ServerOption {
+	lender := httptest.NewUnstartedServer(nil)
+	lender.StartTLS()
+	t.Cleanup(lender.Close)
+	return grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: lender.TLS.Certificates}))
+}
+
 func TestGRPCMonitorAsksForTheStateOfAService(t *testing.T) {
 	states := health.NewServer()
 	states.SetServingStatus("shop", healthv1.HealthCheckResponse_SERVING)
 	states.SetServingStatus("stock", healthv1.HealthCheckResponse_NOT_SERVING)
-	at := grpcServer(t, states)
-	for service, reason := range map[string]string{
-		"":      "",
-		"shop":  "",
-		"stock": `the service "stock" is NOT_SERVING`,
-		"other": `it does not know the service "other"`,
+	for secure, at := range map[bool]net.Addr{
+		false: grpcServer(t, states),
+		true:  grpcServer(t, states, lentCertificate(t)),
 	} {
-		monitor := &plan.Monitor{Type: plan.GRPC, GRPC: plan.GRPCCheck{Service: service}}
-		outcome := Probe(t.Context(), targetAt(at, monitor))
-		if outcome.Up != (reason == "") || outcome.Reason != reason {
-			t.Errorf("%q: %+v, want %q", service, outcome, reason)
+		for service, reason := range map[string]string{
+			"":      "",
+			"shop":  "",
+			"stock": `the service "stock" is NOT_SERVING`,
+			"other": `it does not know the service "other"`,
+		} {
+			monitor := &plan.Monitor{Type: plan.GRPC, GRPC: plan.GRPCCheck{Service: service, TLS: secure}}
+			outcome := Probe(t.Context(), targetAt(at, monitor))
+			if outcome.Up != (reason == "") || outcome.Reason != reason {
+				t.Errorf("TLS %v, %q: %+v, want %q", secure, service, outcome, reason)
+			}
 		}
 	}
 }
 
 func TestGRPCMonitorSpeaksTLSIfTold(t *testing.T) {
-	lender := httptest.NewUnstartedServer(nil)
-	lender.StartTLS()
-	defer lender.Close()
-	certificate := credentials.NewTLS(&tls.Config{Certificates: lender.TLS.Certificates})
-	at := grpcServer(t, health.NewServer(), grpc.Creds(certificate))
-	for _, secure := range []bool{true, false} {
+	at := grpcServer(t, health.NewServer(), lentCertificate(t))
+	for _, secure := range []bool{false, true} {
 		monitor := &plan.Monitor{Type: plan.GRPC, Timeout: 2 * time.Second, GRPC: plan.GRPCCheck{TLS: secure}}
 		if outcome := Probe(t.Context(), targetAt(at, monitor)); outcome.Up != secure {
 			t.Errorf("TLS %v: %+v", secure, outcome)
@@ -93,14 +101,18 @@ func TestReasonOfAGRPCMonitorIsOneShortLineWhateverTheServerSays(t *testing.T) {
 }
 
 func TestGRPCMonitorTellsWhatAServerIsInstead(t *testing.T) {
-	bare := grpcServer(t, nil)
-	monitor := &plan.Monitor{Type: plan.GRPC}
-	if outcome := Probe(t.Context(), targetAt(bare, monitor)); outcome.Up ||
-		outcome.Reason != "it has no health service (grpc.health.v1)" {
-		t.Errorf("%+v", outcome)
+	for secure, bare := range map[bool]net.Addr{
+		false: grpcServer(t, nil),
+		true:  grpcServer(t, nil, lentCertificate(t)),
+	} {
+		monitor := &plan.Monitor{Type: plan.GRPC, GRPC: plan.GRPCCheck{TLS: secure}}
+		if outcome := Probe(t.Context(), targetAt(bare, monitor)); outcome.Up ||
+			outcome.Reason != "it has no health service (grpc.health.v1)" {
+			t.Errorf("TLS %v: %+v", secure, outcome)
+		}
 	}
 	web := accept.Each(t, says("HTTP/1.1 200 OK\r\n\r\n"))
-	monitor = &plan.Monitor{Type: plan.GRPC, Timeout: 500 * time.Millisecond}
+	monitor := &plan.Monitor{Type: plan.GRPC, Timeout: 500 * time.Millisecond}
 	if outcome := Probe(t.Context(), targetAt(web, monitor)); outcome.Up || outcome.Reason == "" {
 		t.Errorf("%+v", outcome)
 	}

@@ -1,10 +1,11 @@
 //! Calls of gRPC, which are requests on streams of HTTP/2. Where another client gets a page from Weir, the client of a call
-//! gets a status of gRPC: a head that says all, and ends the stream ("Trailers-Only").
+//! gets a status of gRPC: a head that says all, and ends the stream ("Trailers-Only"). If the response has begun, the status
+//! comes in trailers, unless a message is incomplete: then a status would hide that.
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_telemetry::Cause;
 use weir_wire::{
-    grpc,
+    grpc::{self, Messages},
     head::{HeadSink, RequestHead},
 };
 
@@ -23,12 +24,15 @@ const ANSWER_BYTES_MAX: usize = 512;
 pub(crate) struct Call {
     /// From then on the client waits no more.
     pub ends_at: Option<Time>,
+    /// The messages that the client gets.
+    pub answer: Messages,
 }
 
 impl Call {
     /// `None`: the request is no call.
     pub fn of(head: &RequestHead<'_>, now: Time) -> Option<Self> {
-        grpc::is_call(head).then(|| Self { ends_at: grpc::timeout(&head.fields).map(|span| now + span) })
+        let ends_at = || grpc::timeout(&head.fields).map(|span| now + span);
+        grpc::is_call(head).then(|| Self { ends_at: ends_at(), answer: Messages::default() })
     }
 }
 
@@ -54,6 +58,11 @@ pub(crate) fn answer<I: Io>(
     })
 }
 
+/// The trailers that end a call whose response has begun, as lines of text. `message`: as for [`answer`].
+pub(crate) fn trailers(code: u32, message: &str) -> String {
+    format!("grpc-status: {code}\r\ngrpc-message: {message}\r\n")
+}
+
 /// The status of gRPC for what another client would get as a status of HTTP
 /// (github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md).
 pub(crate) fn code(status: u16) -> u32 {
@@ -71,6 +80,7 @@ pub(crate) fn code(status: u16) -> u32 {
 pub(crate) fn code_of(cause: Cause, status: u16) -> u32 {
     match cause {
         Cause::ServerResponseTimeout | Cause::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
+        Cause::NoHttp2 => 12,                                        // UNIMPLEMENTED
         _ => code(status),
     }
 }
@@ -94,6 +104,7 @@ mod tests {
             (Cause::ServerConnectTimeout, 504, 14),
             (Cause::ServerResponseTimeout, 504, 4),
             (Cause::DeadlineExceeded, 504, 4),
+            (Cause::NoHttp2, 501, 12),
             (Cause::ClientBodyTooLarge, 413, 2),
         ] {
             assert_eq!(code_of(cause, status), expected, "{}", cause.name());

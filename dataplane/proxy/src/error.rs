@@ -33,6 +33,8 @@ pub enum Error {
     ResponseTimeout,
     Response(weir_wire::Error),
     NoPool,
+    /// The servers of a gRPC call speak HTTP/1.1.
+    NoHttp2,
     /// A parent has no pool, and no child wants the request.
     UnknownHost,
     /// The connection was opened for another server name.

@@ -63,6 +63,8 @@ causes! {
     ServerBadResponse = "server_bad_response",
     ServerHeadTooLarge = "server_head_too_large",
     NoPool = "no_pool",
+    /// The servers of a gRPC call do not speak HTTP/2.
+    NoHttp2 = "no_http2",
     /// Every server is down, disabled, full or already tried.
     NoServer = "no_server",
     /// This machine's doing: no descriptor, no port, no memory, a limit of the engine.

@@ -188,6 +188,14 @@ impl Carrier {
         self.connection.end(id, code);
     }
 
+    /// The peer takes nothing more on a stream.
+    pub fn silence(&mut self, id: u32) {
+        if let Some(outbox) = self.connection.kept(id) {
+            outbox.pieces.clear();
+            outbox.is_over = true;
+        }
+    }
+
     fn give_turn(&mut self, id: u32) {
         if let Some(outbox) = self.connection.kept(id)
             && !std::mem::replace(&mut outbox.has_turn, true)
@@ -316,7 +324,7 @@ impl Carrier {
                 }
                 if is_last { self.said_all(id) } else { Turn::Again }
             }
-            Some(Piece::Content(content)) if room == 0 => {
+            Some(Piece::Content(content)) if room == 0 && !content.is_empty() => {
                 outbox.pieces.push_front(Piece::Content(content));
                 sent.shut.extend(owner);
                 if window_is_open { Turn::Over } else { Turn::WaitsForAll }

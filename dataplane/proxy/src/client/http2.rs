@@ -126,6 +126,9 @@ impl Client {
         if call.is_some() {
             core.counters.note(Happening::Call { service: service.id });
         }
+        if call.is_some() && service.pool.as_ref().is_some_and(|pool| pool.http2.is_none()) {
+            return Ok((Next::refused(Error::NoHttp2, head), child, call));
+        }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let received = Received {
             service,

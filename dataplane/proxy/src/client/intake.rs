@@ -26,6 +26,9 @@ use crate::{
     pool::balance_key,
 };
 
+/// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
+const TAKES_TRAILERS: &[u8] = b"te: trailers\r\n";
+
 /// What the bytes in the inbox are.
 pub(crate) enum Next {
     /// No complete request head yet.
@@ -184,5 +187,10 @@ fn write_block(head: &RequestHead<'_>, facts: &ClientFacts, http: &HttpProfile, 
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     let named = facts.listener_authority();
     let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
-    head::write_request_block(http.request_bytes_max(head), target, |out| http.write_request(head, facts, out))
+    head::write_request_block(http.request_bytes_max(head) + TAKES_TRAILERS.len(), target, |out| {
+        http.write_request(head, facts, out);
+        if head.fields.take_trailers() {
+            out.line(TAKES_TRAILERS);
+        }
+    })
 }

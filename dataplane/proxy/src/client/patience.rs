@@ -114,8 +114,9 @@ impl Client {
             if exchange.has_waited_out(io.now()) {
                 return Expiry::Failed(Error::ClientAborted);
             }
-            // While the client must take its response first, the deadline is that of the response.
-            let is_for_body = self.stalled_at == u32::MAX;
+            // While the client must take its response first, the deadline is that of the response. The messages of a call
+            // have no time.
+            let is_for_body = self.stalled_at == u32::MAX && self.call().is_none();
             if is_for_body && exchange.awaits_body() && self.connection.line.is_reading() {
                 return Expiry::Failed(Error::BodyTimeout);
             }

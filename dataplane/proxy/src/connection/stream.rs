@@ -62,6 +62,9 @@ impl Stream {
             Piece::Head { block: bytes, .. } | Piece::Content(bytes) | Piece::Trailers(bytes) => bytes.len(),
             Piece::End => 0,
         });
+        if let (Some(call), Piece::Content(bytes)) = (&mut self.call, &piece) {
+            call.answer.take(bytes);
+        }
         if self.fresh.is_empty() {
             unflushed.push(line.conn);
         }

@@ -136,6 +136,11 @@ impl Incoming {
         Self { body, content_bytes: 0, most_bytes: u64::MAX, wrong: Error::Response }
     }
 
+    /// Whether the body comes on a stream whose end alone shows how long it is.
+    pub fn is_endless_stream(&self) -> bool {
+        matches!(&self.body, Framed::Stream(body) if body.length == BodyLength::Unknown)
+    }
+
     /// Whether all of a body that comes on a stream has come.
     pub fn has_all_come(&self) -> bool {
         matches!(&self.body, Framed::Stream(body) if body.has_ended)

@@ -205,6 +205,11 @@ impl Exchange {
         matches!(&self.phase, Phase::Streaming { delivery, .. } if delivery.shows_cut())
     }
 
+    /// Whether trailers may stand behind what the client has got: no length was announced.
+    pub fn may_end_with_trailers(&self) -> bool {
+        matches!(&self.phase, Phase::Streaming { delivery, .. } if delivery.body.is_endless_stream())
+    }
+
     /// Sets what the exchange waits for. No byte of it has been sent.
     pub fn wait_for(&mut self, what: Wait) {
         match &mut self.phase {

@@ -20,7 +20,7 @@ use crate::{
     head::{self, Target},
     io::{Close, Conn, Io},
     proxy::{ClientSide, Parties, Proxy},
-    server::{Server, Work},
+    server::{Life, Server, Work},
 };
 
 /// The head of a 100.
@@ -194,6 +194,11 @@ impl Proxy {
             self.fail_exchange(io, id, Error::ClientAborted);
             return;
         }
+        if exchange.form == Form::Content && !conn.is_stream() && client.call().is_some() {
+            // The server has chosen HTTP/1.1. The next connection shows whether it still does.
+            self.fail_exchange(io, id, Error::NoHttp2);
+            return;
+        }
         server.requests += 1;
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
@@ -246,6 +251,11 @@ impl Proxy {
     fn upload<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Result<(), Error> {
         let Parties { exchange, client, server, core } = self.parties(id)?;
         let (from, to) = (&mut client.connection, &mut server.connection);
+        if server.life == Life::Broken && to.conn().is_stream() {
+            // It has answered, and needs no more.
+            from.line.read(io, false);
+            return Ok(());
+        }
         let chunks = exchange.form == Form::Content && exchange.is_endless && !to.conn().is_stream();
         while exchange.awaits_body() && !to.line.is_full(io, &core.room) {
             let Some(piece) = exchange.next_piece(io, &mut from.inbox)? else { break };
@@ -308,6 +318,10 @@ fn end_body<I: Io>(io: &mut I, core: &mut Core, exchange: &Exchange, to: &mut Co
         true => {
             if !exchange.trailers().is_empty() {
                 to.deliver_trailers(io, &mut core.unflushed, exchange.trailers());
+            } else if exchange.is_endless && exchange.body.content_bytes == 0 {
+                // Servers of gRPC take the end of a call from a DATA frame only, and wait for one behind a head that says
+                // all ("EOS" in PROTOCOL-HTTP2.md).
+                to.deliver(io, &mut core.unflushed, Buf::from_vec(Vec::new()));
             }
             to.finish(io, &mut core.unflushed);
         }

@@ -7,7 +7,8 @@ use weir_telemetry::{Cause, Happening};
 use weir_wire::{head::Method, http1::Hop};
 
 use crate::{
-    client::Stage,
+    call,
+    client::{Client, Stage},
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -54,6 +55,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         ) => (502, Cause::ServerHeadTooLarge),
         Error::Response(_) => (502, Cause::ServerBadResponse),
         Error::NoPool => (503, Cause::NoPool),
+        Error::NoHttp2 => (501, Cause::NoHttp2),
         Error::UnknownHost => (404, Cause::ClientUnknownHost),
         Error::OtherHost => (400, Cause::ClientOtherHost),
         Error::Misdirected => (421, Cause::ClientOtherHost),
@@ -94,12 +96,18 @@ enum Owed {
     },
     /// The rest of a partial response. `shows_cut`: the framing alone tells the client that the rest is missing.
     Rest { shows_cut: bool },
+    /// The status of a call, behind the messages that it has got.
+    Status,
 }
 
 impl Owed {
-    fn of(exchange: &Exchange, error: Error) -> Self {
+    fn of(exchange: &Exchange, client: &Client, error: Error) -> Self {
         if exchange.has_begun_response() {
-            return Owed::Rest { shows_cut: exchange.shows_cut() };
+            let messages_are_whole = client.call().is_some_and(|call| call.answer.are_whole());
+            return match messages_are_whole && exchange.may_end_with_trailers() {
+                true => Owed::Status,
+                false => Owed::Rest { shows_cut: exchange.shows_cut() },
+            };
         }
         Owed::Response {
             head_only: exchange.method == Method::Head,
@@ -160,7 +168,7 @@ impl Proxy {
     /// Fails an exchange. False: it does not exist.
     pub(crate) fn fail_exchange<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return false };
-        let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, error));
+        let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, client, error));
         core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
         let may_stay = client.may_stay(core);
         let hangs_up = error == Error::NoServer
@@ -176,10 +184,19 @@ impl Proxy {
                 let page = Page { status, cause: remedy.cause, head_only, keep_alive: keep_alive && may_stay };
                 self.answer_with_page(io, conn, page);
             }
+            (Some(status), Owed::Status) => self.end_call(io, conn, status, remedy.cause),
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
             _ => self.close_client(io, conn, remedy.close),
         }
         true
+    }
+
+    /// Ends a call behind the messages that its client has got.
+    fn end_call<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, cause: Cause) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let trailers = call::trailers(call::code_of(cause, status), cause.name());
+        client.connection.deliver_trailers(io, &mut self.core.unflushed, trailers.as_bytes());
+        self.close_client(io, conn, Close::Linger);
     }
 
     /// Ends the connection of a client that has part of a response. Bytes that are queued are still sent.

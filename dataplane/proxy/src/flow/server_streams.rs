@@ -182,7 +182,7 @@ impl Proxy {
             // It only needs no more of the request (RFC 9113 §8.1), and what still comes of that goes nowhere.
             server.life = Life::Broken;
             if let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) {
-                found.connection.end(stream, Code::NoError);
+                found.silence(stream);
             }
             return;
         }

@@ -42,7 +42,7 @@ impl Origin {
     }
 
     /// The same without settings.
-    fn silent(stage: &mut Stage, settings: Settings) -> Self {
+    pub fn silent(stage: &mut Stage, settings: Settings) -> Self {
         let config = Config { settings, window: 1 << 20, head_bytes: 8192, control_frames: 0, empty_frames: 0 };
         let conn = stage.connected();
         let mut origin = Self { connection: Connection::new(Role::Server, config, 0), conn, heard: Vec::new() };
@@ -77,6 +77,18 @@ impl Origin {
 
     pub fn content(&mut self, id: u32, content: &[u8], is_all: bool) -> Vec<u8> {
         [&self.connection.data(id, content.len() as u32, is_all)[..], content].concat()
+    }
+
+    /// The bytes of trailers, which end a stream.
+    pub fn trailers(&mut self, id: u32, name: &str, value: &str) -> Vec<u8> {
+        let mut out = vec![0; 100];
+        let written = self.connection.write_head(&mut out, id, true, |room| {
+            let mut encoder = Encoder::trailers(room);
+            encoder.field(name.as_bytes(), [value.as_bytes()]);
+            encoder.end()
+        });
+        out.truncate(written.expect("room"));
+        out
     }
 
     pub fn answers(&mut self, stage: &mut Stage, id: u32, content: &str) {
@@ -482,6 +494,43 @@ fn targets_and_fields_of_a_connection_are_those_of_http2() {
 }
 
 #[test]
+fn upload_ends_when_the_server_has_answered_and_needs_no_more() {
+    let (mut stage, mut origin) = ready(Settings::default());
+    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\nab");
+    origin.hears(&mut stage);
+    stage.tape.stuck = true;
+    let head = origin.head(3, 413, &[("content-length", "6000")], false);
+    origin.says(&mut stage, &head);
+    for n in 1..=6 {
+        let content = origin.content(3, &[b'x'; 1000], n == 6);
+        origin.says(&mut stage, &content);
+    }
+    assert!(stage.sent_bytes(client).len() < 6000, "the client takes nothing, so some of the response waits");
+    origin.resets(&mut stage, 3, Code::NoError);
+    stage.says(client, "cd");
+    stage.batch(vec![Event::Drained { conn: origin.conn }]);
+    assert_eq!((stage.sent_bytes(origin.conn), stage.is_paused(client)), (vec![], true));
+    stage.tape.stuck = false;
+    stage.batch(Vec::new());
+    while stage.closed(client).is_none() {
+        stage.batch(vec![Event::Drained { conn: client }]);
+    }
+    assert!(stage.sent(client).ends_with("xxx"));
+    assert_eq!((stage.closed(client), stage.failures(Cause::ServerReset)), (Some(Close::Linger), 0));
+    assert_eq!((stage.sent_bytes(origin.conn), stage.closed(origin.conn)), (vec![], None));
+}
+
+#[test]
+fn servers_learn_which_clients_take_trailers() {
+    for (te, told) in [("TE: deflate, trailers", "te: trailers; "), ("TE: deflate", ""), ("X: trailers", "")] {
+        let (mut stage, mut origin) = ready(Settings::default());
+        asks(&mut stage, &format!("GET / HTTP/1.1\r\nHost: a\r\n{te}\r\n\r\n"));
+        origin.hears(&mut stage);
+        assert!(origin.heard()[0].ends_with(&format!("; {told}all")), "{te}");
+    }
+}
+
+#[test]
 fn refused_stream_is_sent_again_whatever_its_method() {
     let (mut stage, mut origin) = ready(Settings::default());
     let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
@@ -777,17 +826,11 @@ fn trailers_pass_both_ways() {
     let client = asks(&mut stage, &format!("{post}2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n"));
     origin.hears(&mut stage);
     assert_eq!(origin.heard(), ["3: POST / host: a; ", "3: \"ab\"", "3: trailers x-sum"]);
-    let mut out = vec![0; 100];
     let head = origin.head(3, 200, &[], false);
     let content = origin.content(3, b"cd", false);
-    let written = origin.connection.write_head(&mut out, 3, true, |room| {
-        let mut encoder = Encoder::trailers(room);
-        encoder.field(b"grpc-status", [&b"0"[..]]);
-        encoder.end()
-    });
-    out.truncate(written.expect("room"));
+    let trailers = origin.trailers(3, "grpc-status", "0");
     origin.connection.end(3, Code::NoError);
-    origin.says(&mut stage, &[head, content, out].concat());
+    origin.says(&mut stage, &[head, content, trailers].concat());
     assert!(stage.sent(client).ends_with("chunked\r\n\r\n2\r\ncd\r\n0\r\ngrpc-status: 0\r\n\r\n"));
     let client = asks(&mut stage, &format!("{post}0\r\nX-Sum: 1\r\n\r\n"));
     origin.hears(&mut stage);

@@ -12,7 +12,9 @@ use weir_tls::{
 };
 
 use crate::{
-    GET, OK, status,
+    GET, OK,
+    http2::{Browser, http2},
+    status,
     tape::{Stage, l4_plan, plan},
 };
 
@@ -522,6 +524,22 @@ fn server_that_chooses_http1_gets_it() {
         assert!(second.heard(&mut stage).starts_with("GET /"));
         assert_eq!(stage.blocks_in_use(), 0);
     }
+}
+
+#[test]
+fn call_is_refused_by_a_pool_whose_server_chooses_http1() {
+    let mut stage = Stage::new(&http2(by_http2(secure(plan(1)))));
+    let mut browser = Browser::new(&mut stage);
+    for dials in 1..=2 {
+        browser.asks(&mut stage, "POST", &[("content-type", "application/grpc"), ("te", "trailers")], false);
+        assert_eq!(stage.dials(), dials, "each call asks the server again");
+        let mut server = Server::speaking(&mut stage, Version::Tls13, &["http/1.1"]);
+        assert_eq!(server.heard(&mut stage), "");
+        browser.hears(&mut stage);
+        assert!(browser.heard()[0].ends_with("200, all"));
+        assert!(browser.fields.contains("grpc-status: 12\r\ngrpc-message: no_http2\r\n"), "{}", browser.fields);
+    }
+    assert_eq!((stage.failures(Cause::NoHttp2), stage.blocks_in_use()), (2, 0));
 }
 
 #[test]

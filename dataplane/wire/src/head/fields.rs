@@ -113,6 +113,12 @@ impl<'b> Fields<'b> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
+    /// Whether the client of a request takes trailers (RFC 9110 §10.1.4).
+    pub fn take_trailers(&self) -> bool {
+        let codings = self.among(NameSet::of(&[Name::Te])).flat_map(|field| field.value.split(|&byte| byte == b','));
+        codings.map(<[u8]>::trim_ascii).any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+    }
+
     /// The fields that may go on to another connection.
     pub fn passing(&self) -> impl Iterator<Item = Field<'b>> + Clone + use<'b> {
         let head = self.head;
@@ -208,6 +214,24 @@ mod tests {
             assert_eq!(fields.find(b"X-Two"), Some(&b""[..]));
             assert_eq!(fields.find(b"X-Three"), None);
         });
+    }
+
+    #[test]
+    fn te_may_list_trailers_among_codings() {
+        for (text, takes) in [
+            ("TE: trailers", true),
+            ("TE: deflate;q=0.5 , Trailers", true),
+            ("TE: gzip\r\nTE: trailers", true),
+            ("TE: gzip", false),
+            ("X: trailers", false),
+        ] {
+            let input = format!("GET / HTTP/1.1\r\nHost: a\r\n{text}\r\n\r\n");
+            let mut table = FieldTable::new();
+            match request(input.as_bytes(), &Limits::new(0, 0, 0), &mut table) {
+                Ok(Parsed::Whole(request)) => assert_eq!(request.head.fields.take_trailers(), takes, "{text}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

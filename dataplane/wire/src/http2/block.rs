@@ -63,8 +63,6 @@ type Places = [Option<(usize, usize)>; Pseudo::COUNT];
 pub(super) struct Facts {
     pub length: Option<u64>,
     pub expect_continue: bool,
-    /// The sender takes trailers (RFC 9110 §6.5.1).
-    pub takes_trailers: bool,
 }
 
 impl Facts {
@@ -236,7 +234,7 @@ impl<'b> Reader<'b> {
     fn take_field(&mut self, name: Name, line: Line) -> Result<(), Error> {
         let value = line.value(self.text);
         match name {
-            Name::Te if value.eq_ignore_ascii_case(b"trailers") => self.facts.takes_trailers = true,
+            Name::Te if value.eq_ignore_ascii_case(b"trailers") => {}
             // HTTP/2 says these things of a connection in other ways (§8.2.2).
             _ if HOP_BY_HOP.has(name) => return Err(Error::Field),
             Name::Expect => self.facts.expect_continue |= value.eq_ignore_ascii_case(b"100-continue"),

@@ -17,8 +17,6 @@ use crate::{
 pub struct Request<'b> {
     pub head: RequestHead<'b>,
     pub scheme: &'b [u8],
-    /// The client takes trailers (RFC 9110 §6.5.1).
-    pub takes_trailers: bool,
     /// It asks for a tunnel of WebSocket (RFC 8441). Its head is that of the handshake in HTTP/1.1, which has no key yet.
     pub is_websocket: bool,
     /// Nothing follows on its stream.
@@ -66,7 +64,7 @@ pub fn request<'b>(
         host: Some(host),
         absolute: false,
     };
-    Ok(Request { head, scheme, takes_trailers: read.facts.takes_trailers, is_websocket, is_all })
+    Ok(Request { head, scheme, is_websocket, is_all })
 }
 
 /// CONNECT is taken only for WebSocket, and without any body.
@@ -137,7 +135,7 @@ mod tests {
             assert_eq!((head.method, head.version), (Method::Get, Version::Http11));
             assert_eq!((head.path, head.host), (&b"/b?c"[..], Some(&b"a"[..])));
             assert_eq!((head.body, head.expect_continue), (BodyLength::Bytes(3), false));
-            assert_eq!((request.scheme, request.takes_trailers), (&b"https"[..], true));
+            assert_eq!((request.scheme, head.fields.take_trailers()), (&b"https"[..], true));
             lines(request)
         });
         assert_eq!(request.as_deref(), Ok("host: a\r\nx-a: b\r\ncontent-length: 3\r\n"));
