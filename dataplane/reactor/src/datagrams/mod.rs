@@ -12,6 +12,7 @@ mod arena;
 mod headers;
 mod listeners;
 mod outbox;
+mod pairs;
 mod servers;
 
 use std::{
@@ -21,7 +22,7 @@ use std::{
 };
 
 use weir_proxy::{
-    datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, ListenerId, NotOpened, ServerSocket},
     io::{Gone, TransportAddress},
 };
 
@@ -136,12 +137,17 @@ impl Datagrams {
         self.listeners.address(listener)
     }
 
-    pub fn open(&mut self, to: SocketAddr, poller: &Poller) -> Result<ServerSocket, Gone> {
-        let socket = self.servers.open(&to).map_err(|err| gone(&err))?;
-        let Some(place) = self.servers.at(socket) else { return Err(Gone::Local) };
+    pub fn open(
+        &mut self,
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        poller: &Poller,
+    ) -> Result<ServerSocket, NotOpened> {
+        let socket = self.servers.open(&to, from).map_err(|err| not_opened(&err))?;
+        let Some(place) = self.servers.at(socket) else { return Err(NotOpened::Gone(Gone::Local)) };
         if let Err(err) = poller.add(place.socket.as_fd(), READABLE, server_token(socket)) {
             self.servers.close(socket);
-            return Err(gone(&err));
+            return Err(not_opened(&err));
         }
         Ok(socket)
     }
@@ -156,6 +162,7 @@ impl Datagrams {
 
     /// Closes a socket at the end of the batch.
     pub fn shut(&mut self, socket: ServerSocket) {
+        self.servers.give_up_pair(socket);
         self.shut.push(socket);
     }
 
@@ -210,6 +217,13 @@ impl Pace {
 
     fn used_up(&mut self, batch: u32) {
         self.used_up = batch;
+    }
+}
+
+fn not_opened(err: &io::Error) -> NotOpened {
+    match err.kind() {
+        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable => NotOpened::ClientAddress,
+        _ => NotOpened::Gone(gone(err)),
     }
 }
 

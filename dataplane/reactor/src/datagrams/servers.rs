@@ -1,4 +1,5 @@
-//! The sockets of sessions, each connected to a server. The kernel chooses the port of a socket at random.
+//! The sockets of sessions, each connected to a server. The kernel chooses the port of a socket at random, or the socket
+//! has the address and port of a client.
 
 use std::{
     io,
@@ -7,7 +8,7 @@ use std::{
 
 use weir_proxy::datagrams::io::ServerSocket;
 
-use super::Pace;
+use super::{Pace, pairs::Pair};
 use crate::socket;
 
 pub(super) struct Servers {
@@ -24,6 +25,8 @@ struct Slot {
 pub(super) struct Place {
     pub socket: UdpSocket,
     pub pace: Pace,
+    /// `None`: the socket has an address of this machine.
+    pair: Option<Box<Pair>>,
 }
 
 impl Servers {
@@ -32,11 +35,17 @@ impl Servers {
         Self { slots: Vec::new(), free: Vec::new(), most }
     }
 
-    pub fn open(&mut self, to: &SocketAddr) -> io::Result<ServerSocket> {
+    /// The error is `AddrInUse` if another socket has the address `from` of the client.
+    pub fn open(&mut self, to: &SocketAddr, from: Option<SocketAddr>) -> io::Result<ServerSocket> {
         if self.slots.len() - self.free.len() >= self.most {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
-        let place = Some(Place { socket: socket::open_datagrams(to)?, pace: Pace::default() });
+        let pair = from.map(|client| Pair::claim(client, *to)).transpose()?;
+        let socket = match from {
+            Some(client) => socket::open_datagrams_from(&client, to)?,
+            None => socket::open_datagrams(to)?,
+        };
+        let place = Some(Place { socket, pace: Pace::default(), pair });
         if let Some(slot) = self.free.pop() {
             let Slot { generation, place: free } = &mut self.slots[slot as usize];
             *free = place;
@@ -54,6 +63,13 @@ impl Servers {
     pub fn socket(&self, socket: ServerSocket) -> Option<&UdpSocket> {
         let slot = self.slots.get(socket.slot as usize).filter(|slot| slot.generation == socket.generation)?;
         slot.place.as_ref().map(|place| &place.socket)
+    }
+
+    /// Allows another socket to send from the same client to the same server, before this one is closed.
+    pub fn give_up_pair(&mut self, socket: ServerSocket) {
+        if let Some(place) = self.at(socket) {
+            place.pair = None;
+        }
     }
 
     /// Closing also takes the socket out of the epoll set: it has a single descriptor.
