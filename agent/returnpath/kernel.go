@@ -7,11 +7,9 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
-
-// actNop is the action of a rule that does nothing (linux/fib_rules.h, FR_ACT_NOP).
-const actNop = 4
 
 // kernel is what the kernel has of ours, by the numbers of a block.
 type kernel struct{ first int }
@@ -84,7 +82,7 @@ func (k kernel) wire(from rule) *netlink.Rule {
 	case answer, fragment:
 		to.Table = k.first
 	case end:
-		to.Type = actNop
+		to.Type = nl.FR_ACT_NOP
 	}
 	return to
 }

@@ -163,7 +163,7 @@ func (s *Set) retain(wanted []plan.Answerer) (failed error) {
 				}
 			}
 		}
-		if !families[is6] && len(there) > 0 {
+		if !families[is6] {
 			failed = errors.Join(failed, s.kernel.undeliver(is6))
 		}
 	}
