@@ -42,10 +42,16 @@ type Options struct {
 
 const (
 	rounds      = 5
-	span        = 3 * time.Second
+	span        = 2 * time.Second
+	slice       = 750 * time.Millisecond
 	quickRounds = 2
 	quickSpan   = time.Second
+	quickSlice  = 250 * time.Millisecond
 )
+
+// fewRounds is how many rounds there are of what hardly differs between rounds, or is not what a row is about: memory,
+// and the light load.
+func (r *run) fewRounds() int { return min(r.rounds, report.RoundsMin) }
 
 // run is one run of the bench.
 type run struct {
@@ -54,7 +60,8 @@ type run struct {
 	told     *teller
 	rounds   int
 	span     time.Duration
-	cores    []int // of this machine
+	slice    time.Duration // of growth
+	cores    []int         // of this machine
 	peers    []found
 	machine  report.Machine
 }
@@ -105,18 +112,18 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{options: options, programs: filepath.Dir(self), rounds: rounds, span: span,
+	r := &run{options: options, programs: filepath.Dir(self), rounds: rounds, span: span, slice: slice,
 		told: &teller{out: options.Progress, live: options.Live, begun: time.Now()}}
 	if options.Quick {
-		r.rounds, r.span = quickRounds, quickSpan
+		r.rounds, r.span, r.slice = quickRounds, quickSpan, quickSlice
 	}
 	if options.Rounds > 0 {
 		r.rounds = options.Rounds
 	}
 	r.machine = report.ThisMachine()
 	r.machine.Notes = append(r.machine.Notes, fmt.Sprintf(
-		"%d rounds of %v for each load; %d slices of %v where growth is looked for.",
-		r.rounds, r.span, r.growthSlices(), r.span/slicesPerRound))
+		"%d rounds of %v, saturated; %d under light load and of memory; %d slices of %v where growth is looked for.",
+		r.rounds, r.span, r.fewRounds(), r.growthSlices(), r.slice))
 	if err := r.findPrograms(ctx); err != nil {
 		return nil, err
 	}
@@ -149,6 +156,7 @@ func (r *run) findPrograms(ctx context.Context) error {
 		program, err := peer.Find(ctx, func(text string) { r.told.say("  %s", text) })
 		if err != nil {
 			r.told.say("  without %s: %v", peer.Name, err)
+			r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("Without %s, which is not here: %v.", peer.Name, err))
 			continue
 		}
 		r.peers = append(r.peers, found{peer, program.Path})
@@ -235,11 +243,11 @@ func (r *run) measurements(w workloads.Workload) int {
 	case workloads.Growth:
 		return r.growthSlices() * len(w.Growth.Steps)
 	case workloads.Idle:
-		return r.rounds * proxies
+		return r.fewRounds() * proxies
 	case workloads.OwnCode:
 		return r.rounds
 	}
-	return 2 * r.rounds * proxies // saturated and light
+	return (r.rounds + r.fewRounds()) * proxies // saturated and light
 }
 
 func (r *run) publish(rows []*report.Row) error {

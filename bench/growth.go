@@ -34,7 +34,7 @@ func (s *stage) measureGrowth(ctx context.Context) error {
 	for _, step := range steps {
 		s.row.Curve = append(s.row.Curve, report.Point{Step: step.size})
 		// Every server has a connection, before anything counts.
-		if _, err := load(ctx, s.lab, s.workload, step.subject, s.run.span); err != nil {
+		if _, err := load(ctx, s.lab, s.workload, step.subject, s.run.slice*slicesPerRound); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (r *run) growthSlices() int {
 func (s *stage) measureSlice(ctx context.Context, steps []step, slice int) error {
 	for _, at := range sliceOrder(len(steps), slice) {
 		step := steps[at]
-		sample, err := sample(ctx, s.lab, s.workload, step.subject, s.run.span/slicesPerRound, step.idle)
+		sample, err := sample(ctx, s.lab, s.workload, step.subject, s.cores, s.run.slice, step.idle)
 		if err != nil {
 			return fmt.Errorf("%d %s: %w", step.size, s.workload.Growth.Of, err)
 		}

@@ -27,7 +27,7 @@ func (s *stage) measureIdle(ctx context.Context, round int) error {
 			continue
 		}
 		s.row.Add(subject.name, report.Light, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %.0f bytes", s.workload.ID, round+1, s.run.rounds,
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %.0f bytes", s.workload.ID, round+1, s.run.fewRounds(),
 			subject.name, sample.IdleBytes))
 	}
 	return nil

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func (r *run) measure(ctx context.Context, w workloads.Workload, coreCount int) 
 		return row, r.inStage(row, func(s *stage) error { return s.measureGrowth(ctx) })
 	case workloads.Idle:
 		// A process does not give memory back: each round has new ones.
-		for round := range r.rounds {
+		for round := range r.fewRounds() {
 			if err := r.inStage(row, func(s *stage) error { return s.measureIdle(ctx, round) }); err != nil {
 				return nil, err
 			}
@@ -107,6 +106,9 @@ func (s *stage) build(ctx context.Context) error {
 		}
 	}
 	for _, peer := range s.run.peers {
+		if s.row.Failed[peer.Name] != "" || s.row.Lacks[peer.Name] != "" {
+			continue // in an earlier round of the row
+		}
 		if err := s.startPeer(ctx, peer); err != nil {
 			if err := s.without(ctx, subject{name: peer.Name}, err); err != nil {
 				return err
@@ -166,7 +168,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 		return err
 	}
 	if peer.Lacks != nil && peer.Lacks(setup) != "" {
-		return errors.New(peer.Lacks(setup))
+		s.row.Lacks[peer.Name] = peer.Lacks(setup)
+		s.run.told.say("  %-10s without %s: %s", s.workload.ID, peer.Name, peer.Lacks(setup))
+		return nil
 	}
 	process, err := peer.Start(ctx, s.lab, peer.program, setup)
 	if err != nil {
@@ -182,10 +186,14 @@ func (s *stage) measureRounds(ctx context.Context) error {
 		return err
 	}
 	for round := range s.run.rounds {
-		for _, level := range []report.Level{report.Saturated, report.Light} {
-			if err := s.measureRound(ctx, round, level); err != nil {
-				return err
-			}
+		if err := s.measureRound(ctx, round, report.Saturated); err != nil {
+			return err
+		}
+		if round >= s.run.fewRounds() {
+			continue
+		}
+		if err := s.measureRound(ctx, round, report.Light); err != nil {
+			return err
 		}
 	}
 	if s.run.options.SystemCalls {
@@ -197,6 +205,14 @@ func (s *stage) measureRounds(ctx context.Context) error {
 		return s.confirm(ctx)
 	}
 	return nil
+}
+
+// roundsAt is how many rounds there are at a level.
+func (r *run) roundsAt(level report.Level) int {
+	if level == report.Light {
+		return r.fewRounds()
+	}
+	return r.rounds
 }
 
 func (s *stage) measureRound(ctx context.Context, round int, level report.Level) error {
@@ -212,7 +228,7 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 		if s.row.Failed[subject.name] != "" {
 			continue
 		}
-		sample, err := sample(ctx, s.lab, s.workload, subject, s.run.span, 0)
+		sample, err := sample(ctx, s.lab, s.workload, subject, s.cores, s.run.span, 0)
 		if err := s.without(ctx, subject, err); err != nil {
 			return err
 		}
@@ -220,8 +236,8 @@ func (s *stage) measureRound(ctx context.Context, round int, level report.Level)
 			continue
 		}
 		s.row.Add(subject.name, level, sample)
-		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1, s.run.rounds, level,
-			subject.name, sample.CPUus))
+		s.run.told.measured(fmt.Sprintf("%s  round %d/%d  %s  %s  %.1f µs", s.workload.ID, round+1,
+			s.run.roundsAt(level), level, subject.name, sample.CPUus))
 	}
 	return nil
 }

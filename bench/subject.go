@@ -72,9 +72,10 @@ const sourceAddresses = 16
 // And no address has so many sessions that it looks like an attack: Weir allows one 1,024.
 const datagramAddresses = 250
 
-// sample sends the load of a workload to a subject, with idle connections beside it, and reads what the subject used.
-func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, span time.Duration, idle int) (
-	report.Sample, error) {
+// sample sends the load of a workload to a subject on its cores, with idle connections beside it, and reads what the
+// subject used.
+func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, cores []int, span time.Duration,
+	idle int) (report.Sample, error) {
 	if _, err := load(ctx, l, w, s, warmUp); err != nil {
 		return report.Sample{}, err
 	}
@@ -82,8 +83,9 @@ func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, sp
 	var begunErr, overErr error
 	ctx, cancel := context.WithTimeout(ctx, span+loadPatience)
 	defer cancel()
+	groups := groupsOf(s)
 	loaded, err := l.LoadBetween(ctx,
-		func() { before, begunErr = readMeters(s) }, func() { after, overErr = readMeters(s) },
+		func() { before, begunErr = groups.read() }, func() { after, overErr = groups.read() },
 		append(loadFlags(w, s.address, span), "--idle-connections", strconv.Itoa(idle))...)
 	if err := errors.Join(err, begunErr, overErr); err != nil {
 		return report.Sample{}, err
@@ -91,18 +93,43 @@ func sample(ctx context.Context, l *lab.Lab, w workloads.Workload, s subject, sp
 	if loaded.IdleHeld != idle {
 		return report.Sample{}, fmt.Errorf("%s held %d of %d idle connections", s.name, loaded.IdleHeld, idle)
 	}
-	return figures(loaded, after.balancer.Since(before.balancer), after.agent.Since(before.agent)), nil
+	used := after.balancer.Since(before.balancer)
+	taken := figures(loaded, used, after.agent.Since(before.agent))
+	taken.Busy = busy(used, after.at.Sub(before.at), len(cores))
+	return taken, nil
 }
 
-type meters struct{ balancer, agent meter.Usage }
+// busy is the share of the time in which a balancer ran or was ready to: 1 on all of its cores, if it has a backlog.
+func busy(used meter.Usage, span time.Duration, cores int) float64 {
+	return (used.Run + used.Waited).Seconds() / max(span.Seconds(), 1e-9) / float64(cores)
+}
 
-func readMeters(s subject) (m meters, err error) {
-	if m.balancer, err = meter.Read(s.pid); err != nil {
-		return m, fmt.Errorf("%s: %w", s.name, err)
-	}
+type meters struct {
+	at              time.Time
+	balancer, agent meter.Usage
+}
+
+// groups are the processes of a subject.
+type groups struct {
+	name            string
+	balancer, agent []int // the agent's group holds the data plane too; none of peers
+}
+
+func groupsOf(s subject) groups {
+	g := groups{name: s.name, balancer: meter.Group(s.pid)}
 	if s.agentPID != 0 {
-		// The agent's group holds the data plane too.
-		group, err := meter.Read(s.agentPID)
+		g.agent = meter.Group(s.agentPID)
+	}
+	return g
+}
+
+func (g groups) read() (m meters, err error) {
+	m.at = time.Now()
+	if m.balancer, err = meter.ReadGroup(g.balancer); err != nil {
+		return m, fmt.Errorf("%s: %w", g.name, err)
+	}
+	if g.agent != nil {
+		group, err := meter.ReadGroup(g.agent)
 		if err != nil {
 			return m, fmt.Errorf("agent: %w", err)
 		}

@@ -128,6 +128,16 @@ func judge(rest, coming, during map[string]Seen) Outcome {
 	return o
 }
 
+// under is the outcome of an attack with this toll. Clients of a service that nobody attacks say nothing about it.
+func (o Outcome) under(toll Toll) Outcome {
+	o.Toll = toll
+	if toll.Came == 0 {
+		o.Broken = append(o.Broken, fmt.Sprintf("nobody attacked: %d attackers were refused: %s", toll.Refused,
+			toll.Why))
+	}
+	return o
+}
+
 // busyAtRest is a 99th percentile that no balancer has at rest, unless its servers are that slow.
 const busyAtRest = 5 * time.Millisecond
 

@@ -93,3 +93,13 @@ func TestARowIsOkOnlyWhenNothingFailedAndNobodyIsSlow(t *testing.T) {
 		}
 	}
 }
+
+func TestARowThatNobodyHasAttackedMissesItsBar(t *testing.T) {
+	calm := both(Seen{Asked: 9, P99us: 900}, Seen{Asked: 9, P99us: 900})
+	for came, want := range map[int64]bool{0: false, 1: true} {
+		outcome := judge(calm, nil, calm).under(Toll{Came: came, Refused: 3, Why: "connection refused"})
+		if result := rows[0].judge(Finding{Outcome: outcome}); result.OK != want {
+			t.Errorf("%d attackers came: ok %v: %v", came, result.OK, result.Broken)
+		}
+	}
+}

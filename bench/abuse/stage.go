@@ -134,8 +134,7 @@ func (s *stage) suffer(ctx context.Context, at scene) (Outcome, error) {
 	if err := errors.Join(ctx.Err(), err, unread); err != nil {
 		return Outcome{}, err
 	}
-	outcome := judge(rest, coming, during)
-	outcome.Toll = toll
+	outcome := judge(rest, coming, during).under(toll)
 	if s.abuse.weighed && toll.Most > 0 {
 		outcome.KiBPerClient = float64(after.bytes-before.bytes) / 1024 / float64(toll.Most)
 	}
@@ -170,9 +169,11 @@ type reading struct {
 
 func read(pid int) (r reading, err error) {
 	r.at = time.Now()
-	if r.waited, err = meter.Waited(pid); err != nil {
+	usage, err := meter.Read(pid)
+	if err != nil {
 		return r, err
 	}
+	r.waited = usage.Waited
 	if r.bytes, err = meter.Private(pid); err != nil {
 		return r, err
 	}

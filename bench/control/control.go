@@ -143,14 +143,14 @@ func (r *run) measurePoint(ctx context.Context, s *stage, row row, finding *Find
 	ctx, cancel := context.WithTimeout(ctx, pointTimeout)
 	defer cancel()
 	pid, begun := s.controller.PID(), time.Now()
-	before, unread := meter.Waited(pid)
+	before, unread := meter.Read(pid)
 	point, err := row.measure(ctx, s)
 	if err != nil {
 		r.Say("  %-8s not measured: %v", row.name, err)
 		return err
 	}
-	if after, failed := meter.Waited(pid); unread == nil && failed == nil {
-		point.Waited = math.Round(100*(after-before).Seconds()/time.Since(begun).Seconds()) / 100
+	if after, failed := meter.Read(pid); unread == nil && failed == nil {
+		point.Waited = math.Round(100*after.Since(before).Waited.Seconds()/time.Since(begun).Seconds()) / 100
 	}
 	point.Services = s.size
 	finding.Curve = append(finding.Curve, point)

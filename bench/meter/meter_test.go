@@ -73,15 +73,15 @@ func TestKnowsHowLongAProcessWaitedForItsCore(t *testing.T) {
 		_ = command.Wait()
 	}()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
-		waited, err := Waited(command.Process.Pid)
+		usage, err := Read(command.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waited > 200*time.Millisecond {
+		if usage.Waited > 200*time.Millisecond {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("only %v of waiting seen", waited)
+			t.Fatalf("only %v of waiting seen", usage.Waited)
 		}
 	}
 }

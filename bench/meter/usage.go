@@ -17,6 +17,7 @@ import (
 // Usage is what a process and all its descendants have used so far.
 type Usage struct {
 	Run      time.Duration // of all tasks, exact (schedstat)
+	Waited   time.Duration // that they were ready to run, and others had their core
 	User     time.Duration // by ticks: the split is coarser than the sum
 	System   time.Duration
 	RSSBytes int64
@@ -26,17 +27,22 @@ type Usage struct {
 const tickLength = 10 * time.Millisecond
 
 // Read adds up the group that pid leads.
-func Read(pid int) (Usage, error) {
+func Read(pid int) (Usage, error) { return ReadGroup(Group(pid)) }
+
+// ReadGroup adds up a [Group] that was listed before: the list takes longer than the reading, and a busy process would
+// run on meanwhile.
+func ReadGroup(group []int) (Usage, error) {
 	var sum Usage
-	for _, member := range Group(pid) {
+	for i, member := range group {
 		usage, err := readOne(member)
-		if member != pid && errors.Is(err, fs.ErrNotExist) {
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue // a child that ended between listing and reading
 		}
 		if err != nil {
 			return Usage{}, fmt.Errorf("process %d cannot be measured: %w", member, err)
 		}
 		sum.Run += usage.Run
+		sum.Waited += usage.Waited
 		sum.User += usage.User
 		sum.System += usage.System
 		sum.RSSBytes += usage.RSSBytes
@@ -68,8 +74,8 @@ func Private(pid int) (int64, error) {
 
 // Since is what was used after before. Memory is what it is now.
 func (u Usage) Since(before Usage) Usage {
-	return Usage{Run: u.Run - before.Run, User: u.User - before.User, System: u.System - before.System,
-		RSSBytes: u.RSSBytes}
+	return Usage{Run: u.Run - before.Run, Waited: u.Waited - before.Waited, User: u.User - before.User,
+		System: u.System - before.System, RSSBytes: u.RSSBytes}
 }
 
 // Split divides the exact run time by the ticks.
@@ -114,7 +120,7 @@ func threads(pid int) (tids []int, err error) {
 }
 
 func readOne(pid int) (u Usage, err error) {
-	if u.Run, err = schedstat(pid, ran); err != nil {
+	if u.Run, u.Waited, err = schedstat(pid); err != nil {
 		return u, err
 	}
 	fields, err := stat(pid)
@@ -132,50 +138,24 @@ func readOne(pid int) (u Usage, err error) {
 	return u, err
 }
 
-// Waited is how long a group was ready to run and others had its core.
-func Waited(pid int) (sum time.Duration, err error) {
-	for _, member := range Group(pid) {
-		span, err := schedstat(member, waited)
-		if member != pid && errors.Is(err, fs.ErrNotExist) {
-			continue // a child that ended between listing and reading
-		}
-		if err != nil {
-			return 0, fmt.Errorf("process %d cannot be measured: %w", member, err)
-		}
-		sum += span
-	}
-	return sum, nil
-}
-
-// Fields of schedstat.
-const (
-	ran = iota
-	waited
-)
-
-// schedstat adds up a field of all tasks.
-func schedstat(pid, field int) (time.Duration, error) {
+// schedstat adds up the times of all tasks of a process.
+func schedstat(pid int) (ran, waited time.Duration, err error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(tasks) == 0 {
-		return 0, errors.Join(err, fs.ErrNotExist)
+		return 0, 0, errors.Join(err, fs.ErrNotExist)
 	}
-	var sum time.Duration
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		fields := bytes.Fields(text)
-		if len(fields) <= field {
-			return 0, fmt.Errorf("%s says %q", task, text)
+		var taskRan, taskWaited time.Duration
+		if _, err := fmt.Sscan(string(text), &taskRan, &taskWaited); err != nil {
+			return 0, 0, fmt.Errorf("%s says %q: %w", task, text, err)
 		}
-		nanos, err := strconv.ParseInt(string(fields[field]), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", task, err)
-		}
-		sum += time.Duration(nanos)
+		ran, waited = ran+taskRan, waited+taskWaited
 	}
-	return sum, nil
+	return ran, waited, nil
 }
 
 func ticks(field []byte) (time.Duration, error) {

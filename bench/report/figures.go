@@ -3,8 +3,10 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/bench/workloads"
 )
@@ -12,8 +14,11 @@ import (
 const (
 	// spreadMax is the limit of noise: the ratios of the rounds may differ by this share of their median.
 	spreadMax = 0.25
-	// roundsMin are needed to know the spread.
-	roundsMin = 3
+	// RoundsMin are needed to know the spread.
+	RoundsMin = 3
+	// busyMin is the least share of its time in which a saturated proxy runs or is ready to. A proxy that waits for
+	// work has other costs than one at capacity.
+	busyMin = 0.9
 )
 
 // Figures are the medians of one proxy's rounds at one level.
@@ -41,13 +46,37 @@ func (r Ratio) Doubt() string {
 	switch {
 	case r.Rounds == 0:
 		return "" // there is nothing to doubt
-	case r.Rounds < roundsMin:
+	case r.Rounds < RoundsMin:
 		return fmt.Sprintf("%d rounds are too few to know the noise", r.Rounds)
 	case r.Spread() > spreadMax:
 		return fmt.Sprintf("noise: the rounds spread over %.0f %% of the median, more than %.0f %%",
 			100*r.Spread(), 100*spreadMax)
 	}
 	return ""
+}
+
+// Doubt says why the row's ratio cannot be trusted; empty when it can. A peer that should have been measured and was
+// not may be the best one.
+func (r *Row) Doubt() string {
+	var words []string
+	for _, proxy := range slices.Sorted(maps.Keys(r.Failed)) {
+		words = append(words, "without "+proxy)
+	}
+	for _, proxy := range r.Proxies {
+		f := r.Figures(proxy, r.level())
+		switch {
+		case r.Failed[proxy] != "":
+		case f.Fault != "" && proxy != Weir:
+			words = append(words, fmt.Sprintf("%s counts for nothing: %s", proxy, f.Fault))
+		case r.level() == Saturated && f.Busy > 0 && f.Busy < busyMin:
+			words = append(words, fmt.Sprintf("%s was not saturated: it had work for %.0f %% of the time", proxy,
+				100*f.Busy))
+		}
+	}
+	if _, ratio := r.Best(r.level()); ratio.Doubt() != "" {
+		words = append(words, ratio.Doubt())
+	}
+	return strings.Join(words, "; ")
 }
 
 // Figures of a proxy at a level: medians, the sum of the errors, the first fault.
@@ -79,6 +108,7 @@ func (r *Row) figures(rounds []Sample) Figures {
 	f.BytesPerSecond = of(func(s Sample) float64 { return s.BytesPerSecond })
 	f.AgentCPUus = of(func(s Sample) float64 { return s.AgentCPUus })
 	f.IdleBytes = of(func(s Sample) float64 { return s.IdleBytes })
+	f.Busy = of(func(s Sample) float64 { return s.Busy })
 	f.TLS = rounds[0].TLS
 	for _, s := range rounds {
 		f.Errors += s.Errors
@@ -206,10 +236,10 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 	lightBest, light := r.Best(Light)
 	o := object{
 		Workload: r.Workload.ID, Cores: r.Cores, Weir: r.Figures(Weir, r.level()), Peers: map[string]Figures{},
-		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: ratio.Doubt(),
+		Ratio: round(ratio.Median), BestPeer: best, Spread: round(ratio.Spread()), Doubt: r.Doubt(),
 		LightRatio: round(light.Median), LightBest: lightBest, Light: map[string]Figures{},
 		Must: r.Workload.Bar.Must, Stretch: r.Workload.Bar.Stretch, AgainstBar: r.AgainstBar(),
-		SystemCalls: r.SystemCalls, Confirmed: r.Confirmed, NotMeasured: r.Failed,
+		SystemCalls: r.SystemCalls, Confirmed: r.Confirmed, NotMeasured: r.Missing(),
 		RoundsOfWeir: len(r.Rounds[Weir][r.level()]),
 	}
 	for _, proxy := range r.Proxies {

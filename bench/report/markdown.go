@@ -26,7 +26,9 @@ func Markdown(machine Machine, rows []*Row) string {
 	write(
 		"cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
 	write(
-		"load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d;", 100*spreadMax, roundsMin)
+		"load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d,", 100*spreadMax, RoundsMin)
+	write("or when a peer is missing, or when a proxy had work for less than %.0f %% of the time although it was saturated;",
+		100*busyMin)
 	write(
 		"a row of growth when its bar lies within the interval of the median (sign test over pairs of slices), or that is wider than the bar.\n")
 	for _, note := range machine.Notes {
@@ -64,7 +66,7 @@ func (r *Row) tableLine() string {
 	}
 	cells = append(cells, r.costText(r.Figures(Weir, r.level())), peer, times(ratio.Median), percent(ratio.Spread()),
 		times(light.Median),
-		times(bar.Must), times(bar.Stretch), r.judged(ratio.Doubt()))
+		times(bar.Must), times(bar.Stretch), r.judged(r.Doubt()))
 	return line(cells)
 }
 
@@ -137,8 +139,9 @@ func (r *Row) confirmation() string {
 
 // writeFailed tells what could not be measured, and the first line of why.
 func (r *Row) writeFailed(write func(string, ...any)) {
-	for _, name := range slices.Sorted(maps.Keys(r.Failed)) {
-		why, _, _ := strings.Cut(r.Failed[name], "\n")
+	missing := r.Missing()
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		why, _, _ := strings.Cut(missing[name], "\n")
 		write("Without %s: %s\n", name, why)
 	}
 }

@@ -114,6 +114,41 @@ func TestNoiseAndTooFewRoundsPutARowInDoubt(t *testing.T) {
 	}
 }
 
+func TestAPeerThatIsMissingPutsARowInDoubt(t *testing.T) {
+	row := threeRounds()
+	if doubt := row.Doubt(); doubt != "" {
+		t.Errorf("nothing is missing: %q", doubt)
+	}
+	row.Lacks["simple"] = "it speaks no HTTP/2"
+	page := Markdown(Machine{}, []*Row{row})
+	if doubt := row.Doubt(); doubt != "" || !strings.Contains(page, "Without simple: it speaks") {
+		t.Errorf("one cannot do it, and the page says so: %q", doubt)
+	}
+	row.Failed["best"] = "it does not start"
+	row.Rounds["near"][Saturated][1].Errors = 3
+	doubt := row.Doubt()
+	for _, want := range []string{"without best", "near counts for nothing: 3 transactions failed"} {
+		if !strings.Contains(doubt, want) {
+			t.Errorf("%q is missing in %q", want, doubt)
+		}
+	}
+	if judged := row.judged(doubt); !strings.HasPrefix(judged, "ok; in doubt: ") {
+		t.Errorf("the only peer that counts is three times dearer: %q", judged)
+	}
+}
+
+func TestAProxyWithoutABacklogPutsARowInDoubt(t *testing.T) {
+	row := threeRounds()
+	for i := range row.Rounds["near"][Saturated] {
+		row.Rounds["near"][Saturated][i].Busy = 0.7
+		row.Rounds["near"][Light][i].Busy = 0.1
+		row.Rounds[Weir][Saturated][i].Busy = 0.95
+	}
+	if doubt := row.Doubt(); doubt != "near was not saturated: it had work for 70 % of the time" {
+		t.Errorf("%q", doubt)
+	}
+}
+
 func TestBarHoldsTheBarAndTheGuard(t *testing.T) {
 	row := threeRounds()
 	if against := row.AgainstBar(); against != "ok" {

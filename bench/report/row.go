@@ -4,6 +4,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/weir-lb/weir/bench/workloads"
 )
@@ -40,6 +41,7 @@ type Sample struct {
 	TLS            string  `json:"tls,omitempty"`          // what was agreed on
 	AgentCPUus     float64 `json:"agent_cpu_us,omitempty"` // Weir's agent, for each transaction; in no ratio
 	IdleBytes      float64 `json:"idle_bytes,omitempty"`   // memory of one idle connection
+	Busy           float64 `json:"busy,omitempty"`         // share of the time in which it ran or was ready to
 }
 
 // Row is one workload on a number of cores, every round of it.
@@ -54,6 +56,7 @@ type Row struct {
 	Curve       []Point           // of a growth workload
 	OwnCode     []OwnCode         // of a workload of that kind, one each round
 	Failed      map[string]string // proxies that could not be measured, and why
+	Lacks       map[string]string // proxies that cannot do what the row asks for, and why
 }
 
 // Confirmation is what another load generator measured of a proxy, once.
@@ -73,7 +76,7 @@ type Point struct {
 func NewRow(w workloads.Workload, cores int) *Row {
 	return &Row{Workload: w, Cores: cores, Rounds: map[string]map[Level][]Sample{}, SystemCalls: map[string]float64{},
 		Confirmed: map[string]Confirmation{},
-		Failed:    map[string]string{}}
+		Failed:    map[string]string{}, Lacks: map[string]string{}}
 }
 
 // Add appends a sample of the next round.
@@ -83,6 +86,13 @@ func (r *Row) Add(proxy string, level Level, s Sample) {
 		r.Proxies = append(r.Proxies, proxy)
 	}
 	r.Rounds[proxy][level] = append(r.Rounds[proxy][level], s)
+}
+
+// Missing says of the proxies that have no figures why.
+func (r *Row) Missing() map[string]string {
+	missing := maps.Clone(r.Failed)
+	maps.Copy(missing, r.Lacks)
+	return missing
 }
 
 // level is the one that the bar is about.

@@ -105,5 +105,8 @@ func (r *Row) Line() string {
 	if best != "" {
 		text += fmt.Sprintf("  → %.2f × %s", ratio.Median, best)
 	}
+	if doubt := r.Doubt(); doubt != "" {
+		text += "; in doubt: " + doubt
+	}
 	return text
 }

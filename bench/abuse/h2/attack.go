@@ -35,6 +35,8 @@ func (a Attack) Run(ctx context.Context, from, to netip.AddrPort) (End, error) {
 	if err != nil {
 		return End{}, err
 	}
+	// The other end may read nothing: then only this ends what is being sent.
+	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })()
 	if a.begin != nil {
 		a.begin(c)
 	}

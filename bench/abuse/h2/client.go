@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -36,9 +37,12 @@ type Client struct {
 	end    End
 }
 
+// refusedAfter is when an attacker gives up to connect.
+const refusedAfter = time.Second
+
 // dial opens a connection by prior knowledge, and sends its preface.
 func dial(ctx context.Context, from, to netip.AddrPort, settings []http2.Setting) (*Client, error) {
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from)}
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(from), Timeout: refusedAfter}
 	conn, err := dialer.DialContext(ctx, "tcp", to.String())
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ use crate::{
 
 /// As in weir-dataplane.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: weir_reactor::Allocator = weir_reactor::Allocator;
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -141,8 +141,12 @@ impl Row {
 
     /// How often a run does what is counted.
     pub fn repeats(&self) -> u64 {
+        u64::from(self.rounds * self.repeats_in_a_round())
+    }
+
+    fn repeats_in_a_round(&self) -> u32 {
         let at_once = if self.listener == Listener::Http2 { STREAMS } else { 1 };
-        u64::from(self.rounds) * (CLIENTS * at_once) as u64
+        (CLIENTS * at_once) as u32
     }
 
     /// What runs under callgrind.
@@ -165,7 +169,7 @@ impl Row {
             self.round(&mut stage)?;
             fastest = fastest.min(stage.spent);
         }
-        Ok(fastest / CLIENTS as u32)
+        Ok(fastest / self.repeats_in_a_round())
     }
 
     fn warm_stage(&self) -> Result<Stage, Failure> {

@@ -1,11 +1,12 @@
 //! The epoll driver: the only place of the data plane that makes system calls. It implements `weir_proxy::io::Io` over
 //! TCP and UDP sockets for one worker thread. It also holds the few system calls that other crates need (descriptor passing in
-//! [`unix`], the process itself in [`process`]).
+//! [`unix`], the process itself in [`process`], memory in [`Allocator`]).
 //!
 //! A loop drives it: [`Driver::poll`], then the handler, then [`Driver::flush`]. It knows nothing of HTTP or TLS, and
 //! makes no decisions. It must never block outside `poll`, and never let one connection keep others waiting.
 
 mod accept;
+mod allocator;
 mod datagrams;
 mod driver;
 mod input;
@@ -23,6 +24,7 @@ mod table;
 mod timers;
 pub mod unix;
 
+pub use allocator::Allocator;
 pub use driver::{Driver, Limits};
 pub use listener::SocketOptions;
 pub use poller::Waker;

@@ -102,7 +102,11 @@ pub fn malformed_head(rng: &mut Rng, id: u64) -> (Vec<u8>, bool) {
         23 => fields.extend([("content-length", "3"), ("content-length", "3")]),
         _ => fields[3].1 = "/two words",
     }
+    (block(&fields), ends)
+}
+
+/// A block of fields that are not stored.
+pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let string = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
-    let block = fields.iter().flat_map(|(name, value)| [vec![0], string(name), string(value)].concat()).collect();
-    (block, ends)
+    fields.iter().flat_map(|(name, value)| [vec![0], string(name), string(value)].concat()).collect()
 }

@@ -12,6 +12,7 @@ use crate::{
     link::{Appetite, Quality},
     rng::Rng,
     scenario::{Change, PLAIN, SECURE, SUITES, Scenario, quality, request},
+    stream,
 };
 
 /// Updates of smaller windows cost of the budget that a profile may limit.
@@ -35,6 +36,7 @@ struct Service {
     promises: Promises,
     /// Control frames cost.
     limited: bool,
+    drains_at: Option<Duration>,
     /// Nothing makes the proxy end a connection.
     stays: bool,
 }
@@ -44,9 +46,12 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
     if rng.chance(30) {
         return vec![];
     }
-    let Scenario { calm, tls, promises, plan, changes, .. } = scenario;
+    // WebSocket goes to servers of HTTP/1.1.
+    let has_sockets = !scenario.http2 && scenario.crowd.is_empty();
+    let Scenario { calm, tls, promises, plan, changes, servers_wait, .. } = scenario;
     let profile = profile(rng);
     let drains = rng.chance(15);
+    let mut drains_at = None;
     let limited = profile.max_control_frames > 0;
     let stays = profile.max_requests == 0 && !drains && !limited;
     enable(plan, &profile);
@@ -61,13 +66,36 @@ pub fn browsers(rng: &mut Rng, scenario: &mut Scenario) -> Vec<BrowserPlan> {
         let mut next = plan.clone();
         next.revision = 100;
         next.virtual_services[0].duty = api::Duty::Drain.into();
-        changes.push((last + Duration::from_micros(rng.length(100_000)), Change::Plan(Box::new(next))));
+        let at = last + Duration::from_micros(rng.length(100_000));
+        drains_at = Some(at);
+        changes.push((at, Change::Plan(Box::new(next))));
     }
-    let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, stays };
+    let service = Service { calm: *calm, tls: *tls, promises: *promises, limited, drains_at, stays };
+    let ends = has_sockets.then_some(!*servers_wait);
     let most = if *tls { 1 } else { 3 };
     let count = if rng.chance(40) { rng.between(1, most) } else { 0 };
     let mut ids = FIRST_ID;
-    (0..count).map(|n| browser(rng, n, &service, &mut ids)).collect()
+    let mut browsers: Vec<_> = (0..count).map(|n| browser(rng, n, &service, &mut ids)).collect();
+    if let Some(may_wait) = ends {
+        browsers.iter_mut().for_each(|browser| browser.plan.sockets = sockets(rng, &browser.plan, may_wait, &mut ids));
+    }
+    browsers
+}
+
+/// The WebSockets of a client. A small window takes a round trip for each of its bytes. In a calm run, nothing that the
+/// client does may cut them: their servers do not know of it.
+fn sockets(rng: &mut Rng, plan: &Plan, may_wait: bool, ids: &mut u64) -> Vec<stream::Plan> {
+    let keeps = plan.stays && plan.manner == Manner::Polite && plan.resets_percent == 0 && plan.malformed == 0;
+    if plan.window < 5_000 || plan.calm && !keeps || !rng.chance(60) {
+        return vec![];
+    }
+    let socket = |_| {
+        *ids += 1;
+        let name = format!("{} at {ids}", plan.name);
+        let end = stream::Plan::of_client(rng, name, *ids, plan.deaf, plan.calm, may_wait);
+        stream::Plan { asks: Some(format!("/{ids}/0/socket")), ..end }
+    };
+    (0..2).map(socket).collect()
 }
 
 fn profile(rng: &mut Rng) -> api::Http2Profile {
@@ -91,7 +119,7 @@ fn enable(plan: &mut api::Plan, profile: &api::Http2Profile) {
 }
 
 fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPlan {
-    let Service { calm, tls, promises, limited, stays } = *service;
+    let Service { calm, tls, promises, limited, drains_at, stays } = *service;
     let quality = quality(rng, calm);
     let manner = manner(rng);
     let smallest = if limited { 2 * WINDOW_BYTES_FREE } else { 1 };
@@ -114,9 +142,11 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
     let plan = Plan {
         name: format!("browser {n}"),
         requests: requests.collect(),
+        sockets: vec![],
         manner,
         streams: rng.pick(&[1, 3, 100]),
         window,
+        window_of_all: rng.pick(&[65_535, 1 << 20]),
         late_us: rng.pick(&[0, 0, 1_000, 20_000]),
         pause_us: rng.pick(&[0, 0, 300, 3_000]),
         restless: rng.chance(30),
@@ -126,6 +156,7 @@ fn browser(rng: &mut Rng, n: u64, service: &Service, ids: &mut u64) -> BrowserPl
         eager: rng.chance(30),
         deaf: quality.appetite == Appetite::Never,
         calm,
+        drains_at,
         stays,
         promises,
     };

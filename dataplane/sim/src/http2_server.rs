@@ -14,6 +14,7 @@ use crate::{
     peer::{Deed, Desk, Peer},
     rng::{BodyOf, Rng, body_of},
     server::{Fault, REQUEST_BODY, Style, Temper},
+    watch::{self, Watch},
 };
 
 const LIMITS: Limits = Limits { head_bytes: 64 * 1024, field_bytes: 32 * 1024, fields: 128 };
@@ -27,6 +28,7 @@ pub struct Http2Server {
     /// Nothing goes wrong in this run.
     calm: bool,
     connection: Connection<Sheet>,
+    watch: Watch,
     /// When which stream is answered.
     due: Vec<(Time, u32)>,
     requests: u64,
@@ -71,10 +73,12 @@ impl Http2Server {
             initial_window: rng.pick(if calm { &[5_000, 65_535, 1 << 20] } else { &[1, 100, 65_535] }),
             ..Settings::default()
         };
-        let config = Config { settings, window: 1 << 20, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
+        let window = rng.pick(&[65_535, 1 << 20]);
+        let config = Config { settings, window, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let connection = Connection::new(Role::Server, config, 0);
         let leaves = rng.chance(30);
-        Self { name, temper, calm, connection, due: Vec::new(), requests: 0, leaves, deaf: false }
+        let watch = Watch::new(watch::Peer::Server);
+        Self { name, temper, calm, connection, watch, due: Vec::new(), requests: 0, leaves, deaf: false }
     }
 
     fn hear(&mut self, piece: &[u8], desk: &mut Desk<'_>) -> Result<(), Code> {
@@ -120,13 +124,15 @@ impl Http2Server {
         let method = String::from_utf8_lossy(head.method_text).into_owned();
         desk.tell(&self.name, format_args!("gets {method} {path} on stream {stream}"));
         self.requests += 1;
-        if !self.calm && desk.rng.chance(self.temper.fault_percent / 2) {
+        let may_refuse = is_all || !self.calm; // what has begun to be sent cannot be asked again
+        if may_refuse && desk.rng.chance(self.temper.refuse_percent) && desk.ledger.may_refuse(id, self.calm) {
             desk.tell(&self.name, format_args!("refuses stream {stream}"));
             self.connection.end(stream, Code::RefusedStream);
             return Ok(());
         }
         let idempotent = matches!(method.as_str(), "GET" | "HEAD" | "PUT" | "DELETE");
         desk.ledger.serve(&self.name, id, idempotent);
+        desk.ledger.tally.served_http2 += 1;
         let len = words.next().and_then(|len| len.parse().ok()).unwrap_or(0);
         let style = Style::named(words.next().unwrap_or_default());
         let (expects, head_only) = (head.expect_continue, method == "HEAD");
@@ -197,6 +203,14 @@ impl Http2Server {
                 (200, vec![x_id, ("content-length", &len_text)], true)
             }
         };
+        let may_be_busy = status == 200 && style != Style::Interim && fault.is_none();
+        let status = match may_be_busy && desk.rng.chance(self.temper.busy_percent) {
+            true => {
+                desk.ledger.turn_away(&self.name, id);
+                503
+            }
+            false => status,
+        };
         let body = if has_body && !head_only { body_of(id, len) } else { Vec::new() };
         let half = body[..body.len() / 2].to_vec();
         if style == Style::Interim && fault.is_none() {
@@ -264,7 +278,7 @@ impl Http2Server {
         self.flush(desk);
         let written = self.connection.write_head(&mut out, stream, is_all, write);
         out.truncate(written.unwrap_or(0));
-        desk.send(out);
+        self.say(out, desk);
     }
 
     /// Sends what the windows allow, a frame of each stream in turn.
@@ -280,8 +294,9 @@ impl Http2Server {
             }
         }
         self.flush(desk);
-        if self.connection.is_over() {
-            self.close(desk);
+        if self.connection.is_over() && !std::mem::replace(&mut self.deaf, true) {
+            // What it has sent may still be under way: a close would reset it if the proxy is saying something.
+            desk.deeds.push(Deed::Finish);
         }
     }
 
@@ -306,7 +321,7 @@ impl Http2Server {
         if !frame.is_empty() || ends {
             let header = self.connection.data(stream, bytes as u32, ends);
             self.flush(desk);
-            desk.send([&header[..], &frame].concat());
+            self.say([&header[..], &frame].concat(), desk);
         }
         match end {
             Some(End::Stream) if is_last => _ = self.connection.end(stream, Code::NoError),
@@ -328,8 +343,14 @@ impl Http2Server {
     fn flush(&mut self, desk: &mut Desk<'_>) {
         let control = std::mem::take(self.connection.control());
         if !control.is_empty() && !self.deaf {
-            desk.send(control);
+            self.say(control, desk);
         }
+    }
+
+    /// Sends whole frames.
+    fn say(&mut self, frames: Vec<u8>, desk: &mut Desk<'_>) {
+        self.watch.said(&frames);
+        desk.send(frames);
     }
 
     fn close(&mut self, desk: &mut Desk<'_>) {
@@ -343,9 +364,14 @@ impl Http2Server {
 impl Peer for Http2Server {
     fn wake(&mut self, wake: Wake, desk: &mut Desk<'_>) {
         match wake {
+            // It has finished, or closed before.
+            Wake::Fin if self.deaf => return desk.deeds.push(Deed::Close),
             _ if self.deaf => return,
             Wake::Connected => {}
             Wake::Bytes(bytes) => {
+                if let Err(wrong) = self.watch.heard(&bytes) {
+                    desk.ledger.violation(&self.name, format_args!("the proxy {wrong}"));
+                }
                 if let Err(code) = self.hear(&bytes, desk) {
                     desk.ledger.violation(&self.name, format_args!("was spoken to wrongly: {code:?}"));
                     return self.close(desk);

@@ -43,6 +43,9 @@ pub enum Step {
     World(u32),
 }
 
+/// When a run begins.
+pub const BEGIN: Time = Time { nanos: 1_000_000_000 };
+
 pub struct Network {
     now: Time,
     agenda: Agenda,
@@ -68,7 +71,7 @@ struct Slot {
 impl Network {
     pub fn new(rng: Rng) -> Self {
         Self {
-            now: Time { nanos: 1_000_000_000 },
+            now: BEGIN,
             agenda: Agenda::default(),
             rng,
             links: Vec::new(),

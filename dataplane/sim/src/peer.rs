@@ -1,7 +1,11 @@
 //! What simulated clients and servers have in common. They wake when something reaches them, and answer through a
 //! [`Desk`]. They see only the bytes of their own connection.
 
-use std::{collections::HashMap, fmt::Display, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Display,
+    time::Duration,
+};
 
 use weir_proxy::io::Time;
 
@@ -70,6 +74,8 @@ pub struct Ledger {
     served: HashMap<u64, u32>,
     /// How often which server has turned which request away.
     turned_away: HashMap<(String, u64), u32>,
+    /// What servers of a calm run have refused.
+    refused: HashSet<u64>,
     /// Who knows of which requests that no server has got them.
     unserved: Vec<(String, u64)>,
     pub violations: Vec<String>,
@@ -90,6 +96,13 @@ pub struct Tally {
     pub failed: u64,
     /// Left over on a connection that was announced to close: the client may ask again.
     pub unread: u64,
+    /// Of those that were answered, the streams of clients.
+    pub streams: u64,
+    /// Requests that servers of HTTP/2 got.
+    pub served_http2: u64,
+    /// WebSockets that clients opened on connections of their own, and on streams.
+    pub sockets: u64,
+    pub stream_sockets: u64,
     /// Directions of tunnels that brought all their bytes and then their end.
     pub carried: u64,
 }
@@ -102,6 +115,10 @@ impl Tally {
         self.cut += other.cut;
         self.failed += other.failed;
         self.unread += other.unread;
+        self.streams += other.streams;
+        self.served_http2 += other.served_http2;
+        self.sockets += other.sockets;
+        self.stream_sockets += other.stream_sockets;
         self.carried += other.carried;
     }
 
@@ -137,6 +154,12 @@ impl Ledger {
         if *times > 2 {
             self.violation(who, format_args!("has turned request {id} away too often"));
         }
+    }
+
+    /// Whether a server may say that it has not looked at a request. In a calm run each is refused once: the proxy asks
+    /// again, but not for ever.
+    pub fn may_refuse(&mut self, id: u64, calm: bool) -> bool {
+        !calm || self.refused.insert(id)
     }
 
     /// `who` was told that no server gets the request `id`.

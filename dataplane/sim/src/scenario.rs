@@ -38,6 +38,8 @@ pub struct Scenario {
     pub server_tls: bool,
     /// Requests go to servers by HTTP/2, if these do not choose HTTP/1.1 in their TLS.
     pub http2: bool,
+    /// Servers choose HTTP/2 in their TLS, where they are asked.
+    pub http2_in_tls: bool,
     /// Servers are suspect by what new connections to them come to.
     pub watches: bool,
     pub promises: Promises,
@@ -76,6 +78,12 @@ impl ServerPlan {
     }
 }
 
+impl ServerPlan {
+    fn is_sound(&self) -> bool {
+        self.silence.is_empty() && matches!(self.dials[..], [Dial::Accepted])
+    }
+}
+
 pub struct ClientPlan {
     pub start: Duration,
     pub listener: SocketAddr,
@@ -111,6 +119,7 @@ impl Scenario {
         let half_close = plan.virtual_services[0].http.as_ref().is_some_and(|http| http.half_close_timeout_ms > 0);
         let promises =
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
+        refuse(rng.clone(), calm, &mut servers);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -122,7 +131,8 @@ impl Scenario {
         let count = if tls { rng.between(1, 3) } else { rng.between(1, 8) };
         let mut ids = 1;
         let clients = (0..count).map(|n| client_plan(rng, n, calm, tls, promises, &mut ids)).collect();
-        let http2 = rng.clone().chance(40);
+        let mut draws = rng.clone();
+        let (http2, http2_in_tls) = (draws.chance(40), draws.chance(60));
         if http2 {
             plan.pools[0].http2 = Some(api::Http2ToServers { max_field_bytes: 16 * 1024, ..Default::default() });
         }
@@ -140,6 +150,7 @@ impl Scenario {
             tls,
             server_tls,
             http2,
+            http2_in_tls,
             watches,
             promises,
             plan,
@@ -150,6 +161,13 @@ impl Scenario {
             servers_wait,
             changes,
         }
+    }
+}
+
+impl Scenario {
+    /// Whether requests reach servers by HTTP/2.
+    pub fn servers_speak_http2(&self) -> bool {
+        self.http2 && (!self.server_tls || self.http2_in_tls)
     }
 }
 
@@ -188,12 +206,19 @@ fn reselect(mut rng: Rng, calm: bool, plan: &mut api::Plan, servers: &mut [Serve
     }
     let statuses = vec![api::StatusRange { first: 500, last: 599 }];
     plan.pools[0].reselect = Some(api::Reselect { statuses, max_retries: 4, ..Default::default() });
-    let is_sound = |server: &ServerPlan| server.silence.is_empty() && matches!(server.dials[..], [Dial::Accepted]);
-    let willing = servers.iter().position(is_sound);
+    let willing = servers.iter().position(ServerPlan::is_sound);
     for (n, server) in servers.iter_mut().enumerate() {
         server.temper.busy_percent = if willing == Some(n) { 0 } else { rng.pick(&[30, 100]) };
     }
     calm && willing.is_some()
+}
+
+/// Lets servers of some calm scenarios refuse requests, if all of them can always be reached: a request that is refused
+/// once must find one that takes it.
+fn refuse(mut rng: Rng, calm: bool, servers: &mut [ServerPlan]) {
+    if calm && servers.iter().all(ServerPlan::is_sound) && rng.chance(50) {
+        servers.iter_mut().for_each(|server| server.temper.refuse_percent = 20);
+    }
 }
 
 fn server_address(n: u64) -> SocketAddr {
@@ -211,13 +236,16 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
             requests_max: u64::MAX,
             idle_time,
             think_time_us,
+            refuse_percent: 0,
             busy_percent: 0,
         };
     }
     let faults = (0..rng.between(1, 3)).map(|_| rng.pick(&Fault::ALL)).collect();
+    let fault_percent = rng.pick(&[0, 5, 30]);
     Temper {
         faults,
-        fault_percent: rng.pick(&[0, 5, 30]),
+        fault_percent,
+        refuse_percent: fault_percent / 2,
         busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),

@@ -8,7 +8,7 @@ use crate::{
     network::Wake,
     peer::{Deed, Desk, Ledger, Peer},
     rng::{BodyOf, body_of},
-    stream::{self, SWITCHES, Stream},
+    stream::{self, Stream, switches},
 };
 
 /// Request bodies are made of another id than the response to them.
@@ -96,6 +96,8 @@ impl Fault {
 pub struct Temper {
     pub faults: Vec<Fault>,
     pub fault_percent: u64,
+    /// How often a server of HTTP/2 says that it has not looked at a request, in percent of requests.
+    pub refuse_percent: u64,
     /// How often it answers that it is busy, in percent of requests.
     pub busy_percent: u64,
     /// Closes its connections after this many requests, or when idle for a while.
@@ -238,7 +240,8 @@ impl Server {
         let Some(request) = &self.request else { return };
         let fault = desk.rng.chance(self.temper.fault_percent).then(|| desk.rng.pick(&self.temper.faults));
         if fault.is_none() && request.head.field("Upgrade").is_some() {
-            return self.switch(desk);
+            let key = request.head.field("Sec-WebSocket-Key").unwrap_or_default().to_owned();
+            return self.switch(&key, desk);
         }
         let hangs = request.head.word(1).ends_with("hang");
         let last = self.requests >= self.temper.requests_max;
@@ -285,9 +288,9 @@ impl Server {
     }
 
     /// Becomes one end of a tunnel. It sends its first bytes at once behind the answer.
-    fn switch(&mut self, desk: &mut Desk<'_>) {
+    fn switch(&mut self, key: &str, desk: &mut Desk<'_>) {
         desk.tell(&self.name, "switches to WebSocket");
-        desk.send(SWITCHES);
+        desk.send(switches(key));
         let Manners { calm, may_wait } = self.manners;
         let plan = stream::Plan::of_server(desk.rng, self.name.clone(), false, calm, may_wait);
         let mut tunnel = Box::new(Stream::new(plan));

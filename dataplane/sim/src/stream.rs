@@ -3,6 +3,9 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use base64::{Engine, engine::general_purpose::STANDARD};
+
 use crate::{
     message::Reader,
     network::Wake,
@@ -17,8 +20,17 @@ const HEADER_BYTES: usize = 16;
 const ASKS: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
-pub const SWITCHES: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-    Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// The answer of a server to a key.
+pub fn switches(key: &str) -> String {
+    let hash = digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes());
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Accept: {}\r\n\r\n",
+        STANDARD.encode(hash)
+    )
+}
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -132,6 +144,7 @@ impl Stream {
             if head.field("Sec-WebSocket-Accept") != Some(ACCEPT) || head.field("Upgrade") != Some("websocket") {
                 desk.ledger.violation(&self.plan.name, "got another answer than its server's");
             }
+            desk.ledger.tally.sockets += 1;
             self.begin(desk);
             return self.hear(&rest, desk);
         }

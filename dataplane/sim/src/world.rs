@@ -115,8 +115,10 @@ impl World {
         }
         network.deeds = verbose.then(Vec::new);
         let tls = scenario.tls.then(|| tls_config(&worker.provider));
-        let server_tls =
-            scenario.server_tls.then(|| server_tls_config(&worker.provider, scenario.calm || rng.chance(50)));
+        let protocols = if scenario.http2_in_tls { vec!["h2".to_owned(), "http/1.1".to_owned()] } else { vec![] };
+        let server_tls = scenario
+            .server_tls
+            .then(|| server_tls_config(&worker.provider, scenario.calm || rng.chance(50), protocols));
         Self {
             rng,
             network,
@@ -214,8 +216,7 @@ impl World {
                 let plan = stream::Plan::of_server(&mut self.rng, name.clone(), deaf, self.scenario.calm, waits);
                 self.seat_server(link, name, Box::new(Stream::new(plan)));
             }
-            // Servers with TLS have not heard of HTTP/2.
-            Dial::Accepted if self.scenario.http2 && !self.scenario.server_tls => {
+            Dial::Accepted if self.scenario.servers_speak_http2() => {
                 let server = Http2Server::new(name.clone(), plan.temper.clone(), self.scenario.calm, &mut self.rng);
                 self.seat_server(link, name, Box::new(server));
             }
@@ -389,6 +390,10 @@ impl World {
         if open > 0 {
             self.ledger.violation("telemetry", format_args!("{open} connections still count as open"));
         }
+        let sockets: u64 = (0..8).filter_map(|id| counters.service(id)).map(|service| service.open_websockets).sum();
+        if sockets > 0 {
+            self.ledger.violation("telemetry", format_args!("{sockets} WebSockets still count as open"));
+        }
         let tally = self.ledger.tally;
         if tally.asked != tally.accounted() {
             self.ledger.violation("world", format_args!("a request came to no end, or to two: {tally:?}"));
@@ -415,7 +420,7 @@ fn tickets() -> TicketSettings {
     TicketSettings { keys, lifetime_s: 3600, until_unix_s: u64::MAX }
 }
 
-fn server_tls_config(provider: &Provider, send_close_notify: bool) -> ServerConfig {
+fn server_tls_config(provider: &Provider, send_close_notify: bool, protocols: Vec<String>) -> ServerConfig {
     let source = certificate();
     let settings = TlsSettings {
         versions: vec![Version::Tls12, Version::Tls13],
@@ -423,7 +428,7 @@ fn server_tls_config(provider: &Provider, send_close_notify: bool) -> ServerConf
         prefer_client_order: false,
         session_resumption: true,
         tickets: Some(tickets()),
-        protocols: Vec::new(),
+        protocols,
         send_close_notify,
     };
     let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);

@@ -28,6 +28,9 @@ fn proxy_keeps_its_promises_in_ten_thousand_runs() {
     tell(&format!("{SEEDS} seeds in {} s: {total:?}", begun.elapsed().as_secs()));
     // Of what crowds ask, most is not.
     assert!(total.answered > total.asked * 2 / 5, "most requests should be answered by a server: {total:?}");
+    let newer = [total.streams, total.served_http2, total.sockets];
+    assert!(total.stream_sockets > SEEDS / 50, "WebSockets should be on streams, too: {total:?}");
+    assert!(newer.iter().all(|count| *count > SEEDS / 4), "HTTP/2 and WebSocket should be much of it: {total:?}");
     assert!(total.carried > SEEDS, "tunnels should carry most of what they are given: {total:?}");
     let kinds = [total.refused, total.cut, total.failed, total.unread];
     assert!(kinds.iter().all(|count| *count > 0), "some should end in each other way: {total:?}");

@@ -3,11 +3,9 @@
 //! Kinds are read in the order of their references, certificates first. An object is read if it is in the change, or if an
 //! object that it refers to was rebuilt or removed.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use foldhash::{HashMap, HashMapExt};
 use weir_api::dataplane::v1::{self, Plan};
 
 use crate::{

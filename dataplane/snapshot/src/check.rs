@@ -1,7 +1,9 @@
 //! Checks a change before any object is read: which objects it removes, how large the Plan becomes, whether every uuid
 //! is unique.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use crate::{
     Change, Snapshot,

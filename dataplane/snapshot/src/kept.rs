@@ -1,6 +1,8 @@
 //! Objects of a snapshot, each with the part of the Plan that it was built from. It is rebuilt only if that part changes.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
+
+use foldhash::{HashSet, HashSetExt};
 
 use crate::shared::Shared;
 

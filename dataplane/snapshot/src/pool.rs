@@ -1,12 +1,12 @@
 //! A pool as a worker uses it, built from a pool of the Plan.
 
 use std::{
-    collections::HashSet,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
+use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
 use weir_policy::{Persistence, PersistenceSettings};

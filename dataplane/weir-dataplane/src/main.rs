@@ -14,7 +14,7 @@ use weir_reactor::{Driver, Limits, Reactor, process};
 use crate::{flags::Flags, worker::Worker};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: weir_reactor::Allocator = weir_reactor::Allocator;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

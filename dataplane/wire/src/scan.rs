@@ -1,4 +1,7 @@
-//! The kinds of bytes that heads are made of, whatever the protocol (RFC 9110 §5.5, §5.6). Finds where a run of bytes of one kind ends: in words of eight bytes while there are eight, then byte by byte.
+//! The kinds of bytes that heads are made of, whatever the protocol (RFC 9110 §5.5, §5.6). Finds where a run of bytes of
+//! one kind ends: sixteen bytes at once while there are sixteen, then in words of eight, then byte by byte.
+
+use wide::{i8x16, u8x16};
 
 /// The highest bit of each byte. In a result it marks the byte.
 const HIGH: u64 = each(0x80);
@@ -46,34 +49,38 @@ fn is_visible(byte: u8) -> bool {
 /// Where the token ends that begins at `at`. Most are letters and hyphens.
 #[inline]
 pub(crate) fn token_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, neither_letter_nor_hyphen, is_token)
+    run_end(text, at, LettersAndHyphens, is_token)
 }
 
 #[inline]
 pub(crate) fn text_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, |word| not_visible_from(word, b' '), is_text)
+    run_end(text, at, Above::<b' '>, is_text)
 }
 
 #[inline]
 pub(crate) fn visible_end(text: &[u8], at: usize) -> usize {
-    run_end(text, at, |word| not_visible_from(word, b'!'), is_visible)
+    run_end(text, at, Above::<b'!'>, is_visible)
 }
 
-/// `odd` marks the first byte of a word that may not belong to the run; marks behind that one mean nothing. `belongs`
-/// decides about the marked byte.
+/// `usual` tells the first byte that may not belong to the run; `belongs` decides about that byte.
 #[inline(always)]
-fn run_end(text: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, belongs: impl Fn(u8) -> bool) -> usize {
-    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        let odd = odd(u64::from_le_bytes(*word));
+fn run_end<U: Usual>(text: &[u8], at: usize, _: U, belongs: impl Fn(u8) -> bool) -> usize {
+    let mut rest = text.get(at..).unwrap_or_default();
+    while let Some((sixteen, behind)) = rest.split_first_chunk() {
+        let odd = U::all(u8x16::new(*sixteen)).to_bitmask() ^ 0xffff;
         if odd == 0 {
-            at += word.len();
+            rest = behind;
             continue;
         }
-        at += odd.trailing_zeros() as usize / 8;
-        if !belongs(text[at]) {
-            return at;
+        let usual = odd.trailing_zeros() as usize % sixteen.len();
+        if !belongs(sixteen[usual]) {
+            return text.len() - rest.len() + usual;
         }
-        at += 1;
+        rest = &rest[usual + 1..];
+    }
+    let mut at = text.len() - rest.len();
+    if let Some(word) = rest.first_chunk() {
+        at += U::odd(u64::from_le_bytes(*word)).trailing_zeros() as usize / 8;
     }
     while at < text.len() && belongs(text[at]) {
         at += 1;
@@ -81,22 +88,54 @@ fn run_end(text: &[u8], mut at: usize, odd: impl Fn(u64) -> u64, belongs: impl F
     at
 }
 
-#[inline(always)]
-fn neither_letter_nor_hyphen(word: u64) -> u64 {
-    let low = word & !HIGH;
-    let small = low | each(0x20);
-    let from_a = small + each(0x80 - b'a');
-    let beyond_z = small + each(0x7f - b'z');
-    let no_hyphen = (low ^ each(b'-')) + each(0x7f);
-    ((!from_a | beyond_z) & no_hyphen | word) & HIGH
+/// Most bytes of a kind, those that are quickly told from others.
+trait Usual {
+    /// Sets all bits of each byte that is usual.
+    fn all(sixteen: u8x16) -> u8x16;
+
+    /// Marks the first byte of a word that is not usual; marks behind that one mean nothing.
+    fn odd(word: u64) -> u64;
 }
 
-/// Below `first`, or DEL. Behind the first marked byte, the borrow of a subtraction may mark others wrongly.
-#[inline(always)]
-fn not_visible_from(word: u64, first: u8) -> u64 {
-    let below = word.wrapping_sub(each(first));
-    let is_del = (word ^ each(0x7f)).wrapping_sub(each(1));
-    (below | is_del) & !word & HIGH
+struct LettersAndHyphens;
+
+impl Usual for LettersAndHyphens {
+    #[inline(always)]
+    fn all(sixteen: u8x16) -> u8x16 {
+        let small = sixteen | u8x16::splat(0x20);
+        // The letters become the least numbers with a sign.
+        let letters = (small + u8x16::splat(0x80 - b'a')).cast_signed().simd_lt(i8x16::splat(i8::MIN + 26));
+        letters.cast_unsigned() | sixteen.simd_eq(u8x16::splat(b'-'))
+    }
+
+    #[inline(always)]
+    fn odd(word: u64) -> u64 {
+        let low = word & !HIGH;
+        let small = low | each(0x20);
+        let from_a = small + each(0x80 - b'a');
+        let beyond_z = small + each(0x7f - b'z');
+        let no_hyphen = (low ^ each(b'-')) + each(0x7f);
+        ((!from_a | beyond_z) & no_hyphen | word) & HIGH
+    }
+}
+
+/// `FIRST` and whatever is above it, without DEL.
+struct Above<const FIRST: u8>;
+
+impl<const FIRST: u8> Usual for Above<FIRST> {
+    #[inline(always)]
+    fn all(sixteen: u8x16) -> u8x16 {
+        let is_above = sixteen.max(u8x16::splat(FIRST)).simd_eq(sixteen);
+        is_above & !sixteen.simd_eq(u8x16::splat(0x7f))
+    }
+
+    /// Behind the first marked byte, the borrow of a subtraction may mark others wrongly.
+    #[inline(always)]
+    fn odd(word: u64) -> u64 {
+        let below = word.wrapping_sub(each(FIRST));
+        let is_del = (word ^ each(0x7f)).wrapping_sub(each(1));
+        (below | is_del) & !word & HIGH
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +144,7 @@ mod tests {
 
     fn check(end: impl Fn(&[u8], usize) -> usize, belongs: impl Fn(u8) -> bool, filler: u8) {
         for byte in 0..=u8::MAX {
-            for length in [1, 7, 8, 9, 20] {
+            for length in [1, 7, 8, 9, 15, 16, 17, 24, 40] {
                 for place in 0..length {
                     let mut text = vec![filler; length];
                     text[place] = byte;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: weir_reactor::Allocator = weir_reactor::Allocator;
 
 fn main() -> std::process::ExitCode {
     weir_load::main()

@@ -36,7 +36,7 @@ pub(crate) enum Next {
         answer_continue: bool,
     },
     /// A request that policy answers.
-    Local(Answer),
+    Local(Box<Answer>),
     Refused(Error),
     /// The listener has no virtual service any more.
     Unserved,
@@ -118,7 +118,7 @@ impl Received<'_> {
             Ok(written) => written,
             Err(error) => return Next::Refused(error),
         };
-        let mut exchange = Exchange::new(conn, service.clone(), head, self.body, written);
+        let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written));
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);
@@ -144,8 +144,7 @@ impl Received<'_> {
         if gathers && exchange.awaits_body() {
             exchange.wait_for(Wait::Body);
         }
-        let answer_continue = exchange.continued && !self.more_has_come;
-        Next::Exchange { id: exchanges.insert(exchange), answer_continue }
+        Next::Exchange { id, answer_continue: exchange.continued && !self.more_has_come }
     }
 
     #[cold]
@@ -165,7 +164,7 @@ impl Received<'_> {
             (target, _) => (status, head::write_own(io, bytes_max, target, write)),
         };
         match head {
-            Ok(head) => Next::Local(Answer { status, head, content: None, keep_alive: self.stays }),
+            Ok(head) => Next::Local(Box::new(Answer { status, head, content: None, keep_alive: self.stays })),
             Err(error) => Next::Refused(error),
         }
     }

@@ -27,7 +27,8 @@ impl<T> Exchanges<T> {
         Self { entries: Vec::with_capacity(room), free: Vec::new() }
     }
 
-    pub fn insert(&mut self, exchange: T) -> ExchangeId {
+    #[inline]
+    pub fn insert(&mut self, exchange: T) -> (ExchangeId, &mut T) {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -36,8 +37,7 @@ impl<T> Exchanges<T> {
             }
         };
         let entry = &mut self.entries[slot as usize];
-        entry.exchange = Some(exchange);
-        ExchangeId { slot, generation: entry.generation }
+        (ExchangeId { slot, generation: entry.generation }, entry.exchange.insert(exchange))
     }
 
     #[inline]
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn identity_of_an_exchange_that_is_over_finds_nothing() {
         let mut exchanges = Exchanges::with_room(0);
-        let old = exchanges.insert("old");
+        let old = exchanges.insert("old").0;
         exchanges.remove(old);
-        let new = exchanges.insert("new");
+        let new = exchanges.insert("new").0;
         assert_eq!(exchanges.find(old), None);
         assert_eq!(exchanges.peek(old), None);
         exchanges.remove(old);

@@ -69,9 +69,9 @@ impl Proxy {
     }
 
     fn end_batch<I: Io>(&mut self, io: &mut I) {
-        for id in std::mem::take(&mut self.core.opened) {
-            self.begin_stream(io, id);
-        }
+        let mut opened = std::mem::take(&mut self.core.opened);
+        opened.drain(..).for_each(|id| self.begin_stream(io, id));
+        self.core.opened = opened;
         self.start_requests(io);
         let mut relayable = std::mem::take(&mut self.core.relayable);
         relayable.drain(..).for_each(|id| self.relay(io, id));

@@ -17,10 +17,14 @@ use crate::{
 
 impl Proxy {
     /// Gives the exchange a server connection: the client's reserved one, an idle one, or a new one. `otherwise` is the
-    /// error of the last try; the client gets it if no server can take the request.
-    pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) {
-        if let Err(error) = self.find_server(io, id, otherwise) {
-            self.fail_exchange(io, id, error);
+    /// error of the last try; the client gets it if no server can take the request. False: it has failed.
+    pub(crate) fn choose_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> bool {
+        match self.find_server(io, id, otherwise) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail_exchange(io, id, error);
+                false
+            }
         }
     }
 

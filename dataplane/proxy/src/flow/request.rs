@@ -101,11 +101,10 @@ impl Proxy {
                         client.connection.deliver_head(io, &mut self.core.unflushed, interim, false);
                     }
                 }
-                self.begin(io, id);
-                return Outcome::Advanced;
+                return self.begin(io, id);
             }
             Next::Local(answer) => {
-                self.answer(io, conn, answer);
+                self.answer(io, conn, *answer);
                 return Outcome::Advanced;
             }
             Next::Refused(error) => self.fail(io, conn, error),
@@ -115,15 +114,22 @@ impl Proxy {
     }
 
     /// The head of a request has arrived; its body may still be missing.
-    fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return };
+    fn begin<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> Outcome {
+        let Ok(ClientSide { exchange, client, core }) = self.client_side(id) else { return Outcome::Advanced };
         client.await_answer(io, exchange);
-        if exchange.client.is_stream() {
-            // A client that resets it in the same batch costs no connection to a server.
-            core.opened.push(id);
-        } else if !exchange.has_waited_out(io.now()) && !exchange.is_gathering() {
-            self.choose_server(io, id, Error::NoServer);
+        if exchange.has_waited_out(io.now()) || exchange.is_gathering() {
+            return Outcome::Advanced;
         }
+        let more_has_come = !client.connection.inbox.is_empty();
+        let is_waiting = match exchange.client.is_stream() {
+            true => {
+                // A client that resets it in the same batch costs no connection to a server.
+                core.opened.push(id);
+                true
+            }
+            false => self.choose_server(io, id, Error::NoServer),
+        };
+        if is_waiting && !more_has_come { Outcome::NeedsMore } else { Outcome::Advanced }
     }
 
     /// Processes what has arrived of a request.

@@ -9,7 +9,7 @@ use crate::{
     carrier::millis,
     client::http2::{LARGE_HEAD_COSTS, NewStream, is_too_large},
     error::Error,
-    exchange::table::ExchangeId,
+    exchange::{Outcome, table::ExchangeId},
     head,
     io::{Close, Conn, Io, Time},
     proxy::Proxy,
@@ -95,8 +95,9 @@ impl Proxy {
             outbox.owner = Some(conn);
         }
         clients.insert(conn, stream);
-        self.begin_next(io, conn, next);
-        self.proceed(io, conn);
+        if let Outcome::Advanced = self.begin_next(io, conn, next) {
+            self.proceed(io, conn);
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use weir_wire::{
 use super::{AGAIN, Answer, Browser, Manner, Task, count_lost};
 use crate::{
     client::Request,
+    network::{BEGIN, Wake},
     peer::{Deed, Desk},
     rng::BodyOf,
     server::Style,
@@ -84,6 +85,10 @@ impl Browser {
             }
         };
         desk.tell(name, format_args!("{stream}: gets {status}"));
+        if self.answers_tunnel(stream, status, desk) {
+            return;
+        }
+        let name = &self.plan.name;
         let Some(ask) = self.connection.kept(stream) else { return };
         let Some(request) = request else {
             return desk.ledger.violation(name, format_args!("{stream}: got {status} for a malformed request"));
@@ -96,7 +101,12 @@ impl Browser {
             Some(id) if id != request.id => {
                 desk.ledger.violation(name, format_args!("{stream}: asked for {} and got {id}", request.id));
             }
-            Some(_) => {}
+            Some(id) => {
+                let may_be_busy = !self.plan.calm || !self.plan.promises.reselect || !request.is_repeatable();
+                if status == 503 && !may_be_busy {
+                    desk.ledger.violation(name, format_args!("{stream}: was turned away with request {id}"));
+                }
+            }
             None => {
                 let swallowed = !self.plan.promises.keepalive && !request.is_repeatable();
                 if self.plan.calm && self.plan.manner == Manner::Polite && !(swallowed && status == 502) {
@@ -113,6 +123,10 @@ impl Browser {
     fn take_content(&mut self, stream: u32, content: &[u8], is_all: bool, desk: &mut Desk<'_>) {
         let Some(ask) = self.connection.kept(stream) else { return };
         ask.owed += content.len() as u32;
+        if self.tunnel_hears(stream, content, is_all, desk) {
+            return self.give_back_later(desk);
+        }
+        let Some(ask) = self.connection.kept(stream) else { return };
         match &mut ask.answer {
             Some(answer) => {
                 if answer.from_server && !answer.body.continues_with(content) {
@@ -123,15 +137,15 @@ impl Browser {
         }
         if is_all {
             self.finish(stream, desk);
-        } else if !self.giving_back {
-            self.giving_back = true;
-            match self.plan.late_us {
-                0 => self.later(Duration::ZERO, Task::GiveBack, desk),
-                most => {
-                    let late = Duration::from_micros(desk.rng.between(1, most));
-                    self.later(late, Task::GiveBack, desk);
-                }
-            }
+        } else {
+            self.give_back_later(desk);
+        }
+    }
+
+    fn give_back_later(&mut self, desk: &mut Desk<'_>) {
+        if !std::mem::replace(&mut self.giving_back, true) {
+            let late = if self.plan.late_us == 0 { 0 } else { desk.rng.between(1, self.plan.late_us) };
+            self.later(Duration::from_micros(late), Task::GiveBack, desk);
         }
     }
 
@@ -156,6 +170,11 @@ impl Browser {
         let name = &self.plan.name;
         let Some(ask) = self.connection.kept(stream) else { return };
         let (Some(answer), Some(request)) = (&ask.answer, &ask.request) else { return };
+        let drains_at = self.plan.drains_at.map(|after| BEGIN + after);
+        if drains_at.is_some_and(|at| at < ask.asked_at) && !self.told_to_leave {
+            desk.ledger
+                .violation(name, format_args!("{stream}: is served while the service drains, and not told to leave"));
+        }
         let expected = if request.has_no_response_body() { 0 } else { request.response_bytes };
         let (got, status, tally) = (answer.body.len, answer.status, &mut desk.ledger.tally);
         if !answer.from_server {
@@ -165,6 +184,7 @@ impl Browser {
             tally.cut += 1;
         } else {
             tally.answered += 1;
+            tally.streams += 1;
             if got != expected {
                 desk.ledger.violation(name, format_args!("{stream}: got {got} of {expected} bytes ({status})"));
             }
@@ -182,6 +202,9 @@ impl Browser {
 
     fn take_reset(&mut self, stream: u32, code: Code, desk: &mut Desk<'_>) {
         desk.tell(&self.plan.name, format_args!("{stream}: is reset: {code:?}"));
+        if code != Code::RefusedStream {
+            self.wake_tunnel(stream, Wake::Reset, desk);
+        }
         let Some(ask) = self.connection.end(stream, Code::Cancel) else { return };
         if ask.is_answered {
             return;

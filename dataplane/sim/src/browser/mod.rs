@@ -5,6 +5,7 @@
 
 mod input;
 mod output;
+mod tunnel;
 
 use std::time::Duration;
 
@@ -22,8 +23,11 @@ use crate::{
     peer::{Deed, Desk, Ledger, Peer},
     rng::BodyOf,
     server::Style,
-    watch::Watch,
+    stream,
+    watch::{self, Watch},
 };
+
+use tunnel::Tunnel;
 
 /// A request that was refused is asked again as another one, so that it is known that no server has got the first.
 const AGAIN: u64 = 1 << 40;
@@ -48,11 +52,15 @@ pub enum Manner {
 pub struct Plan {
     pub name: String,
     pub requests: Vec<Request>,
+    /// WebSockets that it opens besides.
+    pub sockets: Vec<stream::Plan>,
     pub manner: Manner,
     /// How many streams it has open at once, at most.
     pub streams: usize,
     /// Of each stream, for what it receives.
     pub window: u32,
+    /// Of the connection.
+    pub window_of_all: u32,
     /// How long it keeps what it has received before it lets more come.
     pub late_us: u64,
     /// Pause between two pieces of what it sends.
@@ -71,6 +79,8 @@ pub struct Plan {
     pub deaf: bool,
     /// Nothing goes wrong in this run: each request must be answered by a server.
     pub calm: bool,
+    /// How long after the begin of the run the Plan begins to drain the service.
+    pub drains_at: Option<Duration>,
     /// Nothing in this run makes the proxy end the connection of its own.
     pub stays: bool,
     pub promises: Promises,
@@ -79,8 +89,9 @@ pub struct Plan {
 /// What it keeps with a stream.
 #[derive(Default)]
 struct Ask {
-    /// `None`: it is malformed.
+    /// `None`: it is malformed, or a tunnel's.
     request: Option<Request>,
+    asked_at: Time,
     body: Vec<u8>,
     sent: usize,
     /// Waits with the body for a 100.
@@ -89,6 +100,7 @@ struct Ask {
     answer: Option<Answer>,
     is_answered: bool,
     has_trailers: bool,
+    tunnel: Option<Tunnel>,
     /// Received, and not given back.
     owed: u32,
 }
@@ -104,6 +116,8 @@ enum Task {
     GiveBack,
     Leave,
     Break,
+    /// The end of a tunnel, by its stream.
+    Wake(u32),
 }
 
 pub struct Browser {
@@ -134,7 +148,8 @@ impl Browser {
     pub fn new(plan: Plan, channel: Channel, hello: Vec<u8>) -> Self {
         // The windows of streams are kept here: those of the connection would not follow a change of SETTINGS.
         let settings = Settings { enable_push: false, initial_window: WINDOW_MAX, ..Settings::default() };
-        let config = Config { settings, window: 1 << 20, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
+        let config =
+            Config { settings, window: plan.window_of_all, head_bytes: 64 * 1024, control_frames: 0, empty_frames: 0 };
         let waiting = plan.requests.iter().rev().cloned().collect();
         Self {
             window: plan.window,
@@ -142,7 +157,7 @@ impl Browser {
             channel,
             hello,
             connection: Connection::new(Role::Client, config, 0),
-            watch: Watch::new(),
+            watch: Watch::new(watch::Peer::Client),
             table: FieldTable::new(),
             waiting,
             tasks: Vec::new(),
@@ -183,6 +198,10 @@ impl Browser {
         while let Some(at) = self.tasks.iter().position(|(at, _)| *at <= desk.now) {
             match self.tasks.remove(at).1 {
                 Task::Write => self.write_next(desk),
+                Task::Wake(id) => {
+                    self.wake_tunnel(id, Wake::Timer, desk);
+                    self.end_tunnel(id);
+                }
                 Task::GiveBack => {
                     self.giving_back = false;
                     self.give_back(desk);
@@ -221,7 +240,12 @@ impl Browser {
     /// Asks, sends what windows allow, and ends when all is done.
     fn go_on(&mut self, desk: &mut Desk<'_>) {
         self.ask(desk);
+        let asked = self.connection.streams();
         self.send_bodies(desk);
+        if self.connection.streams() < asked {
+            // A tunnel has ended: there is room for another request.
+            return self.go_on(desk);
+        }
         self.flush_control(desk);
         if self.is_done() && !self.over {
             self.leave(desk);
@@ -252,10 +276,12 @@ impl Browser {
     }
 
     fn is_done(&self) -> bool {
-        let stops = self.waiting.is_empty() && self.plan.malformed == 0 || self.told_to_leave;
+        let has_asked = self.waiting.is_empty() && self.plan.malformed == 0 && self.plan.sockets.is_empty();
+        let stops = has_asked || self.told_to_leave;
         // A stream may still be open for a body that nobody needs.
-        let quiet = self.plan.manner == Manner::Polite && self.connection.each_kept().all(|ask| ask.is_answered);
-        quiet && stops && self.script.is_empty() && self.watch.is_acknowledged()
+        let quiet = self.plan.manner == Manner::Polite
+            && self.connection.each_kept().all(|ask| ask.is_answered && ask.tunnel.is_none());
+        quiet && stops && self.script.is_empty() && self.watch.is_answered()
     }
 }
 
@@ -318,6 +344,9 @@ impl Browser {
     fn settle(&mut self, ledger: &mut Ledger) {
         for id in self.connection.ids() {
             let Some(ask) = self.connection.end(id, Code::Cancel) else { continue };
+            if ask.tunnel.is_some() && self.plan.calm {
+                ledger.violation(&self.plan.name, format_args!("{id}: a tunnel was cut while nothing was wrong"));
+            }
             if !ask.is_answered {
                 count_lost(ledger, ask.answer.is_some());
                 self.complain_if_calm(ledger, format_args!("{id} was not answered"));

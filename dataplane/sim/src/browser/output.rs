@@ -27,11 +27,13 @@ impl Browser {
     pub(super) fn ask(&mut self, desk: &mut Desk<'_>) {
         while self.may_ask() && self.connection.streams() < self.plan.streams {
             let is_malformed = self.plan.malformed > 0 && (self.waiting.is_empty() || desk.rng.chance(30));
-            if !is_malformed && self.waiting.is_empty() {
+            if !is_malformed && self.waiting.is_empty() && self.plan.sockets.is_empty() {
                 return;
             }
             let Some(id) = self.connection.open() else { return };
-            if is_malformed {
+            if let Some(plan) = self.plan.sockets.pop() {
+                self.ask_for_tunnel(id, plan, desk);
+            } else if is_malformed {
                 self.ask_malformed(id, desk);
             } else if let Some(request) = self.waiting.pop() {
                 self.ask_for(id, request, desk);
@@ -70,7 +72,7 @@ impl Browser {
         let has_trailers = request.has_trailers();
         if let Some(ask) = self.connection.kept(id) {
             ask.body = body_of(request.id ^ REQUEST_BODY, len);
-            (ask.is_held, ask.said_all) = (expects, is_all);
+            (ask.is_held, ask.said_all, ask.asked_at) = (expects, is_all, desk.now);
             ask.request = Some(request);
         }
         self.write_head(id, is_all, desk, |room| {
@@ -91,7 +93,7 @@ impl Browser {
     }
 
     /// Sends a head or trailers, some in two frames.
-    fn write_head(
+    pub(super) fn write_head(
         &mut self,
         id: u32,
         is_all: bool,
@@ -127,7 +129,9 @@ impl Browser {
     fn may_send_on(&mut self, id: u32) -> bool {
         let room = self.connection.room(id);
         let Some(ask) = self.connection.kept(id) else { return false };
-        !ask.said_all && !ask.is_held && (room > 0 || ask.sent == ask.body.len())
+        let has_all = ask.tunnel.as_ref().is_none_or(|tunnel| tunnel.has_said_all);
+        let is_due = if ask.sent < ask.body.len() { room > 0 } else { has_all };
+        !ask.said_all && !ask.is_held && is_due
     }
 
     fn send_body(&mut self, id: u32, desk: &mut Desk<'_>) {
@@ -141,7 +145,8 @@ impl Browser {
         let pads = padding > 0;
         let content = ask.body[ask.sent..ask.sent + len].to_vec();
         ask.sent += len;
-        let whole = ask.sent == ask.body.len();
+        let has_all = ask.tunnel.as_ref().is_none_or(|tunnel| tunnel.has_said_all);
+        let whole = ask.sent == ask.body.len() && has_all;
         let has_trailers = whole && ask.request.as_ref().is_some_and(Request::has_trailers);
         // Its end comes with the last content, or in a frame of its own.
         let is_all = whole && !has_trailers && (len == 0 || desk.rng.chance(70));
@@ -166,6 +171,7 @@ impl Browser {
                 encoder.end()
             });
         }
+        self.end_tunnel(id);
     }
 
     pub(super) fn flush_control(&mut self, desk: &mut Desk<'_>) {

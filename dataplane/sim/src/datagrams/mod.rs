@@ -16,7 +16,11 @@ use std::{
 };
 
 use weir_api::dataplane::v1 as api;
-use weir_proxy::{Limits, Proxy, datagrams::io::Arrival};
+use weir_proxy::{
+    Limits, Proxy,
+    datagrams::io::Arrival,
+    io::{Io, Time},
+};
 use weir_snapshot::{Snapshot, Worker};
 
 use crate::rng::Rng;
@@ -45,8 +49,8 @@ struct World {
     dead: BTreeSet<SocketAddr>,
     /// Names of the servers that are up by the verdicts so far.
     up: BTreeSet<String>,
-    /// The server that the last datagram of each client went to.
-    last: BTreeMap<SocketAddr, SocketAddr>,
+    /// The server that the last datagram of each client went to, and when.
+    last: BTreeMap<SocketAddr, (SocketAddr, Time)>,
     /// A server has refused a datagram, or something else has changed.
     changed: bool,
     asked: BTreeSet<Note>,
@@ -184,10 +188,10 @@ impl World {
 
     /// Looks at what the proxy has sent to servers in this batch.
     fn watch_forwards(&mut self) {
-        let per_datagram = self.plan.virtual_services[0].udp.as_ref().is_some_and(|udp| udp.per_datagram);
-        let keeps_address = self.plan.virtual_services[0].udp.as_ref().is_some_and(|udp| udp.keep_client_address);
+        let udp = self.plan.virtual_services[0].udp.unwrap_or_default();
+        let (now, idle) = (self.ether.now(), Duration::from_secs(udp.idle_timeout_s.into()));
         for Forward { note, address, from } in self.ether.forwards.clone() {
-            if from != keeps_address.then_some(note.peer) {
+            if from != udp.keep_client_address.then_some(note.peer) {
                 self.violations.push(format!("{address} sees {note:?} as from {from:?}"));
             }
             let pool = &self.plan.pools[0];
@@ -195,10 +199,11 @@ impl World {
             if server.is_none_or(|server| !self.up.contains(&server.id)) {
                 self.violations.push(format!("{address} is down or removed, and gets {note:?}"));
             }
-            let before = self.last.insert(note.peer, address);
+            let Some((last, at)) = self.last.insert(note.peer, (address, now)) else { continue };
             // By the other algorithms, the next session of a client may have another server.
-            let hashed = pool.algorithm() == api::Algorithm::ConsistentHash && !per_datagram;
-            if hashed && !self.changed && before.is_some_and(|last| last != address) {
+            let is_hashed = pool.algorithm() == api::Algorithm::ConsistentHash;
+            let stays = udp.answers() == api::UdpAnswers::Unknown && now.since(at) < idle;
+            if (is_hashed || stays) && !udp.per_datagram && !self.changed && last != address {
                 self.violations.push(format!("{} changes its server, and nothing else has changed", note.peer));
             }
         }

@@ -7,7 +7,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use weir_load::{Failure, origin};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: weir_reactor::Allocator = weir_reactor::Allocator;
 
 const HELP: &str = "\
 Answers requests at the least cost, to stand behind a proxy that is measured. It ends when it is killed.

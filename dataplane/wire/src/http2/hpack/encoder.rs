@@ -60,9 +60,15 @@ impl<'o> Encoder<'o> {
 
     #[inline(always)]
     fn integer(&mut self, number: usize, bits: u32, pattern: u8) {
-        match number < (1 << bits) - 1 {
-            true => self.room.push(pattern | number as u8),
-            false => self.long_integer(number, bits, pattern),
+        let most = (1 << bits) - 1;
+        if number < most {
+            self.room.push(pattern | number as u8);
+        } else if number - most < 0x80 {
+            // Most names in the static table.
+            self.room.push(pattern | most as u8);
+            self.room.push((number - most) as u8);
+        } else {
+            self.long_integer(number, bits, pattern);
         }
     }
 
