@@ -47,8 +47,8 @@ func (g grounds) Attend() {
 	g.path.Attend()
 }
 
-// preparer prepares the kernel for Plans in the background, and passes each Plan on when that is done. It refuses a Plan
-// for which the kernel cannot be prepared. While something takes long, only the newest Plan waits.
+// preparer prepares the kernel for Plans in the background, and passes each Plan on when that is done. It refuses a
+// Plan for which the kernel cannot be prepared. While something takes long, only the newest Plan waits.
 type preparer struct {
 	ground ground
 	deny   func(*plan.Plan, []plan.Finding)

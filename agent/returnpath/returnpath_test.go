@@ -295,7 +295,9 @@ func TestAgentWithoutTheCapabilitySaysSo(t *testing.T) {
 	s, _ := newSet("engine", false)
 	findings := s.Expect(planOf(t, server+":53", "10.2.0.3:53"))
 	const reason = "operation not permitted; give the agent CAP_NET_ADMIN"
-	if len(findings) != 1 || !strings.Contains(findings[0].Message, reason) || findings[0].Object.Name != "dns" || findings[0].Field != "network_profile_ref" {
+	if len(findings) != 1 || !strings.Contains(findings[0].Message, reason) ||
+		findings[0].Object.Name != "dns" ||
+		findings[0].Field != "network_profile_ref" {
 		t.Error(findings)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	blocks     = 1000
 )
 
-// Stages of a packet in the block, in the order of their priorities. A rule can compare ports of a packet. It finds none
-// in fragments of a datagram, which the kernel only puts together after it has chosen a route.
+// Stages of a packet in the block, in the order of their priorities. A rule can compare ports of a packet. It finds
+// none in fragments of a datagram, which the kernel only puts together after it has chosen a route.
 const (
 	ours      = iota // a packet that this machine sends skips the other stages
 	other            // so does one that is no datagram

@@ -9,7 +9,7 @@ use std::{
 };
 
 use weir_proxy::{
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{Gone, Protocol, TransportAddress},
 };
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
@@ -142,9 +142,9 @@ fn sockets_are_bounded_and_closed_ones_are_free_from_the_next_batch_on() {
     let (mut reactor, _) = listening();
     let (server, server_address) = socket();
     let sockets: Vec<_> = (0..3).map(|_| reactor.open(server_address, None).unwrap()).collect();
-    assert_eq!(reactor.open(server_address, None), Err(Gone::Local));
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
     reactor.shut(sockets[1]);
-    assert_eq!(reactor.open(server_address, None), Err(Gone::Local));
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
     reactor.flush();
     let next = reactor.open(server_address, None).unwrap();
     assert_eq!(next.slot, sockets[1].slot);
