@@ -196,6 +196,7 @@ func TestServersSeeTheAddressesOfClientsAndAnswerThroughTheEngine(t *testing.T) 
 				t.Errorf("%d bytes from %s to %s: got %.60q", length, from, vip, answer)
 			}
 		}
+		s.must(conn.Close()) // its session at the engine goes on
 	}
 	// The server could not tell a second session of the same client from the first one.
 	second := s.clientOf(streetClient+":40000", streetVIP, 54)
