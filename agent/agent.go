@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/agent/link"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/returnpath"
 	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
@@ -150,6 +151,7 @@ type agent struct {
 	monitors *monitor.Set
 	routes   *route.Set
 	detour   *detour.Set
+	path     *returnpath.Set
 	preparer *preparer
 	keeper   *keeper
 }
@@ -191,7 +193,10 @@ func newAgent(
 	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
-	a.preparer = newPreparer(a.detour)
+	a.path = returnpath.New(returnpath.Config{
+		EngineUUID: core.engineUUID, Keep: config.KeepDataplane, Log: config.Log,
+	})
+	a.preparer = newPreparer(grounds{a.detour, a.path}, core.Refused)
 	a.server = serve(core, a.monitors.States, a.detour)
 	a.link = link.New(link.Config{
 		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
@@ -227,7 +232,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer stopTelling()
 	leading, stopLeading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLeading()
-	go a.preparer.run(telling) // detour.Close waits for its work in progress
+	go a.preparer.run(telling) // Close of detour and path waits for their work in progress
 	var serves, leads, tells sync.WaitGroup
 	serves.Go(func() { a.server.Run(serving) })
 	serves.Go(func() { a.monitors.Run(serving) })
@@ -244,6 +249,7 @@ func (a *agent) run(ctx context.Context) error {
 	stopLeading()
 	leads.Wait()
 	a.detour.Close()
+	a.path.Close()
 	a.link.HangUp()
 	time.AfterFunc(farewellTimeout, stopTelling)
 	tells.Wait()

@@ -48,8 +48,7 @@ func newBench() *bench {
 		log: slog.New(slog.DiscardHandler), dir: b, session: new(link.Session),
 		idle:         make(chan struct{}, 1),
 		routes:       &signpost{b},
-		detour:       &siding{b},
-		preparer:     newPreparer(&siding{b}),
+		detour:       &siding{bench: b},
 		stateChanged: func(plan.Member) { note("data plane: states") },
 		watch:        func(plan *plan.Plan) { note("monitors: plan %d", plan.Revision) },
 		verdicts:     func() []monitor.Verdict { return []monitor.Verdict{{}} },
@@ -66,6 +65,7 @@ func newBench() *bench {
 			}
 		},
 	}
+	b.preparer = newPreparer(&siding{bench: b}, b.Refused)
 	return b
 }
 
@@ -89,17 +89,24 @@ func (s *signpost) Routing() *route.Routing {
 }
 
 // siding is the fast path of a bench.
-type siding struct{ *bench }
+type siding struct {
+	*bench
+	lacks []plan.Finding
+}
 
 func (s *siding) note(format string, arguments ...any) {
 	s.bench.note("fast path: "+format, arguments...)
 }
 
-func (s *siding) Expect(plan *plan.Plan) { s.note("plan %d comes", plan.Revision) }
-func (s *siding) Hold(plan *plan.Plan)   { s.note("plan %d serves", plan.Revision) }
-func (s *siding) Refused()               { s.note("refused") }
-func (s *siding) Attend()                { s.note("attended to") }
-func (s *siding) Beat()                  { s.note("beat") }
+func (s *siding) Expect(plan *plan.Plan) []plan.Finding {
+	s.note("plan %d comes", plan.Revision)
+	return s.lacks
+}
+
+func (s *siding) Hold(plan *plan.Plan) { s.note("plan %d serves", plan.Revision) }
+func (s *siding) Refused()             { s.note("refused") }
+func (s *siding) Attend()              { s.note("attended to") }
+func (s *siding) Beat()                { s.note("beat") }
 
 func (s *siding) Detours() *detour.Counts { return nil }
 
@@ -144,6 +151,18 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}
+}
+
+func TestPlanForWhichTheKernelCannotBePreparedIsRefused(t *testing.T) {
+	b := newBench()
+	b.preparer = newPreparer(&siding{b, []plan.Finding{{Message: "no permission"}}}, b.Refused)
+	b.receive(whole(1))
+	if len(b.plans) != 0 {
+		t.Error("the data plane gets it")
+	}
+	b.preparer.work()
+	b.expect(t, "fast path: plan 1 comes", "controller: nack n1 NACK_CAUSE_REFUSED, 1 errors",
+		"routes: plan 1 is refused", "fast path: refused")
 }
 
 func TestAsksForAWholePlanWhenADeltaIsForAnother(t *testing.T) {
@@ -224,10 +243,10 @@ type loading struct {
 	began, done chan struct{}
 }
 
-func (l *loading) Expect(plan *plan.Plan) {
+func (l *loading) Expect(plan *plan.Plan) []plan.Finding {
 	close(l.began)
 	<-l.done
-	l.siding.Expect(plan)
+	return l.siding.Expect(plan)
 }
 
 // promptly fails when something takes long.
@@ -244,8 +263,8 @@ func promptly(t *testing.T, name string, do func()) {
 
 func TestHeartbeatsAndReportsGoOnWhileProgramsAreLoaded(t *testing.T) {
 	b := newBench()
-	slow := &loading{siding{b}, make(chan struct{}), make(chan struct{})}
-	b.preparer = newPreparer(slow)
+	slow := &loading{siding{bench: b}, make(chan struct{}), make(chan struct{})}
+	b.preparer = newPreparer(slow, b.Refused)
 	passed := make(chan struct{})
 	go b.preparer.run(t.Context())
 	meanwhile := func(name string, do func()) {
@@ -304,7 +323,7 @@ func TestHeartbeatsGoOnWhateverTheLogTheDiskAndTheKernelAreAt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench()
-			slow := &gate{siding: siding{b}, reached: make(chan struct{}, 1), open: make(chan struct{})}
+			slow := &gate{siding: siding{bench: b}, reached: make(chan struct{}, 1), open: make(chan struct{})}
 			b.log, b.dir, b.detour = slog.New(slow), slow, slow
 			var running sync.WaitGroup
 			running.Go(func() { do(b) })

@@ -4,22 +4,54 @@ import (
 	"context"
 	"sync"
 
+	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/returnpath"
 )
 
 // ground is what a Plan needs in the kernel before it serves. Each method loads programs or asks the kernel, and may
 // take long.
 type ground interface {
-	Expect(*plan.Plan) // comes
-	Hold(*plan.Plan)   // serves
-	Refused()          // the one that serves goes on to
-	Attend()           // something may have changed by itself
+	Expect(*plan.Plan) []plan.Finding // comes; the findings say why it cannot serve
+	Hold(*plan.Plan)                  // serves
+	Refused()                         // the one that serves goes on to
+	Attend()                          // something may have changed by itself
 }
 
-// preparer prepares the kernel for Plans in the background, and passes each Plan on when that is done. While something
-// takes long, only the newest Plan waits.
+// grounds are the fast path, without which a Plan can serve, and the return path.
+type grounds struct {
+	detour *detour.Set
+	path   *returnpath.Set
+}
+
+func (g grounds) Expect(plan *plan.Plan) []plan.Finding {
+	findings := g.path.Expect(plan)
+	if findings == nil {
+		g.detour.Expect(plan)
+	}
+	return findings
+}
+
+func (g grounds) Hold(plan *plan.Plan) {
+	g.detour.Hold(plan)
+	g.path.Hold(plan)
+}
+
+func (g grounds) Refused() {
+	g.detour.Refused()
+	g.path.Refused()
+}
+
+func (g grounds) Attend() {
+	g.detour.Attend()
+	g.path.Attend()
+}
+
+// preparer prepares the kernel for Plans in the background, and passes each Plan on when that is done. It refuses a
+// Plan for which the kernel cannot be prepared. While something takes long, only the newest Plan waits.
 type preparer struct {
 	ground ground
+	deny   func(*plan.Plan, []plan.Finding)
 	woken  chan struct{} // capacity 1
 
 	mu      sync.Mutex
@@ -35,8 +67,8 @@ type chores struct {
 	attend  bool
 }
 
-func newPreparer(ground ground) *preparer {
-	return &preparer{ground: ground, woken: make(chan struct{}, 1)}
+func newPreparer(ground ground, deny func(*plan.Plan, []plan.Finding)) *preparer {
+	return &preparer{ground: ground, deny: deny, woken: make(chan struct{}, 1)}
 }
 
 // expect passes a Plan on after the kernel is prepared for it. No method of preparer blocks.
@@ -87,8 +119,11 @@ func (p *preparer) work() {
 		p.ground.Refused()
 	}
 	if due.coming != nil {
-		p.ground.Expect(due.coming)
-		due.pass(due.coming)
+		if findings := p.ground.Expect(due.coming); findings != nil {
+			p.deny(due.coming, findings)
+		} else {
+			due.pass(due.coming)
+		}
 	}
 	if due.attend {
 		p.ground.Attend()

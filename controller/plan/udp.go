@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -21,6 +23,8 @@ func udpProfile(vs *model.VirtualService) *dataplanev1.UdpProfile {
 		IdleTimeoutS: vs.UDP.SessionIdleTimeoutS,
 		PerDatagram:  vs.UDP.PerPacketBalancing,
 		Answers:      udpAnswers(vs),
+
+		KeepClientAddress: !vs.UDP.Snat,
 	}
 }
 
@@ -63,8 +67,7 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 			"client asked: give the VsVip that address")
 	}
 	if !vs.UDP.Snat {
-		report.block(network, udpPath+"snat", "virtual service %s cannot be served: servers see the address of the "+
-			"engine, because their answers must come back to it: set snat to true", vs.Name)
+		refuseUnkeptAddresses(subject, vs, report)
 	}
 	if vs.UDP.DSR != nil {
 		report.block(network, udpPath+"dsr_profile", "virtual service %s cannot be served: answers of servers pass "+
@@ -79,4 +82,47 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 		report.block(subject, "pool_ref", "pool %s has an SSL profile, and engines do not speak TLS over UDP: use a "+
 			"pool without one", vs.Pool.Name)
 	}
+}
+
+// refuseUnkeptAddresses blocks virtual services whose clients' addresses engines cannot keep, and warns of those whose
+// answers may not come back.
+func refuseUnkeptAddresses(subject subject, vs *model.VirtualService, report *report) {
+	if vs.Group != nil {
+		group := about("serviceenginegroup", vs.Group.Identity, vs.Group.Named)
+		const why = "servers see the addresses of clients of virtual service %s, and answer through the one engine " +
+			"that is their gateway: set %s to 1"
+		switch least, most := place.Limits(vs.Group); {
+		case least > 1:
+			report.block(group, "min_scaleout_per_vs", why, vs.Name, "min_scaleout_per_vs and max_scaleout_per_vs")
+		case most > 1:
+			report.warn(group, "max_scaleout_per_vs", why, vs.Name, "max_scaleout_per_vs")
+		}
+	}
+	if vs.Pool == nil {
+		return
+	}
+	for _, member := range vs.Pool.Members {
+		if why := unkeptTowards(member.Address.Addr(), vs.Addresses); why != "" {
+			report.block(subject, "pool_ref", "server %s of pool %s %s: use another pool, or set snat to true in %s",
+				member.ID, vs.Pool.Name, why, vs.NetworkProfile.Name)
+		}
+	}
+	if len(vs.Pool.HealthMonitors) == 0 {
+		report.warn(about("pool", vs.Pool.Identity, vs.Pool.Named), "health_monitor_refs",
+			"servers see the addresses of clients of virtual service %s, so engines do not hear that a server refuses "+
+				"datagrams: give the pool a health monitor", vs.Name)
+	}
+}
+
+// unkeptTowards says why no client's address can be kept towards a server; empty: it can.
+func unkeptTowards(server netip.Addr, vips []netip.Addr) string {
+	if server.IsLoopback() {
+		return "is on the engine itself, and could not answer to the address of a client"
+	}
+	for _, vip := range vips {
+		if vip.Is4() != server.Is4() {
+			return fmt.Sprintf("has another kind of address than the clients of %s, whose addresses it is to see", vip)
+		}
+	}
+	return ""
 }

@@ -437,6 +437,10 @@ pub struct UdpProfile {
     pub per_datagram: bool,
     #[prost(enumeration = "UdpAnswers", tag = "3")]
     pub answers: i32,
+    /// Servers see the address and port of the client. The engine has rules that bring their answers back to it. Servers
+    /// and listeners have addresses of one family.
+    #[prost(bool, tag = "160")]
+    pub keep_client_address: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TlsProfile {

@@ -11,7 +11,7 @@ use std::{
 use weir_api::dataplane::v1::{Finding, WorkerPinning};
 use weir_snapshot::{Change, Difference, Snapshot, TransportAddress, Worker};
 
-use crate::{held::Held, inbox::Received, pinning};
+use crate::{client_addresses, held::Held, inbox::Received, pinning};
 
 /// The snapshots that the workers have, and the addresses that they listen on.
 pub struct Served {
@@ -62,6 +62,7 @@ impl Served {
     /// Builds all that a change needs, or returns every reason to refuse it.
     pub fn prepare(&self, change: &Change, held: &Held) -> Result<Prepared, Vec<Finding>> {
         let mut errors = held.missing(change.services());
+        errors.extend(client_addresses::refusals(change.services()));
         let mut made = Vec::new();
         for (worker, before) in self.workers.iter().zip(&self.snapshots) {
             match before.changed(change, worker) {

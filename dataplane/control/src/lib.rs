@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod applying;
+mod client_addresses;
 mod control;
 mod error;
 pub mod frame;

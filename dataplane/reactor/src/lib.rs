@@ -29,6 +29,7 @@ pub use driver::{Driver, Limits};
 pub use listener::SocketOptions;
 pub use poller::Waker;
 pub use reactor::Reactor;
+pub use socket::check_client_addresses;
 
 /// What one read takes at most into one block.
 pub const READ_BYTES: usize = 16 * 1024;

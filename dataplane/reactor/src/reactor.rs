@@ -14,7 +14,7 @@ use std::{
 
 use weir_proxy::{
     buf::{Buf, BufPool},
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{After, Close, Conn, Event, Gone, Io, Protocol, Time, TransportAddress},
 };
 
@@ -441,8 +441,8 @@ impl DatagramIo for Reactor {
         self.datagrams.bound_to(listener)
     }
 
-    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
-        self.datagrams.open(to, &self.poller)
+    fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
+        self.datagrams.open(to, from, &self.poller)
     }
 
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {

@@ -63,7 +63,52 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
 
 /// A non-blocking UDP socket for the family of an address.
 pub fn open_datagrams(to: &SocketAddr) -> io::Result<UdpSocket> {
-    let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    datagram_socket(to)
+}
+
+/// A non-blocking UDP socket that is connected to `to`, from the address and port of a client. The error is `AddrInUse`
+/// if a socket has them that does not share: not one of ours. Sockets of ours that have them differ in `to`, which the
+/// caller ensures.
+pub fn open_datagrams_from(client: &SocketAddr, to: &SocketAddr) -> io::Result<UdpSocket> {
+    let socket = bind_transparently(client)?;
+    connect_datagrams(&socket, to)?;
+    Ok(socket)
+}
+
+/// Tells whether this process may send from the addresses and ports of clients of the same family as `like`.
+///
+/// # Errors
+/// It lacks a capability: `CAP_NET_ADMIN`, or `CAP_NET_BIND_SERVICE` for ports below 1024. Or the kernel has no such
+/// family.
+pub fn check_client_addresses(like: IpAddr) -> io::Result<()> {
+    // Addresses for documentation (RFC 5737, RFC 3849), which no client has.
+    let client = match like {
+        IpAddr::V4(_) => IpAddr::from(Ipv4Addr::new(192, 0, 2, 1)),
+        IpAddr::V6(_) => IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+    };
+    match bind_transparently(&SocketAddr::new(client, 1)) {
+        Err(err) if err.kind() != io::ErrorKind::AddrInUse => Err(err),
+        _ => Ok(()),
+    }
+}
+
+/// A UDP socket with an address that this machine does not have (`IP_TRANSPARENT`, ip(7)). Sockets with the same address
+/// and port share them.
+fn bind_transparently(at: &SocketAddr) -> io::Result<UdpSocket> {
+    let socket = datagram_socket(at)?;
+    match at {
+        SocketAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, &1i32)?,
+        SocketAddr::V6(_) => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, &1i32)?,
+    }
+    set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)?;
+    let (storage, len) = raw(at);
+    // SAFETY: `storage` holds an address of `len` bytes.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const storage).cast(), len) })?;
+    Ok(socket)
+}
+
+fn datagram_socket(like: &SocketAddr) -> io::Result<UdpSocket> {
+    let family = if like.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no pointers.
     let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
     Ok(UdpSocket::from(owned(fd)?))

@@ -10,7 +10,7 @@ use std::{
 };
 
 use weir_proxy::{
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{Gone, Protocol, TransportAddress},
 };
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
@@ -63,7 +63,7 @@ fn datagram_goes_to_the_server_and_its_answer_to_the_client() {
     client.send_to(b"question", at.address).unwrap();
     let (listener, peer, datagram) = of_client(&arrivals(&mut reactor)[0]);
     assert_eq!((reactor.bound_to(listener), peer, datagram.bytes), (Some(at), client.local_addr().unwrap(), 8));
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     reactor.forward(datagram, to);
     reactor.flush();
     let mut room = [0; 64];
@@ -99,7 +99,7 @@ fn more_datagrams_than_one_batch_holds_wait_for_the_next() {
 fn answers_that_were_left_are_read_in_larger_numbers() {
     let (mut reactor, _) = listening();
     let (server, server_address) = socket();
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     // The address of the socket is known from what it sends: nothing is sent without a datagram of a client.
     let (client, _) = socket();
     client.send_to(b"?", reactor.listeners()[0].address).unwrap();
@@ -262,7 +262,7 @@ fn refusal_of_a_servers_host_is_reported_and_the_socket_stays_of_use() {
     let (server, server_address) = socket();
     drop(server);
     let (client, _) = socket();
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     client.send_to(b"lost", at.address).unwrap();
     let (.., datagram) = of_client(&arrivals(&mut reactor)[0]);
     reactor.forward(datagram, to);
@@ -281,12 +281,12 @@ fn refusal_of_a_servers_host_is_reported_and_the_socket_stays_of_use() {
 fn sockets_are_bounded_and_closed_ones_are_free_from_the_next_batch_on() {
     let (mut reactor, _) = listening();
     let (server, server_address) = socket();
-    let sockets: Vec<_> = (0..3).map(|_| reactor.open(server_address).unwrap()).collect();
-    assert_eq!(reactor.open(server_address), Err(Gone::Local));
+    let sockets: Vec<_> = (0..3).map(|_| reactor.open(server_address, None).unwrap()).collect();
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
     reactor.shut(sockets[1]);
-    assert_eq!(reactor.open(server_address), Err(Gone::Local));
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
     reactor.flush();
-    let next = reactor.open(server_address).unwrap();
+    let next = reactor.open(server_address, None).unwrap();
     assert_eq!(next.slot, sockets[1].slot);
     assert_ne!(next, sockets[1]);
     drop(server);

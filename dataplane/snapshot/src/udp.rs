@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use weir_api::dataplane::v1;
 
 use crate::{
-    Pool,
+    Pool, Server,
     finding::{Findings, Subject},
     transport::Protocol,
 };
@@ -23,6 +23,8 @@ pub struct Udp {
     pub per_datagram: bool,
     /// Each datagram of a client gets one answer: a session ends when it has all of them.
     pub counts_answers: bool,
+    /// Servers see the client's address and port, not the engine's.
+    pub keeps_client_address: bool,
 }
 
 /// The UDP profile; `Some(None)`: the service uses TCP. `None` if the profile is unusable, with a finding.
@@ -42,6 +44,11 @@ pub(crate) fn read(
     }
     if source.l4.is_none() {
         findings.error(service, "application_profile_ref", "is not of layer 4, so it needs TCP");
+    }
+    if profile.keep_client_address
+        && let Some(pool) = pool
+    {
+        check_families(service, source, pool, findings);
     }
     if !IDLE_S.contains(&profile.idle_timeout_s) {
         let message = format!(
@@ -63,7 +70,22 @@ pub(crate) fn read(
             return None;
         }
     };
-    Some(Some(Udp { idle, per_datagram: profile.per_datagram, counts_answers }))
+    let (per_datagram, keeps_client_address) = (profile.per_datagram, profile.keep_client_address);
+    Some(Some(Udp { idle, per_datagram, counts_answers, keeps_client_address }))
+}
+
+/// A client's address can only be kept towards a server with an address of the same family.
+fn check_families(service: Subject<'_>, source: &v1::VirtualService, pool: &Pool, findings: &mut Findings) {
+    let listeners = source.listeners.iter().filter_map(|listener| crate::address::ip(&listener.address));
+    let families: Vec<_> = listeners.map(|address| address.is_ipv4()).collect();
+    let differs = |server: &&Server| families.iter().any(|is_ipv4| *is_ipv4 != server.address.is_ipv4());
+    if let Some(server) = pool.servers.iter().find(differs) {
+        let message = format!(
+            "server {} has another kind of address than the clients, whose addresses are to be kept",
+            server.address
+        );
+        findings.error(service, "pool_ref", message);
+    }
 }
 
 /// Listeners have the protocol of their service. A datagram listener has an address of its own: at a wildcard address

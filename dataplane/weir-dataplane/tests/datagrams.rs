@@ -26,7 +26,8 @@ fn datagrams(revision: u64, address: SocketAddr, servers: &[SocketAddr], answers
     let mut plan = plan(revision, address, servers);
     let service = &mut plan.virtual_services[0];
     (service.http, service.tcp, service.l4) = (None, None, Some(L4Profile::default()));
-    service.udp = Some(UdpProfile { idle_timeout_s: 60, per_datagram: false, answers: answers.into() });
+    service.udp =
+        Some(UdpProfile { idle_timeout_s: 60, per_datagram: false, answers: answers.into(), ..UdpProfile::default() });
     service.listeners[0].protocol = TransportProtocol::Udp.into();
     plan
 }

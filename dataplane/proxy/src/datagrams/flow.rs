@@ -8,7 +8,7 @@ use weir_snapshot::VirtualService;
 use weir_telemetry::{Cause, Happening};
 
 use super::{
-    io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     session::{Key, Session},
 };
 use crate::{
@@ -190,7 +190,7 @@ impl Proxy {
         service: &Arc<VirtualService>,
         place: Place,
     ) -> Result<u32, Cause> {
-        let opened = self.has_room(key.peer, service.id).and_then(|()| io.open(place.address).map_err(cause_of));
+        let opened = self.has_room(key.peer, service.id).and_then(|()| open(io, place.address, service, key.peer));
         let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
         let now = io.now();
         self.core.counters.note(Happening::ClientConnected { service: service.id });
@@ -230,7 +230,7 @@ impl Proxy {
         }
         let now = io.now();
         let Ok(place) = self.choose_place(now, &service, key.peer, &[left.server]) else { return };
-        let Ok(socket) = io.open(place.address) else { return self.core.pools.end(place) };
+        let Ok(socket) = open(io, place.address, &service, key.peer) else { return self.core.pools.end(place) };
         if let Some(session) = self.sessions.at_mut(id) {
             io.shut(session.socket);
             (session.place, session.begun) = (place, now);
@@ -252,6 +252,20 @@ impl Proxy {
         self.core.pools.end(place);
         self.core.counters.note(Happening::ServerGone { server: place.server });
     }
+}
+
+/// Opens a socket of a session of this client.
+fn open<I: DatagramIo>(
+    io: &mut I,
+    to: SocketAddr,
+    service: &VirtualService,
+    client: SocketAddr,
+) -> Result<ServerSocket, Cause> {
+    let keeps_address = service.udp.as_ref().is_some_and(|udp| udp.keeps_client_address);
+    io.open(to, keeps_address.then_some(client)).map_err(|why| match why {
+        NotOpened::Gone(why) => cause_of(why),
+        NotOpened::ClientAddress => Cause::ClientAddress,
+    })
 }
 
 fn cause_of(why: Gone) -> Cause {

@@ -47,15 +47,25 @@ pub enum Arrival {
     },
 }
 
+/// Why a socket was not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotOpened {
+    Gone(Gone),
+    /// The address and port of the client cannot be had: another socket sends from there to the same server, or another
+    /// program has them.
+    ClientAddress,
+}
+
 pub trait DatagramIo: Io {
     /// Where a listener is bound; `None`: it was closed.
     fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress>;
 
-    /// Opens a socket and connects it to a server.
+    /// Opens a socket and connects it to a server. The server sees the address and port `from` of a client; `None`: it
+    /// sees an address of this machine, and any port.
     ///
     /// # Errors
-    /// There is no route, or this machine has no descriptor or port left.
-    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone>;
+    /// There is no route, or this machine has no descriptor or port left. Never is another address taken than `from`.
+    fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened>;
 
     /// Queues a datagram for the server of a socket.
     fn forward(&mut self, datagram: Datagram, to: ServerSocket);

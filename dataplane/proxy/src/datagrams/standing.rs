@@ -1,5 +1,7 @@
 //! Whether a session may keep its server. After a change, the next datagram of each client asks.
 
+use weir_snapshot::Udp;
+
 use super::{
     io::DatagramIo,
     session::{Key, Session},
@@ -36,8 +38,10 @@ fn follow<I: DatagramIo>(core: &mut Core, io: &I, session: &mut Session) -> bool
     let Some(at) = io.bound_to(session.key.listener) else { return false };
     let Some(service) = core.snapshot.listener(at).map(|listener| listener.service.clone()) else { return false };
     let per_datagram = session.key.server != Key::ANY;
+    let keeps_address = session.udp().is_some_and(|udp| udp.keeps_client_address);
+    let same_udp = |udp: &Udp| udp.per_datagram == per_datagram && udp.keeps_client_address == keeps_address;
     let same = service.id == session.service.id
-        && service.udp.as_ref().is_some_and(|udp| udp.per_datagram == per_datagram)
+        && service.udp.as_ref().is_some_and(same_udp)
         && service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool);
     // A session stays in the list of the service that it began in.
     if service.id == session.service.id {

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
     Limits,
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{Close, Gone, TransportAddress},
 };
 use weir_telemetry::Cause;
@@ -24,8 +24,12 @@ pub struct Sockets {
     opened: Vec<SocketAddr>,
     shut: Vec<ServerSocket>,
     sent: Vec<String>,
+    /// The clients whose addresses they have, by slot; `None`: they have the engine's.
+    sources: Vec<Option<SocketAddr>>,
     /// Opening a socket fails.
     none_left: bool,
+    /// Opening a socket with the address of a client fails.
+    sources_taken: bool,
 }
 
 const LISTENER: ListenerId = ListenerId(7);
@@ -35,11 +39,15 @@ impl DatagramIo for Tape {
         (listener == LISTENER).then(|| TransportAddress::udp("10.0.0.1:53".parse().expect("an address")))
     }
 
-    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
+    fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
         if self.sockets.none_left {
-            return Err(Gone::Local);
+            return Err(NotOpened::Gone(Gone::Local));
+        }
+        if self.sockets.sources_taken && from.is_some() {
+            return Err(NotOpened::ClientAddress);
         }
         self.sockets.opened.push(to);
+        self.sockets.sources.push(from);
         Ok(ServerSocket { slot: self.sockets.opened.len() as u32 - 1, generation: 1 })
     }
 
@@ -407,4 +415,57 @@ fn drain_waits_for_answers_for_a_second() {
     assert_eq!(stage.answers(0, 0), "0 to 10.2.0.1:4000");
     stage.idle_for(Duration::from_millis(1_600));
     assert!(stage.proxy.is_idle());
+}
+
+fn keep_addresses(profile: &mut api::UdpProfile) {
+    profile.keep_client_address = true;
+}
+
+fn sources(stage: &Stage) -> Vec<String> {
+    let text = |source: &Option<SocketAddr>| source.map_or("the engine".to_owned(), |client| client.to_string());
+    stage.tape.sockets.sources.iter().map(text).collect()
+}
+
+#[test]
+fn servers_see_the_client_also_after_its_session_has_moved() {
+    let mut stage = Stage::new(&udp_plan(2, keep_addresses));
+    stage.asks(ONE, 0);
+    stage.asks(TWO, 0);
+    stage.refuses(0);
+    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.2 on 2");
+    assert_eq!(sources(&stage), [ONE, TWO, ONE]);
+}
+
+#[test]
+fn each_socket_of_a_client_whose_datagrams_are_spread_has_the_address_of_the_client() {
+    let mut stage =
+        Stage::new(&udp_plan(2, |profile| (profile.keep_client_address, profile.per_datagram) = (true, true)));
+    stage.asks(ONE, 0);
+    stage.asks(ONE, 1);
+    stage.asks(ONE, 2);
+    assert_eq!(sources(&stage), [ONE, ONE]);
+}
+
+#[test]
+fn client_whose_address_is_taken_is_dropped_and_counted_and_never_sent_from_another() {
+    let mut stage = Stage::new(&udp_plan(2, keep_addresses));
+    stage.tape.sockets.sources_taken = true;
+    assert_eq!(stage.asks(ONE, 0), "");
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::ClientAddress)), (0, 1));
+    assert!(sources(&stage).is_empty());
+    stage.tape.sockets.sources_taken = false;
+    assert_ne!(stage.asks(ONE, 1), "");
+    assert_eq!(sources(&stage), [ONE]);
+}
+
+#[test]
+fn session_begins_again_when_servers_are_to_see_another_address() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.replace(&api::Plan { revision: 2, ..udp_plan(1, keep_addresses) });
+    stage.asks(ONE, 1);
+    stage.replace(&api::Plan { revision: 3, ..udp_plan(1, |_| {}) });
+    stage.asks(ONE, 2);
+    assert_eq!(sources(&stage), ["the engine", ONE, "the engine"]);
+    assert_eq!((stage.shut(), stage.open_sessions()), (vec![0, 1], 1));
 }

@@ -11,6 +11,7 @@ mod arena;
 mod headers;
 mod listeners;
 mod outbox;
+mod pairs;
 mod servers;
 mod trains;
 
@@ -21,8 +22,8 @@ use std::{
 };
 
 use weir_proxy::{
-    datagrams::io::{Arrival, Datagram, ListenerId, ServerSocket},
-    io::{Gone, TransportAddress},
+    datagrams::io::{Arrival, Datagram, ListenerId, NotOpened, ServerSocket},
+    io::TransportAddress,
 };
 
 use crate::{
@@ -136,8 +137,13 @@ impl Datagrams {
         self.listeners.address(listener)
     }
 
-    pub fn open(&mut self, to: SocketAddr, poller: &Poller) -> Result<ServerSocket, Gone> {
-        self.servers.open(&to, poller).map_err(|err| gone(&err))
+    pub fn open(
+        &mut self,
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        poller: &Poller,
+    ) -> Result<ServerSocket, NotOpened> {
+        self.servers.open(&to, from, poller).map_err(|err| not_opened(&err))
     }
 
     pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
@@ -150,6 +156,7 @@ impl Datagrams {
 
     /// Releases a socket at the end of the batch.
     pub fn shut(&mut self, socket: ServerSocket) {
+        self.servers.give_up_pair(socket);
         self.shut.push(socket);
     }
 
@@ -219,6 +226,13 @@ impl Pace {
 
     fn used_up(&mut self, batch: u32) {
         self.used_up = batch;
+    }
+}
+
+fn not_opened(err: &io::Error) -> NotOpened {
+    match err.kind() {
+        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable => NotOpened::ClientAddress,
+        _ => NotOpened::Gone(gone(err)),
     }
 }
 

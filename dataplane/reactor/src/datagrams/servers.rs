@@ -1,7 +1,9 @@
-//! The sockets of sessions, each connected to a server. The kernel chooses the port of each session at random.
+//! The sockets of sessions, each connected to a server. The kernel chooses the port of each session at random, or the
+//! socket has the address and port of a client.
 //!
 //! The socket of an ended session rests: it is connected to nobody and has no port, until another session connects it
-//! from a new port. That costs a third of what it costs to make a socket, add it to the epoll set and close it.
+//! from a new port. That costs a third of what it costs to make a socket, add it to the epoll set and close it. A socket
+//! with the address of a client is closed.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +14,7 @@ use std::{
 
 use weir_proxy::datagrams::io::ServerSocket;
 
-use super::{Pace, server_token, trains::Trains};
+use super::{Pace, pairs::Pair, server_token, trains::Trains};
 use crate::{
     poller::{Poller, READABLE},
     socket,
@@ -45,11 +47,15 @@ pub(super) struct Place {
     pub socket: UdpSocket,
     pub pace: Pace,
     pub trains: Trains,
+    /// The socket has the address of a client, and so does not rest.
+    is_of_client: bool,
+    /// The client and the server, until the session ends.
+    pair: Option<Box<Pair>>,
 }
 
 impl Place {
-    fn new(socket: UdpSocket) -> Self {
-        Self { socket, pace: Pace::default(), trains: Trains::default() }
+    fn new(socket: UdpSocket, pair: Option<Box<Pair>>) -> Self {
+        Self { socket, pace: Pace::default(), trains: Trains::default(), is_of_client: pair.is_some(), pair }
     }
 }
 
@@ -76,12 +82,21 @@ impl Servers {
         Self { slots: Vec::new(), empty: Vec::new(), resting: Default::default(), most }
     }
 
-    /// Connects a socket to a server, from a port that the kernel chooses.
-    pub fn open(&mut self, to: &SocketAddr, poller: &Poller) -> io::Result<ServerSocket> {
+    /// Connects a socket to a server, from the address and port of a client, or from a port that the kernel chooses. The
+    /// error is `AddrInUse` if another socket has the client's.
+    pub fn open(&mut self, to: &SocketAddr, from: Option<SocketAddr>, poller: &Poller) -> io::Result<ServerSocket> {
+        if let Some(client) = from {
+            let pair = Pair::claim(client, *to)?;
+            return self.add(to, poller, Some(pair), || socket::open_datagrams_from(&client, to));
+        }
         let family = Family::of(to);
         match self.resting[family as usize].pop_front() {
             Some(slot) => self.wake(slot, to).inspect_err(|_| self.resting[family as usize].push_back(slot)),
-            None => self.add(to, poller),
+            None => self.add(to, poller, None, || {
+                let socket = socket::open_datagrams(to)?;
+                socket::connect_datagrams(&socket, to)?;
+                Ok(socket)
+            }),
         }
     }
 
@@ -106,8 +121,15 @@ impl Servers {
         }
     }
 
-    /// Ends a session's use of a socket. The socket rests. It is closed if enough rest, or if it receives trains, which is
-    /// not for every session. Closing also takes it out of the epoll set: it has a single descriptor.
+    /// Allows another socket to send from the same client to the same server, before this one is closed.
+    pub fn give_up_pair(&mut self, socket: ServerSocket) {
+        if let Some(place) = self.place(socket) {
+            place.pair = None;
+        }
+    }
+
+    /// Ends a session's use of a socket. The socket rests. It is closed if enough rest, if it has the address of a
+    /// client, or if it receives trains, which is not for every session. Closing also takes it out of the epoll set: it has a single descriptor.
     pub fn release(&mut self, socket: ServerSocket) {
         let rests = self.resting.iter().map(VecDeque::len).sum::<usize>() < RESTING_MAX;
         let Some(slot) = self.slots.get_mut(socket.slot as usize) else { return };
@@ -116,7 +138,7 @@ impl Servers {
         }
         slot.generation = slot.generation.wrapping_add(1);
         let State::Connected(used) = std::mem::replace(&mut slot.state, State::Empty) else { return };
-        if rests && !used.trains.are_received && socket::disconnect(&used.socket).is_ok() {
+        if rests && !used.is_of_client && !used.trains.are_received && socket::disconnect(&used.socket).is_ok() {
             slot.state = State::Resting(used.socket);
             self.resting[slot.family as usize].push_back(socket.slot);
         } else {
@@ -132,32 +154,37 @@ impl Servers {
         socket::drop_datagrams(socket);
         socket::connect_datagrams(socket, to)?;
         *state = match std::mem::replace(state, State::Empty) {
-            State::Resting(socket) => State::Connected(Place::new(socket)),
+            State::Resting(socket) => State::Connected(Place::new(socket, None)),
             other => other,
         };
         Ok(ServerSocket { slot, generation: *generation })
     }
 
     /// Opens a socket more.
-    fn add(&mut self, to: &SocketAddr, poller: &Poller) -> io::Result<ServerSocket> {
+    fn add(
+        &mut self,
+        to: &SocketAddr,
+        poller: &Poller,
+        pair: Option<Box<Pair>>,
+        open: impl FnOnce() -> io::Result<UdpSocket>,
+    ) -> io::Result<ServerSocket> {
         let family = Family::of(to);
         if self.slots.len() - self.empty.len() >= self.most {
-            self.close_one_that_rests(family.other())?;
+            self.close_one_that_rests([family.other(), family])?;
         }
-        let socket = socket::open_datagrams(to)?;
-        socket::connect_datagrams(&socket, to)?;
+        let socket = open()?;
         let slot = self.empty.last().copied().unwrap_or(self.slots.len() as u32);
         poller.add(socket.as_fd(), READABLE, server_token(slot))?;
         if self.empty.pop().is_none() {
             self.slots.push(Slot { generation: 0, family, state: State::Empty });
         }
         let filled = &mut self.slots[slot as usize];
-        (filled.family, filled.state) = (family, State::Connected(Place::new(socket)));
+        (filled.family, filled.state) = (family, State::Connected(Place::new(socket, pair)));
         Ok(ServerSocket { slot, generation: filled.generation })
     }
 
-    fn close_one_that_rests(&mut self, family: Family) -> io::Result<()> {
-        let slot = self.resting[family as usize].pop_front();
+    fn close_one_that_rests(&mut self, families: [Family; 2]) -> io::Result<()> {
+        let slot = families.into_iter().find_map(|family| self.resting[family as usize].pop_front());
         let slot = slot.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
         self.slots[slot as usize].state = State::Empty;
         self.empty.push(slot);
@@ -187,7 +214,7 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, &poller).unwrap();
+        let first = servers.open(&address, None, &poller).unwrap();
         let before = descriptor(&mut servers, first);
         let port = servers.place(first).unwrap().socket.local_addr().unwrap();
         server.send_to(b"late", port).unwrap();
@@ -198,7 +225,7 @@ mod tests {
         assert_eq!(resting.recv(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         // The port is free: another may have it.
         assert!(UdpSocket::bind(port).is_ok());
-        let next = servers.open(&address, &poller).unwrap();
+        let next = servers.open(&address, None, &poller).unwrap();
         assert_ne!(next, first);
         assert_eq!((next.slot, descriptor(&mut servers, next)), (first.slot, before));
         let socket = &servers.place(next).unwrap().socket;
@@ -212,10 +239,10 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, &poller).unwrap();
+        let first = servers.open(&address, None, &poller).unwrap();
         server.send_to(b"late", servers.place(first).unwrap().socket.local_addr().unwrap()).unwrap();
         servers.release(first);
-        let next = servers.open(&address, &poller).unwrap();
+        let next = servers.open(&address, None, &poller).unwrap();
         let got = servers.place(next).unwrap().socket.recv(&mut [0; 8]);
         assert_eq!(got.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
@@ -226,9 +253,9 @@ mod tests {
         let mut servers = Servers::new(1);
         let ((_v4, v4), (_v6, v6)) = (server("127.0.0.1:0"), server("[::1]:0"));
         for to in [v4, v6, v6, v4] {
-            let socket = servers.open(&to, &poller).unwrap();
+            let socket = servers.open(&to, None, &poller).unwrap();
             assert_eq!(servers.place(socket).unwrap().socket.peer_addr().unwrap(), to);
-            assert_eq!(servers.open(&to, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+            assert_eq!(servers.open(&to, None, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
             servers.release(socket);
         }
     }
@@ -238,10 +265,10 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (_server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, &poller).unwrap();
+        let first = servers.open(&address, None, &poller).unwrap();
         servers.release(first);
         // The kernel refuses broadcasts on sockets that have not asked for them.
-        assert!(servers.open(&"255.255.255.255:9".parse().unwrap(), &poller).is_err());
-        assert_eq!(servers.open(&address, &poller).unwrap().slot, first.slot);
+        assert!(servers.open(&"255.255.255.255:9".parse().unwrap(), None, &poller).is_err());
+        assert_eq!(servers.open(&address, None, &poller).unwrap().slot, first.slot);
     }
 }

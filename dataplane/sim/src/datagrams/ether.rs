@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use weir_proxy::{
     buf::Buf,
-    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, ServerSocket},
+    datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{After, Close, Conn, Gone, Io, Time, TransportAddress},
 };
 
@@ -51,11 +51,27 @@ impl Weather {
     }
 }
 
+/// A datagram on its way to a server.
+#[derive(Clone)]
+pub struct Forward {
+    pub note: Note,
+    pub address: SocketAddr,
+    /// The client that the server sees; `None`: it sees the engine.
+    pub from: Option<SocketAddr>,
+}
+
+/// Where a socket is connected, and the client whose address it has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    to: SocketAddr,
+    from: Option<SocketAddr>,
+}
+
 pub struct Ether {
     pub weather: Weather,
     pub arrivals: Vec<Arrival>,
     /// To servers, in this batch.
-    pub forwards: Vec<(Note, SocketAddr)>,
+    pub forwards: Vec<Forward>,
     pub received: u64,
     pub replied: u64,
     rng: Rng,
@@ -64,8 +80,8 @@ pub struct Ether {
     acts: u64,
     /// All datagrams ever received, by index.
     notes: Vec<Note>,
-    /// By slot: the generation, and where the socket is connected if it is open.
-    sockets: Vec<(u32, Option<SocketAddr>)>,
+    /// By slot: the generation, and the ends of the socket if it is open.
+    sockets: Vec<(u32, Option<Ends>)>,
     /// Closed in this batch.
     shut: Vec<ServerSocket>,
     faults: Vec<String>,
@@ -140,7 +156,7 @@ impl Ether {
     }
 
     pub fn leftovers(&self) -> Vec<String> {
-        let open = self.sockets.iter().filter(|(_, to)| to.is_some()).count();
+        let open = self.sockets.iter().filter(|(_, ends)| ends.is_some()).count();
         let open = (open > 0).then(|| format!("{open} sockets are left open"));
         self.faults.iter().cloned().chain(open).collect()
     }
@@ -165,13 +181,20 @@ impl Ether {
         }
     }
 
-    fn address_of(&mut self, socket: ServerSocket) -> Option<SocketAddr> {
-        let (generation, to) = self.sockets[socket.slot as usize];
-        let to = to.filter(|_| generation == socket.generation);
-        if to.is_none() || self.shut.contains(&socket) {
+    fn ends_of(&mut self, socket: ServerSocket) -> Option<Ends> {
+        let (generation, ends) = self.sockets[socket.slot as usize];
+        let ends = ends.filter(|_| generation == socket.generation);
+        if ends.is_none() || self.shut.contains(&socket) {
             self.faults.push(format!("the proxy uses {socket:?}, which is closed"));
         }
-        to
+        ends
+    }
+
+    /// Another socket that is not about to be closed has the same client and server.
+    fn is_taken(&self, wanted: Ends) -> bool {
+        let shut = |slot: usize| self.shut.iter().any(|socket| socket.slot as usize == slot);
+        let mut open = self.sockets.iter().enumerate().filter(|(slot, _)| !shut(*slot));
+        wanted.from.is_some() && open.any(|(_, (_, ends))| *ends == Some(wanted))
     }
 }
 
@@ -180,19 +203,24 @@ impl DatagramIo for Ether {
         (listener == LISTENER).then(|| TransportAddress::udp(SocketAddr::from(([10, 0, 0, 1], 53))))
     }
 
-    fn open(&mut self, to: SocketAddr) -> Result<ServerSocket, Gone> {
+    fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
+        let ends = Ends { to, from };
+        if self.is_taken(ends) {
+            // Sessions of single datagrams stay until they are idle after the service has changed to sessions of clients.
+            return Err(NotOpened::ClientAddress);
+        }
         if let Some(slot) = self.sockets.iter().position(|(_, open)| open.is_none()) {
-            self.sockets[slot].1 = Some(to);
+            self.sockets[slot].1 = Some(ends);
             return Ok(ServerSocket { slot: slot as u32, generation: self.sockets[slot].0 });
         }
-        self.sockets.push((0, Some(to)));
+        self.sockets.push((0, Some(ends)));
         Ok(ServerSocket { slot: self.sockets.len() as u32 - 1, generation: 0 })
     }
 
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
-        let Some(address) = self.address_of(to) else { return };
+        let Some(Ends { to: address, from }) = self.ends_of(to) else { return };
         let note = self.notes[datagram.at as usize].clone();
-        self.forwards.push((note.clone(), address));
+        self.forwards.push(Forward { note: note.clone(), address, from });
         self.travel(|| Act::AtServer(address, to, note.clone()));
     }
 
@@ -204,7 +232,7 @@ impl DatagramIo for Ether {
     }
 
     fn shut(&mut self, socket: ServerSocket) {
-        if self.address_of(socket).is_some() {
+        if self.ends_of(socket).is_some() {
             self.shut.push(socket);
         }
     }

@@ -3,7 +3,8 @@
 //!
 //! Judged in every run: no client gets what is for another; no datagram goes to a server that is down or not in the
 //! Plan; a client keeps its server while nothing changes; nothing is made up; where the network loses nothing, each
-//! question is answered; each socket is closed once; nothing is left over.
+//! question is answered; each socket is closed once; nothing is left over; servers see the addresses of clients where
+//! they are to, and no two sockets have the same client and server.
 
 mod ether;
 
@@ -23,7 +24,7 @@ use weir_proxy::{
 use weir_snapshot::{Snapshot, Worker};
 
 use crate::rng::Rng;
-use ether::{Act, Ether, Note, Weather};
+use ether::{Act, Ether, Forward, Note, Weather};
 
 const SERVERS_MAX: u64 = 5;
 const POOL: &str = "pool";
@@ -91,6 +92,7 @@ fn plan(rng: &mut Rng) -> api::Plan {
             idle_timeout_s: IDLE_S,
             per_datagram: rng.chance(25),
             answers: rng.pick(&answers).into(),
+            keep_client_address: rng.chance(30),
         }),
         ..Default::default()
     };
@@ -188,7 +190,10 @@ impl World {
     fn watch_forwards(&mut self) {
         let udp = self.plan.virtual_services[0].udp.unwrap_or_default();
         let (now, idle) = (self.ether.now(), Duration::from_secs(udp.idle_timeout_s.into()));
-        for (note, address) in self.ether.forwards.clone() {
+        for Forward { note, address, from } in self.ether.forwards.clone() {
+            if from != udp.keep_client_address.then_some(note.peer) {
+                self.violations.push(format!("{address} sees {note:?} as from {from:?}"));
+            }
             let pool = &self.plan.pools[0];
             let server = pool.servers.iter().find(|server| address.ip().to_string() == server.address);
             if server.is_none_or(|server| !self.up.contains(&server.id)) {
@@ -210,7 +215,7 @@ impl World {
         let index = self.rng.between(0, servers.len() as u64 - 1) as usize;
         let server = &servers[index];
         let address = SocketAddr::from((server.address.parse::<std::net::Ipv4Addr>().expect("an address"), 53));
-        match self.rng.between(0, 4) {
+        match self.rng.between(0, 5) {
             0 => {
                 let up = !self.up.contains(&server.id);
                 self.judge_server(&server.id, up);
@@ -219,6 +224,11 @@ impl World {
             1 => drop(self.dead.insert(address)),
             2 => self.replace(|plan| plan.pools[0].servers[index].enabled ^= true),
             3 if servers.len() > 1 => self.replace(|plan| drop(plan.pools[0].servers.remove(index))),
+            4 => self.replace(|plan| {
+                if let Some(udp) = &mut plan.virtual_services[0].udp {
+                    udp.keep_client_address = !udp.keep_client_address;
+                }
+            }),
             _ => self.replace(|plan| {
                 if let Some(udp) = &mut plan.virtual_services[0].udp {
                     (udp.idle_timeout_s, udp.per_datagram) = (udp.idle_timeout_s % 7 + 1, !udp.per_datagram);

@@ -128,6 +128,10 @@ pub const CASES: &[Case] = &[
     ("a listener of a protocol from the future", |p| p.virtual_services[1].listeners[0].protocol = 2),
     ("sessions without an idle time", |p| datagrams(p).udp = Some(UdpProfile::default())),
     ("a number of answers from the future", |p| datagrams(p).udp.as_mut().unwrap().answers = 9),
+    ("addresses of clients kept towards servers of another family", |p| {
+        datagrams(p).udp.as_mut().unwrap().keep_client_address = true;
+        p.virtual_services[1].listeners[0].address = "2001:db8::7".to_owned();
+    }),
     ("datagrams to servers with TLS", |p| datagrams(p).pool_uuid = "pool-2".to_owned()),
     ("one address and port for TCP and UDP", |p| datagrams(p).listeners[0].address = "192.0.2.10".to_owned()),
     ("PROXY headers from sources that are no subnets", |p| {

@@ -2732,12 +2732,15 @@ func (x *TcpProfile) GetCloseHalfClosed() bool {
 
 // The network profile of datagrams. A session is one client address and port at one listener.
 type UdpProfile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	IdleTimeoutS  uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"` // a session without datagrams for this long ends; at least 1
-	PerDatagram   bool                   `protobuf:"varint,2,opt,name=per_datagram,json=perDatagram,proto3" json:"per_datagram,omitempty"`      // the pool's algorithm chooses the server of each datagram, not of each session
-	Answers       UdpAnswers             `protobuf:"varint,3,opt,name=answers,proto3,enum=weir.dataplane.v1.UdpAnswers" json:"answers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	IdleTimeoutS uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"` // a session without datagrams for this long ends; at least 1
+	PerDatagram  bool                   `protobuf:"varint,2,opt,name=per_datagram,json=perDatagram,proto3" json:"per_datagram,omitempty"`      // the pool's algorithm chooses the server of each datagram, not of each session
+	Answers      UdpAnswers             `protobuf:"varint,3,opt,name=answers,proto3,enum=weir.dataplane.v1.UdpAnswers" json:"answers,omitempty"`
+	// Servers see the address and port of the client. The engine has rules that bring their answers back to it. Servers
+	// and listeners have addresses of one family.
+	KeepClientAddress bool `protobuf:"varint,160,opt,name=keep_client_address,json=keepClientAddress,proto3" json:"keep_client_address,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *UdpProfile) Reset() {
@@ -2789,6 +2792,13 @@ func (x *UdpProfile) GetAnswers() UdpAnswers {
 		return x.Answers
 	}
 	return UdpAnswers_UDP_ANSWERS_UNKNOWN
+}
+
+func (x *UdpProfile) GetKeepClientAddress() bool {
+	if x != nil {
+		return x.KeepClientAddress
+	}
+	return false
 }
 
 type TlsProfile struct {
@@ -4383,12 +4393,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10keepalive_probes\x18\x02 \x01(\bR\x0fkeepaliveProbes\x12\x14\n" +
 	"\x05nagle\x18\x03 \x01(\bR\x05nagle\x125\n" +
 	"\x16proxy_protocol_sources\x18\x96\x01 \x03(\tR\x14proxyProtocolSources\x12+\n" +
-	"\x11close_half_closed\x18\x97\x01 \x01(\bR\x0fcloseHalfClosed\"\x8e\x01\n" +
+	"\x11close_half_closed\x18\x97\x01 \x01(\bR\x0fcloseHalfClosed\"\xbf\x01\n" +
 	"\n" +
 	"UdpProfile\x12$\n" +
 	"\x0eidle_timeout_s\x18\x01 \x01(\rR\fidleTimeoutS\x12!\n" +
 	"\fper_datagram\x18\x02 \x01(\bR\vperDatagram\x127\n" +
-	"\aanswers\x18\x03 \x01(\x0e2\x1d.weir.dataplane.v1.UdpAnswersR\aanswers\"\xdf\x02\n" +
+	"\aanswers\x18\x03 \x01(\x0e2\x1d.weir.dataplane.v1.UdpAnswersR\aanswers\x12/\n" +
+	"\x13keep_client_address\x18\xa0\x01 \x01(\bR\x11keepClientAddress\"\xdf\x02\n" +
 	"\n" +
 	"TlsProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +

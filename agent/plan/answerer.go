@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+)
+
+// Answerer is a server that sees the addresses of clients, so that it sends its answers to them. The kernel of this
+// engine has to give these answers to the data plane.
+type Answerer struct {
+	At      netip.AddrPort
+	Service Object // which has the server; one of several
+}
+
+// Answerers are the servers of virtual services that keep the addresses of clients, sorted, each once. A nil Plan has
+// none.
+func (p *Plan) Answerers() []Answerer {
+	var all []Answerer
+	for _, resource := range p.Wire().GetResources() {
+		if service := resource.GetVirtualService(); keepsClients(service) {
+			all = append(all, p.answerersOf(service)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Answerer) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(all, func(a, b Answerer) bool { return a.At == b.At })
+}
+
+func keepsClients(service *dataplanev1.VirtualService) bool {
+	return service.GetUdp().GetKeepClientAddress() && listens(service)
+}
+
+func (p *Plan) answerersOf(service *dataplanev1.VirtualService) (all []Answerer) {
+	at, found := p.find(service.GetPoolUuid())
+	if !found || p.parts[at].pool == nil {
+		return nil
+	}
+	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
+	for _, server := range p.parts[at].pool.Servers {
+		if server.Address.IsValid() && server.Port != 0 { // the data plane refuses other servers
+			all = append(all, Answerer{netip.AddrPortFrom(server.Address, server.Port), object})
+		}
+	}
+	return all
+}
