@@ -153,7 +153,7 @@ fn train_of_a_client_is_received_at_once_and_forwarded_datagram_by_datagram() {
     (0..4).for_each(|_| assert_eq!(client.send_to(&sent, at.address).unwrap(), sent.len()));
     let batch = arrivals(&mut reactor);
     assert_eq!(batch.len(), 4 * 51, "a batch has room for 128 datagrams or trains");
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     batch[..51].iter().for_each(|arrival| reactor.forward(of_client(arrival).2, to));
     reactor.flush();
     let mut got = Vec::new();
@@ -174,7 +174,7 @@ fn datagrams_of_one_length_for_one_peer_are_sent_as_a_train() {
     sent.chunks(100).for_each(|datagram| assert_eq!(client.send_to(datagram, at.address).unwrap(), datagram.len()));
     let batch = arrivals(&mut reactor);
     assert_eq!(batch.len(), 21);
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     for peer in [&server, &client] {
         set(peer, libc::SOL_UDP, libc::UDP_GRO, 1);
     }
@@ -235,7 +235,7 @@ fn listener_of_another_process_that_receives_trains_goes_on_to() {
 fn train_of_a_server_is_received_at_once() {
     let (mut reactor, at) = listening();
     let ((client, _), (server, server_address)) = (socket(), socket());
-    let to = reactor.open(server_address).unwrap();
+    let to = reactor.open(server_address, None).unwrap();
     client.send_to(b"?", at.address).unwrap();
     let (.., datagram) = of_client(&arrivals(&mut reactor)[0]);
     reactor.forward(datagram, to);
