@@ -7,7 +7,7 @@ use weir_wire::http2::Code;
 use crate::{
     GET, OK,
     http2::{Browser, http2},
-    http2_servers::{Origin, asks, to_http2},
+    origin::{Origin, asks, to_http2},
     status,
     tape::{Stage, plan},
 };

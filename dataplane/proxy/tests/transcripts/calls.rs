@@ -9,7 +9,7 @@ use weir_wire::http2::{Code, Settings};
 
 use crate::{
     http2::{Browser, http2},
-    http2_servers::{Origin, to_http2},
+    origin::{Origin, to_http2},
     tape::{Stage, plan},
 };
 

@@ -12,7 +12,7 @@ use weir_telemetry::Cause;
 
 use crate::{
     GET,
-    http2_servers::{Origin, asks, to_http2},
+    origin::{Origin, asks, to_http2},
     status,
     tape::{Stage, Tape, l4_plan, plan},
 };

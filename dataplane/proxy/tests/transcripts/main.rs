@@ -11,6 +11,7 @@ mod http2;
 mod http2_attacks;
 mod http2_servers;
 mod introductions;
+mod origin;
 mod persistence;
 mod repeats;
 mod reselects;
