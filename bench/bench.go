@@ -66,10 +66,11 @@ type run struct {
 	machine  report.Machine
 }
 
-// found is a peer that is installed.
+// found is a peer that was looked for.
 type found struct {
 	peers.Peer
 	program string
+	absent  error // nil: it is installed
 }
 
 // List writes what there is to measure.
@@ -132,7 +133,7 @@ func prepare(ctx context.Context, options Options) (*run, error) {
 	return r, r.chooseCores()
 }
 
-// findPrograms looks for Weir's programs and the peers. It reports a missing peer, and leaves it out.
+// findPrograms looks for Weir's programs and the peers. It reports a missing peer, which fails in each row.
 func (r *run) findPrograms(ctx context.Context) error {
 	for _, name := range []string{"weir-dataplane", "weir-load", "weir-origin"} {
 		if _, err := os.Stat(filepath.Join(r.programs, name)); err != nil {
@@ -157,9 +158,10 @@ func (r *run) findPrograms(ctx context.Context) error {
 		if err != nil {
 			r.told.say("  without %s: %v", peer.Name, err)
 			r.machine.Notes = append(r.machine.Notes, fmt.Sprintf("Without %s, which is not here: %v.", peer.Name, err))
+			r.peers = append(r.peers, found{Peer: peer, absent: fmt.Errorf("it is not installed: %w", err)})
 			continue
 		}
-		r.peers = append(r.peers, found{peer, program.Path})
+		r.peers = append(r.peers, found{Peer: peer, program: program.Path})
 		r.machine.Versions = append(r.machine.Versions, peer.Name+" "+program.Version)
 		r.machine.Libraries = append(r.machine.Libraries, report.Library{Proxy: peer.Name, TLS: program.TLS})
 	}

@@ -172,6 +172,9 @@ func (s *stage) startPeer(ctx context.Context, peer found) error {
 		s.run.told.say("  %-10s without %s: %s", s.workload.ID, peer.Name, peer.Lacks(setup))
 		return nil
 	}
+	if peer.absent != nil {
+		return peer.absent
+	}
 	process, err := peer.Start(ctx, s.lab, peer.program, setup)
 	if err != nil {
 		return err

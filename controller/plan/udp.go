@@ -84,6 +84,10 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 	}
 }
 
+// keptServersMax is the maximum of servers (addresses and ports) of an engine that see the addresses of clients. The
+// agent refuses a Plan with more, as several virtual services may have them.
+const keptServersMax = 512
+
 // refuseUnkeptAddresses blocks virtual services whose clients' addresses engines cannot keep, and warns of those whose
 // answers may not come back.
 func refuseUnkeptAddresses(subject subject, vs *model.VirtualService, report *report) {
@@ -99,6 +103,12 @@ func refuseUnkeptAddresses(subject subject, vs *model.VirtualService, report *re
 		}
 	}
 	if vs.Pool == nil {
+		return
+	}
+	if len(vs.Pool.Members) > keptServersMax {
+		report.block(subject, "pool_ref", "pool %s has %d servers, and at most %d on an engine can see the addresses of "+
+			"clients: split the pool, or set snat to true in %s",
+			vs.Pool.Name, len(vs.Pool.Members), keptServersMax, vs.NetworkProfile.Name)
 		return
 	}
 	for _, member := range vs.Pool.Members {

@@ -1,12 +1,27 @@
 package plan
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
+
+func TestAddressesOfClientsAreNotKeptTowardsTooManyServers(t *testing.T) {
+	for members, blocked := range map[int]bool{keptServersMax: false, keptServersMax + 1: true} {
+		pool := &model.Pool{Members: make([]model.Member, members)}
+		for i := range pool.Members {
+			pool.Members[i].Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 53)
+		}
+		vs := &model.VirtualService{Pool: pool, NetworkProfile: &kinds.NetworkProfile{}}
+		var found report
+		if refuseUnkeptAddresses(subject{}, vs, &found); found.blocked != blocked {
+			t.Errorf("%d servers: blocked is %t, findings are %v", members, found.blocked, found.findings)
+		}
+	}
+}
 
 func TestAddressesOfClientsAreKeptOnOneEngineOnly(t *testing.T) {
 	for name, c := range map[string]struct {

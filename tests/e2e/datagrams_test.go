@@ -286,18 +286,20 @@ func TestTrainsOfDatagramsComeBackDatagramByDatagram(t *testing.T) {
 	}))
 	s.must(err)
 	for train := range byte(trains) {
-		want, seen := bytes.Repeat([]byte{train}, length), 0
+		want := bytes.Repeat([]byte{train}, length)
 		s.eventually("all datagrams of a train have come back", func() error {
 			_, err := conn.Write(bytes.Repeat(want, perTrain))
 			s.must(err)
 			s.must(conn.SetReadDeadline(time.Now().Add(time.Second)))
-			for room := make([]byte, datagramsMax); seen < perTrain; seen++ {
+			for room, seen := make([]byte, datagramsMax), 0; seen < perTrain; {
 				got, err := conn.Read(room)
-				if err != nil {
+				switch {
+				case err != nil:
 					return fmt.Errorf("%d datagrams of train %d", seen, train)
-				}
+				case bytes.Equal(room[:got], want):
+					seen++
 				// Datagrams of the train before may come late, if it was sent twice.
-				if !bytes.Equal(room[:got], want) && !bytes.Equal(room[:got], bytes.Repeat([]byte{train - 1}, length)) {
+				case !bytes.Equal(room[:got], bytes.Repeat([]byte{train - 1}, length)):
 					t.Fatalf("%d bytes came back", got)
 				}
 			}
