@@ -190,10 +190,11 @@ impl Proxy {
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
         let Some(mut client) = self.clients.remove(conn) else { return };
         if let Some(carrier) = client.carrier() {
-            let streams: Vec<_> = carrier.owners().collect();
+            let (streams, own): (Vec<_>, _) = (carrier.owners().collect(), std::mem::take(&mut carrier.own));
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
+            own.into_iter().for_each(|own| self.retire(io, own));
             self.core.counters.note(Happening::Http2Gone { service: client.accepted_by });
         }
         if let Some(stream) = client.connection.stream() {
@@ -256,9 +257,12 @@ impl Proxy {
 
     /// A client has this connection to a server no more.
     pub(crate) fn unreserve(&mut self, client: Option<Conn>, reserved: Conn) {
-        let client = client.and_then(|client| self.clients.find(client));
-        if let Some(client) = client.filter(|client| client.reserved == Some(reserved)) {
+        let Some(client) = client.and_then(|client| self.clients.find(client)) else { return };
+        if client.reserved == Some(reserved) {
             client.reserved = None;
+        }
+        if let Some(carrier) = client.carrier() {
+            carrier.own.retain(|own| *own != reserved);
         }
     }
 }

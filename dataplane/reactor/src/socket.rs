@@ -61,11 +61,6 @@ pub fn connect(stream: &TcpStream, to: &SocketAddr) -> io::Result<()> {
     }
 }
 
-/// A non-blocking UDP socket for the family of an address.
-pub fn open_datagrams(to: &SocketAddr) -> io::Result<UdpSocket> {
-    datagram_socket(to)
-}
-
 /// A non-blocking UDP socket that is connected to `to`, from the address and port of a client. The error is `AddrInUse`
 /// if a socket has them that does not share: not one of ours. Sockets of ours that have them differ in `to`, which the
 /// caller ensures.
@@ -95,7 +90,7 @@ pub fn check_client_addresses(like: IpAddr) -> io::Result<()> {
 /// A UDP socket with an address that this machine does not have (`IP_TRANSPARENT`, ip(7)). Sockets with the same address
 /// and port share them.
 fn bind_transparently(at: &SocketAddr) -> io::Result<UdpSocket> {
-    let socket = datagram_socket(at)?;
+    let socket = open_datagrams(at)?;
     match at {
         SocketAddr::V4(_) => set(&socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, &1i32)?,
         SocketAddr::V6(_) => set(&socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, &1i32)?,
@@ -107,14 +102,15 @@ fn bind_transparently(at: &SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn datagram_socket(like: &SocketAddr) -> io::Result<UdpSocket> {
+/// A non-blocking UDP socket for the family of an address.
+pub fn open_datagrams(like: &SocketAddr) -> io::Result<UdpSocket> {
     let family = if like.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: no pointers.
     let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0) };
     Ok(UdpSocket::from(owned(fd)?))
 }
 
-/// Connects a UDP socket that is bound to no port; the kernel chooses one.
+/// Connects a UDP socket to a server. If it is bound to no port, the kernel chooses one.
 pub fn connect_datagrams(socket: &UdpSocket, to: &SocketAddr) -> io::Result<()> {
     let (storage, len) = raw(to);
     // SAFETY: `storage` holds an address of `len` bytes.

@@ -47,7 +47,8 @@ causes! {
     ClientUnsupported = "client_unsupported",
     /// A client address has too many sessions of datagrams.
     ClientSessions = "client_sessions",
-    /// The client's address and port cannot be kept towards the server: another session or program has them.
+    /// The client's address and port cannot be kept towards the server: another session or program has them, or nobody
+    /// can (port 0, a link-local address).
     ClientAddress = "client_address",
     /// A client of HTTP/2 did too much that is of no use: resets, malformed requests, control frames, empty frames.
     ClientFlood = "client_flood",

@@ -1,4 +1,5 @@
-//! What a gRPC call says to a proxy, in its head and by the framing of its messages ("gRPC over HTTP/2", github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
+//! What a gRPC call says to a proxy, in its head and by the framing of its messages ("gRPC over HTTP/2",
+//! github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 
 use std::time::Duration;
 

@@ -32,6 +32,8 @@ pub(crate) struct Carrier {
     queued_bytes: u64,
     /// The last time when the peer had taken enough, and how many bytes it had taken until then.
     took: (Time, u64),
+    /// The connections to servers that carry streams of this connection alone.
+    pub own: Vec<Conn>,
 }
 
 /// What is to be sent on a stream.
@@ -125,6 +127,7 @@ impl Carrier {
             amid_since: None,
             queued_bytes: 0,
             took: (now, 0),
+            own: Vec::new(),
         }
     }
 

@@ -49,7 +49,8 @@ pub(crate) struct Client {
     epoch: u32,
     requests: u32,
     received: u64,
-    /// The bytes queued at the last check whether the client takes any; `u32::MAX`: its deadline is for something else.
+    /// The bytes queued at the last check whether the client takes any; `u32::MAX`: there was none since it last waited
+    /// for a body or a request.
     stalled_at: u32,
 }
 

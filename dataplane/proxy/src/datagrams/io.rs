@@ -51,8 +51,8 @@ pub enum Arrival {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotOpened {
     Gone(Gone),
-    /// The address and port of the client cannot be had: another socket sends from there to the same server, or another
-    /// program has them.
+    /// The address and port of the client cannot be had: another socket sends from there to the same server, another
+    /// program has them, or nobody can have them (port 0, a link-local address).
     ClientAddress,
 }
 

@@ -71,6 +71,7 @@ impl Proxy {
     fn end_batch<I: Io>(&mut self, io: &mut I) {
         let mut opened = std::mem::take(&mut self.core.opened);
         opened.drain(..).for_each(|id| self.begin_stream(io, id));
+        debug_assert!(self.core.opened.is_empty(), "no stream opens while others begin");
         self.core.opened = opened;
         self.start_requests(io);
         let mut relayable = std::mem::take(&mut self.core.relayable);

@@ -74,7 +74,10 @@ impl Proxy {
     #[cold]
     fn find_without_http2<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
         let before = self.exchanges.live(id)?.service.pool.as_ref().ok_or(Error::NoPool)?;
-        let pool = self.core.snapshot.pool(&before.uuid).cloned().ok_or(Error::NoPool)?;
+        let Some(pool) = self.core.snapshot.pool(&before.uuid).cloned() else {
+            self.core.pools.end(place);
+            return Err(Error::NoPool);
+        };
         self.connect_for(io, id, place, pool)
     }
 
@@ -195,6 +198,9 @@ impl Proxy {
         back.load += 1;
         if let Some(client) = back.sole.and_then(|sole| clients.find(sole)) {
             client.reserved = Some(carrier);
+            if let Some(found) = client.carrier().filter(|found| !found.own.contains(&carrier)) {
+                found.own.push(carrier);
+            }
         }
         let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());
         exchange.wait_for(Wait::Server(stream));

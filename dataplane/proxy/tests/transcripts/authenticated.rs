@@ -2,7 +2,7 @@
 
 use weir_api::dataplane::v1::{Plan, Reselect, StatusRange};
 use weir_proxy::io::{Close, Conn, Event};
-use weir_wire::http2::Code;
+use weir_wire::http2::{Code, Settings};
 
 use crate::{
     GET, OK,
@@ -154,6 +154,23 @@ fn credentials_go_to_a_server_of_http2_on_a_connection_of_their_own() {
     own.hears(&mut stage);
     assert_eq!((own.heard(), stage.closed(own.conn)), (vec!["goes away: NoError".into()], Some(Close::Flush)));
     assert_eq!(stage.closed(shared.conn), None);
+}
+
+#[test]
+fn all_connections_of_a_client_alone_end_with_it() {
+    let mut stage = Stage::new(&detecting(to_http2(http2(plan(1)))));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[("authorization", NTLM)], true);
+    let one = Settings { max_concurrent_streams: Some(1), ..Settings::default() };
+    let mut first = Origin::accept(&mut stage, one);
+    browser.asks(&mut stage, "GET", &[("authorization", NTLM)], true);
+    let mut second = Origin::new(&mut stage);
+    assert_eq!((first.heard().len(), second.heard().len()), (1, 1), "the first takes one stream at a time");
+    first.answers(&mut stage, 1, "ok");
+    second.answers(&mut stage, 1, "ok");
+    assert_eq!([&first, &second].map(|own| stage.closed(own.conn)), [None; 2]);
+    stage.batch(vec![Event::Eof { conn: browser.conn }]);
+    assert_eq!([&first, &second].map(|own| stage.closed(own.conn)), [Some(Close::Flush); 2]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Datagrams of one worker: the sockets that clients send to, and a connected socket per session.
 //!
 //! What a pair of datagrams costs is system calls. At a listener, one `recvmmsg` takes up to [`TAKE_MAX`] datagrams, and
-//! one `sendmmsg` sends all answers of a batch. A session's own socket costs one `send` and one `recv` per pair. It stays
-//! in the epoll set from session to session. Datagrams stay where they were received until they are sent on.
+//! one `sendmmsg` sends all answers of a batch. A session's own socket costs one `send` and one `recv` per pair. Most
+//! stay in the epoll set from session to session. Datagrams stay where they were received until they are sent on.
 //!
 //! All sockets are level-triggered: what is left is reported again, so there is nothing to remember. A socket that had
 //! datagrams left is asked for more of them the next time.
@@ -143,7 +143,7 @@ impl Datagrams {
         from: Option<SocketAddr>,
         poller: &Poller,
     ) -> Result<ServerSocket, NotOpened> {
-        self.servers.open(&to, from, poller).map_err(|err| not_opened(&err))
+        self.servers.open(&to, from, poller).map_err(|err| not_opened(&err, from.is_some()))
     }
 
     pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
@@ -154,7 +154,7 @@ impl Datagrams {
         self.outbox.reply(datagram, from, to);
     }
 
-    /// Releases a socket at the end of the batch.
+    /// Releases a socket at the end of the batch. Another session may have its client and server at once.
     pub fn shut(&mut self, socket: ServerSocket) {
         self.servers.give_up_pair(socket);
         self.shut.push(socket);
@@ -229,9 +229,9 @@ impl Pace {
     }
 }
 
-fn not_opened(err: &io::Error) -> NotOpened {
+fn not_opened(err: &io::Error, of_client: bool) -> NotOpened {
     match err.kind() {
-        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable => NotOpened::ClientAddress,
+        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable if of_client => NotOpened::ClientAddress,
         _ => NotOpened::Gone(gone(err)),
     }
 }
@@ -240,7 +240,7 @@ fn listener_token(id: ListenerId) -> u64 {
     DATAGRAM_TOKEN | u64::from(id.0)
 }
 
-/// Without the generation: a socket stays in the epoll set from session to session.
+/// Without the generation: a socket may stay in the epoll set from session to session.
 fn server_token(slot: u32) -> u64 {
     DATAGRAM_TOKEN | SERVER_TOKEN | u64::from(slot)
 }

@@ -1,6 +1,6 @@
 //! Which clients the sockets with a client's address have, and to which server. The kernel allows several sockets with
 //! one address and port. With the same server, too, it could not tell whose answers come: two listeners may have
-//! clients with the same address and port. So each pair belongs to one socket of the process, of any worker.
+//! clients with the same address and port. So each pair belongs to one session of the process, of any worker.
 //!
 //! Workers share nothing else. A lock is taken when a session begins and ends, and held for one look into a table, which
 //! has as many entries as there are such sockets.

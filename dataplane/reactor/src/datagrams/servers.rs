@@ -129,7 +129,8 @@ impl Servers {
     }
 
     /// Ends a session's use of a socket. The socket rests. It is closed if enough rest, if it has the address of a
-    /// client, or if it receives trains, which is not for every session. Closing also takes it out of the epoll set: it has a single descriptor.
+    /// client, or if it receives trains, which is not for every session. Closing also takes it out of the epoll set: it
+    /// has a single descriptor.
     pub fn release(&mut self, socket: ServerSocket) {
         let rests = self.resting.iter().map(VecDeque::len).sum::<usize>() < RESTING_MAX;
         let Some(slot) = self.slots.get_mut(socket.slot as usize) else { return };
@@ -152,7 +153,11 @@ impl Servers {
         let State::Resting(socket) = state else { return Err(io::ErrorKind::NotConnected.into()) };
         // It may be that the server's last datagrams were on their way through the kernel when the socket was released.
         socket::drop_datagrams(socket);
-        socket::connect_datagrams(socket, to)?;
+        if let Err(err) = socket::connect_datagrams(socket, to) {
+            // The kernel has chosen a port nevertheless. Whoever is next must get another one.
+            socket::disconnect(socket)?;
+            return Err(err);
+        }
         *state = match std::mem::replace(state, State::Empty) {
             State::Resting(socket) => State::Connected(Place::new(socket, None)),
             other => other,
@@ -269,6 +274,8 @@ mod tests {
         servers.release(first);
         // The kernel refuses broadcasts on sockets that have not asked for them.
         assert!(servers.open(&"255.255.255.255:9".parse().unwrap(), None, &poller).is_err());
+        let State::Resting(resting) = &servers.slots[0].state else { panic!("it does not rest") };
+        assert_eq!(resting.local_addr().unwrap().port(), 0);
         assert_eq!(servers.open(&address, None, &poller).unwrap().slot, first.slot);
     }
 }

@@ -117,7 +117,7 @@ struct Block {
     bytes: Vec<u8>,
     /// The one that goes on in the next frame.
     open: Option<Opened>,
-    continuations: u8,
+    continuations: u16,
     /// Where the one lies that is complete and not read.
     whole: Option<(u32, Place)>,
 }
