@@ -124,9 +124,15 @@ func (e *engine) Heartbeat() *enginev1.Status {
 
 func (e *engine) Applied(plan *plan.Plan, warnings []plan.Finding) {
 	e.log.Info("a Plan serves", "revision", plan.Revision, "warnings", len(warnings))
+	e.serves(plan, warnings, e.preparer.hold)
+}
+
+func (e *engine) Assumed(plan *plan.Plan) { e.serves(plan, nil, e.preparer.assume) }
+
+func (e *engine) serves(plan *plan.Plan, warnings []plan.Finding, prepare func(*plan.Plan)) {
 	e.mu.Lock()
 	report := e.session.Applied(plan, warnings)
-	e.preparer.hold(plan) // before the controller sends the next Plan, which is prepared after this one
+	prepare(plan) // before the controller sends the next Plan, which is prepared after this one
 	e.answer(report)
 	e.mu.Unlock()
 	// What follows walks over the whole Plan, so heartbeats do not wait for it.

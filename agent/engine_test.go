@@ -103,10 +103,11 @@ func (s *siding) Expect(plan *plan.Plan) []plan.Finding {
 	return s.lacks
 }
 
-func (s *siding) Hold(plan *plan.Plan) { s.note("plan %d serves", plan.Revision) }
-func (s *siding) Refused()             { s.note("refused") }
-func (s *siding) Attend()              { s.note("attended to") }
-func (s *siding) Beat()                { s.note("beat") }
+func (s *siding) Hold(plan *plan.Plan)   { s.note("plan %d serves", plan.Revision) }
+func (s *siding) Assume(plan *plan.Plan) { s.note("plan %d stands for a newer one", plan.Revision) }
+func (s *siding) Refused()               { s.note("refused") }
+func (s *siding) Attend()                { s.note("attended to") }
+func (s *siding) Beat()                  { s.note("beat") }
 
 func (s *siding) Detours() *detour.Counts { return nil }
 
@@ -151,6 +152,15 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}
+}
+
+func TestKernelIsNotBroughtToAPlanThatStandsForANewerOne(t *testing.T) {
+	b := newBench()
+	b.receive(whole(1))
+	b.told = nil
+	b.Assumed(b.plans[0])
+	b.expect(t, "controller: ack n1, 0 warnings", "monitors: plan 1", "routes: plan 1 serves", "disk: plan 1",
+		"fast path: plan 1 stands for a newer one")
 }
 
 func TestPlanForWhichTheKernelCannotBePreparedIsRefused(t *testing.T) {

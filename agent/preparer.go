@@ -14,6 +14,7 @@ import (
 type ground interface {
 	Expect(*plan.Plan) []plan.Finding // comes; the findings say why it cannot serve
 	Hold(*plan.Plan)                  // serves
+	Assume(*plan.Plan)                // stands for a newer one that serves and that the agent does not have
 	Refused()                         // the one that serves goes on to
 	Attend()                          // something may have changed by itself
 }
@@ -35,6 +36,11 @@ func (g grounds) Expect(plan *plan.Plan) []plan.Finding {
 func (g grounds) Hold(plan *plan.Plan) {
 	g.detour.Hold(plan)
 	g.path.Hold(plan)
+}
+
+func (g grounds) Assume(plan *plan.Plan) {
+	g.detour.Hold(plan)
+	g.path.Assume(plan)
 }
 
 func (g grounds) Refused() {
@@ -60,6 +66,7 @@ type preparer struct {
 
 // chores are what waits.
 type chores struct {
+	assumed *plan.Plan // nil: none
 	held    *plan.Plan // nil: none
 	refused bool
 	coming  *plan.Plan // nil: none
@@ -78,6 +85,11 @@ func (p *preparer) expect(plan *plan.Plan, pass func(*plan.Plan)) {
 
 func (p *preparer) hold(plan *plan.Plan) {
 	p.ask(func(c *chores) { c.held, c.refused = plan, false })
+}
+
+// assume comes before the first hold, if at all.
+func (p *preparer) assume(plan *plan.Plan) {
+	p.ask(func(c *chores) { c.assumed = plan })
 }
 
 func (p *preparer) refuse() { p.ask(func(c *chores) { c.refused = true }) }
@@ -112,6 +124,9 @@ func (p *preparer) work() {
 	due := p.waiting
 	p.waiting = chores{}
 	p.mu.Unlock()
+	if due.assumed != nil {
+		p.ground.Assume(due.assumed)
+	}
 	if due.held != nil {
 		p.ground.Hold(due.held)
 	}

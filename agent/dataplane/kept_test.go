@@ -16,7 +16,7 @@ func (r *rig) runBesideNewer(disk *plan.Plan, serves uint64, held ...*dataplanev
 	r.supervisor.Apply(disk)
 	r.run()
 	far = r.accept(serves, held...)
-	r.expect(fmt.Sprint("running at ", serves), fmt.Sprint("applied ", disk.Revision))
+	r.expect(fmt.Sprint("running at ", serves), fmt.Sprint("assumed ", disk.Revision))
 	return far
 }
 

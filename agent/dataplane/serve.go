@@ -80,7 +80,7 @@ func (s *Supervisor) take(life *life) {
 		s.Log.Warn("the data plane keeps its Plan until the controller sends one: it is newer than the one on disk",
 			"serves", serves, "disk", wanted.Revision)
 		s.rollout.assume(wanted)
-		s.Observer.Applied(wanted, nil)
+		s.Observer.Assumed(wanted)
 	default:
 		s.rollout.submit(wanted)
 	}

@@ -34,6 +34,8 @@ const (
 // Observer is told what happens. Its methods are called one at a time and may not block.
 type Observer interface {
 	Applied(plan *plan.Plan, warnings []plan.Finding)
+	// Assumed says that a newer Plan serves, which the agent does not have. This one is to stand for it.
+	Assumed(plan *plan.Plan)
 	Refused(plan *plan.Plan, errors []plan.Finding)
 	Changed(Status)
 	Sampled(Sample)

@@ -41,6 +41,7 @@ type rig struct {
 func (r *rig) Applied(plan *plan.Plan, _ []plan.Finding) {
 	r.told <- fmt.Sprintf("applied %d", plan.Revision)
 }
+func (r *rig) Assumed(plan *plan.Plan) { r.told <- fmt.Sprintf("assumed %d", plan.Revision) }
 func (r *rig) Refused(plan *plan.Plan, errors []plan.Finding) {
 	r.told <- fmt.Sprintf("refused %d: %s", plan.Revision, errors[0].Message)
 }

@@ -99,8 +99,16 @@ func (k kernel) deliver(is6 bool) error {
 	return nil
 }
 
-// undeliver empties the table.
+// undeliver empties the table. Looking whether it is empty needs no capability, and removing does.
 func (k kernel) undeliver(is6 bool) error {
+	of := &netlink.Route{Table: k.first, Protocol: protocol}
+	there, err := netlink.RouteListFiltered(families[is6], of, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_PROTOCOL)
+	if err != nil {
+		return fmt.Errorf("read routes: %w", err)
+	}
+	if len(there) == 0 {
+		return nil
+	}
 	route, err := k.route(is6)
 	if err != nil {
 		return err

@@ -39,15 +39,20 @@ type Set struct {
 
 	mu       sync.Mutex
 	kernel   kernel
-	held     *plan.Plan // that serves; nil: none yet
-	has      bool       // there are rules of ours, or may be
-	attended int        // calls of Attend since the last look
-	failure  string     // the last that was logged
+	held     *plan.Plan    // that serves, or stands for the one that does; nil: none yet
+	coming   *plan.Plan    // that was expected last, and does not serve yet; nil: none
+	known    bool          // what serves is known: it needs no rules but those of held
+	added    map[rule]bool // by this agent
+	has      map[bool]bool // families of which the kernel has something of ours, or may have
+	attended int           // calls of Attend since the last look
+	failure  string        // the last that was logged
 	closed   bool
 }
 
 // New returns a Set that does nothing before the first Plan. It takes over the rules of an agent before it.
-func New(config Config) *Set { return &Set{Config: config, has: true} }
+func New(config Config) *Set {
+	return &Set{Config: config, added: map[rule]bool{}, has: map[bool]bool{false: true, true: true}}
+}
 
 // Expect adds what a new Plan needs, while the current one still serves. If it cannot, it returns why the Plan cannot
 // serve.
@@ -55,13 +60,12 @@ func (s *Set) Expect(coming *plan.Plan) []plan.Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := coming.Answerers()
-	if s.closed || len(wanted) == 0 {
+	if s.coming = coming; s.closed || len(wanted) == 0 {
 		return nil
 	}
 	if findings := refusals(wanted); findings != nil {
 		return findings
 	}
-	s.has = true
 	return findingsOf(wanted, s.ensure(wanted))
 }
 
@@ -69,29 +73,39 @@ func (s *Set) Expect(coming *plan.Plan) []plan.Finding {
 func (s *Set) Hold(plan *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = plan
-	s.follow()
+	s.known = true
+	s.goBy(plan)
+}
+
+// Assume is called when a Plan serves that the agent does not have, and this one stands for it. Rules of an earlier
+// agent stay, because the Plan that serves may need them.
+func (s *Set) Assume(plan *plan.Plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.goBy(plan)
 }
 
 // Refused is called when a new Plan was refused, and the current one keeps serving.
 func (s *Set) Refused() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held != nil {
-		s.follow()
-	}
+	s.coming = nil
+	s.follow()
 }
 
-// Attend adds from time to time what somebody else has removed.
+// Attend adds from time to time what somebody else has removed, and tries again what has failed.
 func (s *Set) Attend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := s.held.Answerers()
-	if s.attended++; s.closed || len(wanted) == 0 || s.attended < attendEvery && s.failure == "" {
-		return
+	switch s.attended++; {
+	case s.closed:
+	case s.failure != "":
+		s.follow()
+	case len(wanted) > 0 && s.attended >= attendEvery:
+		s.attended = 0
+		s.complain(s.ensure(wanted))
 	}
-	s.attended = 0
-	s.complain(s.ensure(wanted))
 }
 
 // Close removes everything, or leaves it to the next agent.
@@ -102,21 +116,27 @@ func (s *Set) Close() {
 		return
 	}
 	if !s.Keep {
-		s.held = nil
+		s.held, s.coming, s.known = nil, nil, true
 		s.follow()
 	}
 	s.closed = true
 }
 
-// follow brings the kernel to exactly what the Plan needs that serves.
+func (s *Set) goBy(plan *plan.Plan) {
+	s.held = plan
+	if s.coming == plan {
+		s.coming = nil
+	}
+	s.follow()
+}
+
+// follow brings the kernel to what the Plan needs that serves, and the coming one.
 func (s *Set) follow() {
-	wanted := s.held.Answerers()
-	if s.closed || !s.has && len(wanted) == 0 {
+	if s.closed {
 		return
 	}
-	err := errors.Join(s.ensure(wanted), s.retain(wanted))
-	s.has = len(wanted) > 0 || err != nil
-	s.complain(err)
+	wanted := s.held.Answerers()
+	s.complain(errors.Join(s.ensure(wanted), s.retain(append(wanted, s.coming.Answerers()...))))
 }
 
 // ensure adds the missing rules, and the routes that they lead to before them.
@@ -129,6 +149,7 @@ func (s *Set) ensure(wanted []plan.Answerer) error {
 			if err != nil {
 				return err
 			}
+			s.has[each.is6] = true
 			if err := s.kernel.deliver(each.is6); err != nil {
 				return err
 			}
@@ -140,33 +161,52 @@ func (s *Set) ensure(wanted []plan.Answerer) error {
 		if err := s.kernel.add(each); err != nil {
 			return err
 		}
+		s.added[each] = true
 	}
 	return nil
 }
 
-// retain removes all other rules of ours, and routes without rules after them.
+// retain removes other rules of ours, and routes without rules after them. While it is not known what serves, it
+// removes only rules that this agent has added.
 func (s *Set) retain(wanted []plan.Answerer) (failed error) {
-	stays, families := map[rule]bool{}, map[bool]bool{}
+	stays := map[rule]bool{}
 	for _, each := range rulesFor(wanted) {
-		stays[each], families[each.is6] = true, true
+		stays[each] = true
 	}
 	for _, is6 := range []bool{false, true} {
-		there, err := s.numbers().rules(is6)
-		if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
-			continue // this kernel has no such family, so there can be no rules
-		}
-		failed = errors.Join(failed, err)
-		for _, stage := range removal {
-			for each := range there {
-				if each.stage == stage && !stays[each] {
-					failed = errors.Join(failed, s.kernel.remove(each))
-				}
-			}
-		}
-		if !families[is6] {
-			failed = errors.Join(failed, s.kernel.undeliver(is6))
+		if s.has[is6] {
+			failed = errors.Join(failed, s.retainOf(is6, stays))
 		}
 	}
+	return failed
+}
+
+func (s *Set) retainOf(is6 bool, stays map[rule]bool) (failed error) {
+	there, err := s.numbers().rules(is6)
+	switch {
+	case errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EOPNOTSUPP):
+		s.has[is6] = false // this kernel has no such family, so there can be no rules
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, stage := range removal {
+		for each := range there {
+			if each.stage != stage || stays[each] || !s.known && !s.added[each] {
+				continue
+			}
+			if err := s.kernel.remove(each); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			delete(there, each)
+			delete(s.added, each)
+		}
+	}
+	if len(there) == 0 {
+		failed = errors.Join(failed, s.kernel.undeliver(is6))
+	}
+	s.has[is6] = len(there) > 0 || failed != nil
 	return failed
 }
 

@@ -266,6 +266,75 @@ func TestRulesThatSomebodyRemovesComeBack(t *testing.T) {
 	}
 }
 
+func TestWhatCouldNotBeRemovedIsRemovedLaterAndWhatAComingPlanNeedsStays(t *testing.T) {
+	standAlone(t)
+	s, said := newSet("engine", false)
+	first := planOf(t, server+":53")
+	s.Expect(first)
+	s.Hold(first)
+	raise := lower(t)
+	s.Hold(planOf(t))
+	if len(rules(t)) != blockLen || !strings.Contains(said.String(), "operation not permitted") {
+		t.Errorf("there are %v: %s", rules(t), said)
+	}
+	raise()
+	second := planOf(t, server+":54")
+	s.Expect(second)
+	s.Attend()
+	for port, want := range map[uint16]bool{53: false, 54: true} {
+		if got := delivers(t, unix.IPPROTO_UDP, server, client, port); got != want {
+			t.Errorf("port %d is delivered: %v", port, got)
+		}
+	}
+	s.Refused()
+	if left := rules(t); len(left) > 0 || routes(t, firstOf("engine")) > 0 {
+		t.Errorf("left are %v and %d routes", left, routes(t, firstOf("engine")))
+	}
+}
+
+func TestFirstPlanThatIsRefusedLeavesNothing(t *testing.T) {
+	standAlone(t)
+	s, said := newSet("engine", false)
+	s.Expect(planOf(t, server+":53", "["+server6+"]:53"))
+	s.Refused()
+	if left := rules(t); len(left) > 0 || routes(t, firstOf("engine")) > 0 || said.Len() != 0 {
+		t.Errorf("left are %v and %d routes: %s", left, routes(t, firstOf("engine")), said)
+	}
+}
+
+func TestRulesOfAnAgentThatDiedServeUntilItIsKnownWhatServes(t *testing.T) {
+	standAlone(t)
+	newer := planOf(t, server+":53", "10.2.0.3:53")
+	died, _ := newSet("engine", true)
+	died.Expect(newer)
+	older := planOf(t, server+":53", "10.2.0.4:53")
+	next, said := newSet("engine", true)
+	expect := func(when string, want ...string) {
+		t.Helper()
+		for _, each := range []string{server, "10.2.0.3", "10.2.0.4", "10.2.0.5"} {
+			if delivers(t, unix.IPPROTO_UDP, each, client, 53) != slices.Contains(want, each) {
+				t.Errorf("%s: answers of %s", when, each)
+			}
+		}
+	}
+	refuse := func() {
+		next.Expect(planOf(t, "10.2.0.3:53", "10.2.0.5:53"))
+		next.Refused()
+	}
+	refuse()
+	expect("a Plan is refused before any serves", server, "10.2.0.3")
+	next.Expect(older)
+	next.Assume(older)
+	expect("an older Plan stands for the one that serves", server, "10.2.0.3", "10.2.0.4")
+	refuse()
+	expect("a Plan is refused after that", server, "10.2.0.3", "10.2.0.4")
+	next.Hold(planOf(t, "10.2.0.3:53"))
+	expect("the controller's Plan serves", "10.2.0.3")
+	if said.Len() != 0 {
+		t.Error(said)
+	}
+}
+
 func TestServersThatCannotAnswerThroughTheEngineAreRefused(t *testing.T) {
 	standAlone(t)
 	s, _ := newSet("engine", false)
@@ -302,10 +371,35 @@ func TestAgentWithoutTheCapabilitySaysSo(t *testing.T) {
 	}
 }
 
+func TestAgentWithoutTheCapabilitySaysNothingOfPlansThatNeedNone(t *testing.T) {
+	standAlone(t)
+	drop(t)
+	s, said := newSet("engine", false)
+	s.Hold(planOf(t))
+	s.Expect(planOf(t, server+":53"))
+	s.Refused()
+	s.Close()
+	if said.Len() != 0 {
+		t.Error(said)
+	}
+}
+
 // drop takes all capabilities from this thread, which ends with the test.
 func drop(t *testing.T) {
 	t.Helper()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	none := [2]unix.CapUserData{}
-	must(t, unix.Capset(&header, &none[0]))
+	var none [2]unix.CapUserData
+	must(t, unix.Capset(&capHeader, &none[0]))
 }
+
+// lower takes all capabilities from this thread until raise.
+func lower(t *testing.T) (raise func()) {
+	t.Helper()
+	var all [2]unix.CapUserData
+	must(t, unix.Capget(&capHeader, &all[0]))
+	none := all
+	none[0].Effective, none[1].Effective = 0, 0
+	must(t, unix.Capset(&capHeader, &none[0]))
+	return func() { must(t, unix.Capset(&capHeader, &all[0])) }
+}
+
+var capHeader = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -214,6 +214,9 @@ func (e *engine) Applied(applied *plan.Plan, warnings []plan.Finding) {
 	e.plan, e.fault = applied, nil
 }
 
+// Assumed does not happen: these engines keep no Plan on disk.
+func (e *engine) Assumed(assumed *plan.Plan) { e.Applied(assumed, nil) }
+
 // Refused says so, and lets the run fail with the reason.
 func (e *engine) Refused(refused *plan.Plan, findings []plan.Finding) {
 	e.mu.Lock()

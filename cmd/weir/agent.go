@@ -27,6 +27,9 @@ machine must accept packets for these addresses. With --vip-interface lo the age
 this needs CAP_NET_ADMIN. To pass on connections that a router moves between engines, the agent also
 needs CAP_BPF and CAP_PERFMON.
 
+Network profiles of UDP with "snat: false" need CAP_NET_ADMIN, and CAP_NET_BIND_SERVICE for clients that use
+ports below 1024.
+
 On SIGTERM or Ctrl-C the agent withdraws its routes, lets requests in progress finish for some seconds, and
 stops the data plane. With --keep-dataplane the data plane keeps serving, and the next agent on the same
 state directory takes it over. So you can upgrade an agent without a client noticing.`,

@@ -88,7 +88,8 @@ var unheededOfPool = []unheeded[model.Pool]{
 var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
 	{"dos_rl_profile", func(p *kinds.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
-		"engines connect to servers from their own address yet: use xff_enabled"},
+		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
+			"snat false"},
 }
 
 var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
