@@ -71,7 +71,7 @@ pub(crate) struct Place {
     pub server: u32,
     pub address: SocketAddr,
     /// The position in the pool when the place was picked.
-    pub position: usize,
+    pub position: u32,
     /// The row's version then: while the row still has it, the position is valid.
     version: u32,
 }
@@ -110,7 +110,13 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.pick(now.nanos, key, tried)?;
         let server = row.pool.servers.get(position)?;
-        Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
+        Some(Place {
+            pool: pool.id,
+            server: server.id,
+            address: server.address,
+            position: position as u32,
+            version: row.version,
+        })
     }
 
     /// The same for the server that a cookie names, if it takes requests.
@@ -118,7 +124,13 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.take(now.nanos, server)?;
         let server = row.pool.servers.get(position)?;
-        Some(Place { pool: pool.id, server: server.id, address: server.address, position, version: row.version })
+        Some(Place {
+            pool: pool.id,
+            server: server.id,
+            address: server.address,
+            position: position as u32,
+            version: row.version,
+        })
     }
 
     /// Counts a request at a server that the balancer did not pick.
@@ -359,7 +371,7 @@ impl Row {
     /// The current position of the server of `at`.
     fn position(&self, at: Place) -> Option<usize> {
         match at.version == self.version {
-            true => Some(at.position),
+            true => Some(at.position as usize),
             false => self.position_of(at.server, at.address),
         }
     }

@@ -27,9 +27,14 @@ pub(crate) struct Line {
     /// What was sent since the queue was last checked: an upper bound of the queue. The driver is asked only when the
     /// bound is too high, because each such call makes it report `Drained`.
     pieces: u32,
-    bytes: usize,
+    bytes: u32,
     /// Bytes sent since [`take_sent`](Self::take_sent).
     sent: u64,
+}
+
+/// No queue holds as much as this can count: [`Room`] bounds it.
+fn counted(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Line {
@@ -53,7 +58,7 @@ impl Line {
             return;
         }
         self.pieces += 1;
-        self.bytes += buf.len();
+        self.bytes = self.bytes.saturating_add(counted(buf.len()));
         self.sent += buf.len() as u64;
         io.send(self.conn, buf);
     }
@@ -61,12 +66,12 @@ impl Line {
     /// Bytes wait to be sent on a stream.
     pub fn hold(&mut self, bytes: usize) {
         self.pieces += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(counted(bytes));
     }
 
     /// So many bytes and pieces of a stream have left. Returns whether its client waits for that, and nothing is left.
     pub fn let_go(&mut self, bytes: usize, pieces: u32) -> bool {
-        self.bytes -= bytes;
+        self.bytes -= counted(bytes);
         self.pieces -= pieces;
         self.bytes == 0 && std::mem::take(&mut self.watched)
     }
@@ -74,12 +79,12 @@ impl Line {
     /// Of a stream whose window is closed: whether so many bytes are queued that its client has to wait from now on until
     /// all of them have left.
     pub fn begins_to_wait(&mut self, bytes: usize) -> bool {
-        self.bytes >= bytes && !std::mem::replace(&mut self.watched, true)
+        self.bytes as usize >= bytes && !std::mem::replace(&mut self.watched, true)
     }
 
     /// Bytes that are queued and that the network has not taken yet.
     pub fn queued<I: Io>(&self, io: &I) -> usize {
-        if self.conn.is_stream() { self.bytes } else { io.queued(self.conn) }
+        if self.conn.is_stream() { self.bytes as usize } else { io.queued(self.conn) }
     }
 
     /// The driver has relayed this many bytes to the peer.
@@ -93,15 +98,15 @@ impl Line {
 
     /// Whether the peer must take what is queued before it gets more. `Drained` reports when it has.
     pub fn is_full<I: Io>(&mut self, io: &I, room: &Room) -> bool {
-        if self.bytes < room.queued_bytes && self.pieces < room.queued_pieces {
+        if (self.bytes as usize) < room.queued_bytes && self.pieces < room.queued_pieces {
             return false;
         }
-        self.bytes = self.queued(io);
+        self.bytes = counted(self.queued(io));
         // The pieces of a stream are counted one by one, and one may have no bytes.
         if self.bytes == 0 && !self.conn.is_stream() {
             self.pieces = 0;
         }
-        self.watched = self.bytes >= room.queued_bytes || self.pieces >= room.queued_pieces;
+        self.watched = self.bytes as usize >= room.queued_bytes || self.pieces >= room.queued_pieces;
         self.watched
     }
 

@@ -1,7 +1,5 @@
 //! A request that other servers get when one has answered in vain.
 
-use std::time::Duration;
-
 use weir_snapshot::Reselect;
 
 use crate::exchange::{Exchange, Phase};
@@ -33,10 +31,5 @@ impl Exchange {
     /// How many servers were tried in vain without getting the request.
     pub fn failed_tries(&self) -> usize {
         self.tried.len() - self.reselects() as usize
-    }
-
-    /// How long a server may take to begin its response, if another has answered in vain.
-    pub fn retry_timeout(&self) -> Option<Duration> {
-        self.service.pool.as_ref()?.reselect.as_ref().filter(|_| self.reselects() > 0)?.retry_timeout
     }
 }

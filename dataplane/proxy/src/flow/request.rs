@@ -203,11 +203,7 @@ impl Proxy {
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
-        if !exchange.tried.is_empty()
-            && let Some(span) = exchange.retry_timeout()
-        {
-            server.response_timeout = Some(span);
-        }
+        server.is_reselected = !exchange.tried.is_empty() && exchange.reselects() > 0;
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {

@@ -199,7 +199,6 @@ impl Parties<'_> {
         }
         let is_shared = !server.binds && exchange.http()?.connection_multiplexing;
         core.pools.end(place);
-        server.response_timeout = server.pool.timeouts.response;
         server.connection.line.read(io, true);
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         if !is_shared {

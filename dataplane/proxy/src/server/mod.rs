@@ -35,11 +35,10 @@ pub(crate) struct Server {
     pub life: Life,
     /// The server has not answered on it yet.
     pub unproven: bool,
+    /// Its request is one that another server has answered in vain.
+    pub is_reselected: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
-    /// From the last byte of the request to the next byte of the response: the pool's time, or a shorter one for a request
-    /// that another server has answered in vain.
-    pub response_timeout: Option<Duration>,
     /// Of a connection that carries streams. Boxed, because most carry none.
     pub back: Option<Box<Back>>,
 }
@@ -89,13 +88,13 @@ impl Server {
             connection,
             begun_at: now,
             place,
-            response_timeout: pool.timeouts.response,
             pool,
             state: State::Connecting(work),
             requests: 0,
             binds: false,
             life: Life::Whole,
             unproven: true,
+            is_reselected: false,
             asked_name: None,
             back: None,
         }
@@ -162,7 +161,8 @@ impl Server {
     }
 
     fn name(&self, tls: &ServerTls) -> ServerName {
-        let server = self.pool.servers.get(self.place.position).filter(|server| server.id == self.place.server);
+        let server =
+            self.pool.servers.get(self.place.position as usize).filter(|server| server.id == self.place.server);
         let hostname = server.and_then(|server| server.hostname.as_ref());
         let given = self.asked_name.as_deref().or(tls.fixed_name()).or(hostname);
         given.cloned().unwrap_or_else(|| self.place.address.ip().into())
@@ -178,7 +178,8 @@ impl Server {
 
     /// Waits for the next byte of a response.
     pub fn await_response<I: Io>(&mut self, io: &mut I) {
-        self.connection.line.expect(io, self.response_timeout);
+        let retry = self.pool.reselect.as_ref().filter(|_| self.is_reselected).and_then(|pool| pool.retry_timeout);
+        self.connection.line.expect(io, retry.or(self.pool.timeouts.response));
     }
 
     /// Whether its age and its number of requests allow another one.
