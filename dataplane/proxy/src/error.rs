@@ -28,6 +28,8 @@ pub enum Error {
     ServerClosed,
     /// The server has said that it did not process the request (RFC 9113 §8.7).
     ServerRefused,
+    /// The same, because the server has left the connection. It had taken other requests there.
+    ServerLeft,
     /// The server breaks HTTP/2, or does not speak it.
     ServerProtocol,
     ResponseTimeout,
@@ -55,7 +57,7 @@ impl Error {
         use Error::*;
         match self {
             Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ServerRefused
+            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ServerRefused | ServerLeft
             | ServerProtocol | ResponseTimeout | Response(_) => true,
             _ => false,
         }

@@ -421,10 +421,17 @@ impl Exchange {
         let Phase::Sending { repeatable: Some(kept), .. } = &self.phase else { return false };
         let may = refused || !kept.if_refused;
         if may {
-            self.repeated = true;
             self.return_to_choice();
         }
         may
+    }
+
+    /// A server has failed to take the request. The next try may be with the same server, the one after that not. A
+    /// server that takes some requests of each connection will take this one too: it may leave as often as it likes.
+    pub fn note_failure(&mut self, server: u32, error: Error) {
+        if error != Error::ServerLeft && std::mem::replace(&mut self.repeated, true) {
+            self.tried.push(server);
+        }
     }
 
     fn return_to_choice(&mut self) {

@@ -56,7 +56,7 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return };
         let place = server.place;
         let Some(back) = &mut server.back else { return };
-        (back.is_retired, back.has_left) = (true, true);
+        (back.is_retired, back.last) = (true, Some(last));
         let waiting = std::mem::take(&mut back.waiting);
         if back.stage == Stage::New {
             // It would do the same to the next connection.
@@ -68,9 +68,10 @@ impl Proxy {
         let unseen: Vec<_> = unseen.filter_map(|id| back.carrier.connection.kept(id)?.owner).collect();
         back.carrier.list(conn, &mut self.core.carriers);
         self.core.pools.forget_carrier(place, conn);
+        let error = server.refusal();
         self.send_elsewhere(io, waiting);
         for stream in unseen {
-            self.server_lost(io, stream, Error::ServerRefused);
+            self.server_lost(io, stream, error);
         }
     }
 

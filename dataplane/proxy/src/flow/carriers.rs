@@ -223,7 +223,7 @@ pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool
         return true;
     };
     let Some(found) = servers.find(carrier) else { return false };
-    let Some(back) = found.back.as_mut().filter(|back| back.stage == Stage::Ready && !back.has_left) else {
+    let Some(back) = found.back.as_mut().filter(|back| back.stage == Stage::Ready && back.last.is_none()) else {
         return false;
     };
     let Some(id) = back.carrier.connection.open() else {

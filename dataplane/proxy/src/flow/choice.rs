@@ -186,19 +186,15 @@ impl Proxy {
 
     /// Sends a request once more if its connection ended before any byte of a response. Where the connection had served
     /// earlier requests, the server may have closed it before it saw this one. Only idempotent requests are repeated
-    /// (RFC 9110 §9.2.2, RFC 9112 §9.3.1), and those that the server says it did not process (RFC 9113 §8.7): the first
-    /// time maybe by the same server, then by another one.
+    /// (RFC 9110 §9.2.2, RFC 9112 §9.3.1), and those that the server says it did not process (RFC 9113 §8.7).
     pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
-        let refused = error == Error::ServerRefused;
+        let refused = matches!(error, Error::ServerRefused | Error::ServerLeft);
         let ended = matches!(error, Error::ServerClosed | Error::ServerReset) && server.connection.inbox.is_empty();
-        let is_again = exchange.repeated;
         if !ended && !refused || !exchange.begin_again(refused) {
             return false;
         }
-        if is_again {
-            exchange.tried.push(server.place.server);
-        }
+        exchange.note_failure(server.place.server, error);
         let (client, swallowed) = (exchange.client, server.connection.conn());
         self.close_server(io, swallowed, Close::Abort);
         self.choose_server(io, id, error);

@@ -224,13 +224,14 @@ impl Proxy {
 
     /// The connection that was to carry the request takes no more streams.
     fn begin_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
-        if let Ok(Parties { exchange, server, .. }) = self.parties(id)
-            && std::mem::replace(&mut exchange.repeated, true)
-        {
-            exchange.tried.push(server.place.server);
+        let carrier = self.servers.peek(conn).and_then(|server| server.connection.carrier());
+        let error =
+            carrier.and_then(|carrier| self.servers.peek(carrier)).map_or(Error::ServerRefused, Server::refusal);
+        if let Ok(Parties { exchange, server, .. }) = self.parties(id) {
+            exchange.note_failure(server.place.server, error);
         }
         self.close_server(io, conn, Close::Abort);
-        self.try_another(io, Work::Exchange(id), Error::ServerRefused);
+        self.try_another(io, Work::Exchange(id), error);
     }
 
     /// The end of a body has come behind all of its content: the server has got everything.

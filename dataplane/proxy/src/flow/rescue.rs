@@ -47,7 +47,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ServerTls => (502, Cause::ServerTls),
         Error::ServerUntrusted => (502, Cause::ServerUntrusted),
         Error::ServerClosed => (502, Cause::ServerClosed),
-        Error::ServerRefused => (503, Cause::ServerRefused),
+        Error::ServerRefused | Error::ServerLeft => (503, Cause::ServerRefused),
         Error::ServerProtocol => (502, Cause::ServerBadResponse),
         Error::ResponseTimeout => (504, Cause::ServerResponseTimeout),
         Error::Response(
@@ -261,6 +261,7 @@ mod tests {
             (Error::Response(HeadTooLarge), 502),
             (Error::ServerClosed, 502),
             (Error::ServerRefused, 503),
+            (Error::ServerLeft, 503),
             (Error::ServerProtocol, 502),
             (Error::ServerTls, 502),
             (Error::ServerUntrusted, 502),

@@ -29,8 +29,8 @@ pub(crate) struct Back {
     pub stage: Stage,
     /// It gets no more streams, and ends with the last.
     pub is_retired: bool,
-    /// The server has said that it takes no new streams.
-    pub has_left: bool,
+    /// The last stream that the server takes, if it has said that it takes no new ones.
+    pub last: Option<u32>,
     /// The limit of streams, as far as it was known when the connect began.
     streams_max: u32,
 }
@@ -64,7 +64,7 @@ impl Back {
             load: 0,
             stage: Stage::New,
             is_retired: false,
-            has_left: false,
+            last: None,
             streams_max,
         }
     }

@@ -125,6 +125,12 @@ impl Server {
         }
     }
 
+    /// What it means for a request that the server has not taken it on this connection, which carries streams.
+    pub fn refusal(&self) -> Error {
+        let has_taken_none = self.requests == 0 || self.back.as_ref().is_some_and(|back| back.last == Some(0));
+        if has_taken_none { Error::ServerRefused } else { Error::ServerLeft }
+    }
+
     /// How long a connect may take before the proxy tries another server.
     pub fn connect_patience(&self, limits: &Limits) -> Option<Duration> {
         let all = self.pool.timeouts.connect;

@@ -18,6 +18,10 @@ fn undated(response: &str) -> String {
     response.replace("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "")
 }
 
+/// GOAWAY frames, which name the last stream that their sender takes.
+const GOES_AFTER_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0";
+const GOES_BEFORE_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
 #[test]
 fn requests_wait_for_the_settings_of_the_server() {
     let mut stage = stage(1);
@@ -412,6 +416,30 @@ fn streams_that_a_server_has_not_seen_go_to_another_connection() {
     assert_eq!(stage.closed(origin.conn), Some(Close::Flush), "it has carried its last stream");
     asks(&mut stage, GET);
     assert_eq!(stage.dials(), 2);
+}
+
+#[test]
+fn server_that_leaves_again_and_again_gets_the_request_until_it_takes_it() {
+    let mut stage = stage(1);
+    let clients: Vec<_> = (0..5).map(|_| asks(&mut stage, GET)).collect();
+    for client in clients {
+        let mut origin = Origin::new(&mut stage);
+        stage.says(origin.conn, GOES_AFTER_THE_FIRST);
+        origin.answers(&mut stage, 1, "ok");
+        assert!(stage.sent(client).ends_with("ok"));
+    }
+    assert_eq!((stage.dials(), stage.failures(Cause::ServerRefused)), (5, 0));
+}
+
+#[test]
+fn server_that_takes_nothing_before_it_leaves_is_asked_twice() {
+    let mut stage = stage(1);
+    let client = asks(&mut stage, GET);
+    for _ in 0..2 {
+        let origin = Origin::new(&mut stage);
+        stage.says(origin.conn, GOES_BEFORE_THE_FIRST);
+    }
+    assert_eq!((stage.dials(), status(&stage.sent(client))), (2, "503"));
 }
 
 #[test]
