@@ -3,15 +3,13 @@ package fastpath
 import (
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/fastpath/detour"
+	"github.com/weir-lb/weir/lab/network"
 )
 
 func must(t *testing.T, err error) {
@@ -41,11 +39,10 @@ func TestEveryProgramIsKnownByTheNameOfItsFolder(t *testing.T) {
 }
 
 func TestProgramsStandBesideEachOtherAndGoOneByOne(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("a network namespace needs root")
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
 	}
-	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	must(t, network.StandAlone())
 	own := netip.MustParseAddr("10.1.0.11")
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "uplink"

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/lab/network"
 )
 
 const (
@@ -54,14 +54,10 @@ func newSet(engine string, keep bool) (s *Set, said *bytes.Buffer) {
 // standAlone gives the test a network namespace between clients and servers. Needs root.
 func standAlone(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("a network namespace needs root")
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
 	}
-	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
-	loopback, err := netlink.LinkByName("lo")
-	must(t, err)
-	must(t, netlink.LinkSetUp(loopback))
+	must(t, network.StandAlone())
 	for _, each := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
 		must(t, os.WriteFile("/proc/sys/net/"+each, []byte("1"), 0o644))
 	}

@@ -6,8 +6,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/fastpath"
+	"github.com/weir-lb/weir/lab/network"
 )
 
 // What the programs answer with (linux/pkt_cls.h).
@@ -69,13 +68,11 @@ func newBench(t *testing.T) *bench {
 
 func newBenchOver(t *testing.T, underlay underlay) *bench {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("loading programs into the kernel needs root")
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
 	}
-	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
 	b := &bench{T: t, underlay: underlay}
-	b.must(unix.Unshare(unix.CLONE_NEWNET))
-	b.must(bringUpLoopback())
+	b.must(network.StandAlone())
 	at, err := fastpath.AnswerNumberAt()
 	b.must(err)
 	err = fastpath.Load(LoadKernel, &b.KernelObjects, at)
@@ -99,20 +96,6 @@ func (b *bench) share(address netip.Addr, settledNs uint64) {
 	siblings := KernelSiblings{Count: 1, SettledNs: settledNs}
 	siblings.Engine[0] = words(b.sibling)
 	b.must(b.Vips.Put(words(address), siblings))
-}
-
-func bringUpLoopback() error {
-	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(socket)
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP)
-	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
 }
 
 func (b *bench) must(err error) {

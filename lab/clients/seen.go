@@ -101,24 +101,22 @@ func (s *Seen) AnswersOf(engine string, from, to time.Time) (sum int64) {
 
 // PerEngine counts what each engine answered in some seconds.
 func PerEngine(seconds []draw.Second) map[string]int64 {
-	counts := map[string]int64{}
-	for _, second := range seconds {
-		for engine, count := range second.PerEngine {
-			counts[engine] += count
-		}
-	}
-	return counts
+	return sum(seconds, func(second draw.Second) map[string]int64 { return second.PerEngine })
 }
 
 // PerProtocol counts the answers in some seconds by what the client spoke.
 func PerProtocol(seconds []draw.Second) map[string]int64 {
-	counts := map[string]int64{}
+	return sum(seconds, func(second draw.Second) map[string]int64 { return second.PerProtocol })
+}
+
+func sum(seconds []draw.Second, counts func(draw.Second) map[string]int64) map[string]int64 {
+	all := map[string]int64{}
 	for _, second := range seconds {
-		for protocol, count := range second.PerProtocol {
-			counts[protocol] += count
+		for name, count := range counts(second) {
+			all[name] += count
 		}
 	}
-	return counts
+	return all
 }
 
 // Second is the index of the second of a moment. A moment outside all seconds gets the nearest index; one after the

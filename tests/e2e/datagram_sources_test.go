@@ -127,17 +127,9 @@ func (s *street) echo(address string) {
 		return err
 	}))
 	s.Cleanup(func() { socket.Close() })
-	go func() {
-		room := make([]byte, datagramsMax)
-		for {
-			length, from, err := socket.ReadFromUDPAddrPort(room)
-			if err != nil {
-				return
-			}
-			answer := append(fmt.Appendf(nil, "%s ", from), room[:min(length, datagramsMax-100)]...)
-			_, _ = socket.WriteToUDPAddrPort(answer, from)
-		}
-	}()
+	go answerDatagrams(socket, func(from netip.AddrPort, question []byte) []byte {
+		return append(fmt.Appendf(nil, "%s ", from), question[:min(len(question), datagramsMax-100)]...)
+	})
 }
 
 // clientOf is a client's socket that is connected to a port of a VIP.

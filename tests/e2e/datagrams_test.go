@@ -56,19 +56,23 @@ func datagramServer(t *testing.T, answer func([]byte) []byte) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { socket.Close() })
-	go func() {
-		room := make([]byte, datagramsMax)
-		for {
-			length, from, err := socket.ReadFromUDPAddrPort(room)
-			if err != nil {
-				return
-			}
-			if reply := answer(slices.Clone(room[:length])); reply != nil {
-				_, _ = socket.WriteToUDPAddrPort(reply, from) // a client that is gone is no fault
-			}
-		}
-	}()
+	go answerDatagrams(socket, func(_ netip.AddrPort, question []byte) []byte { return answer(slices.Clone(question)) })
 	return socket.LocalAddr().String()
+}
+
+// answerDatagrams sends back what answer returns for each datagram and the address that it came from, until the socket
+// is closed; nil: nothing.
+func answerDatagrams(socket *net.UDPConn, answer func(netip.AddrPort, []byte) []byte) {
+	room := make([]byte, datagramsMax)
+	for {
+		length, from, err := socket.ReadFromUDPAddrPort(room)
+		if err != nil {
+			return
+		}
+		if reply := answer(from, room[:length]); reply != nil {
+			_, _ = socket.WriteToUDPAddrPort(reply, from) // a client that is gone is no fault
+		}
+	}
 }
 
 // askDatagram sends a datagram, and again each second that brings no answer, as clients of UDP do.

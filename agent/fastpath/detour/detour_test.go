@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +13,10 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/fastpath/detour"
+	"github.com/weir-lb/weir/lab/network"
 )
 
 const ownAddress = "10.1.0.11"
@@ -40,14 +38,10 @@ func newSetAt(keep bool, own ...string) (s *Set, said *bytes.Buffer) {
 // standAlone gives the test a network namespace whose uplink has the own address. Needs root.
 func standAlone(t *testing.T) (uplink netlink.Link) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("a network namespace needs root")
+	if err := network.CheckRoot(); err != nil {
+		t.Skip(err)
 	}
-	runtime.LockOSThread() // for good: the thread ends with the test, and its namespace with it
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
-	loopback, err := netlink.LinkByName("lo")
-	must(t, err)
-	must(t, netlink.LinkSetUp(loopback))
+	must(t, network.StandAlone())
 	return addUplink(t, "uplink", ownAddress)
 }
 

@@ -109,28 +109,14 @@ impl Pools {
     pub fn pick(&mut self, now: Time, pool: &Pool, key: HashKey, tried: &[u32]) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.pick(now.nanos, key, tried)?;
-        let server = row.pool.servers.get(position)?;
-        Some(Place {
-            pool: pool.id,
-            server: server.id,
-            address: server.address,
-            position: position as u32,
-            version: row.version,
-        })
+        row.place(position)
     }
 
     /// The same for the server that a cookie names, if it takes requests.
     pub fn take(&mut self, now: Time, pool: &Pool, server: u32) -> Option<Place> {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.take(now.nanos, server)?;
-        let server = row.pool.servers.get(position)?;
-        Some(Place {
-            pool: pool.id,
-            server: server.id,
-            address: server.address,
-            position: position as u32,
-            version: row.version,
-        })
+        row.place(position)
     }
 
     /// Counts a request at a server that the balancer did not pick.
@@ -356,6 +342,18 @@ impl Row {
         let idle = std::mem::take(&mut self.idle[position]);
         let carriers = self.carriers.get_mut(position).map(|carriers| std::mem::take(&mut carriers.conns));
         idle.into_iter().map(|idle| idle.conn).chain(carriers.into_iter().flatten()).collect()
+    }
+
+    #[inline(always)]
+    fn place(&self, position: usize) -> Option<Place> {
+        let server = self.pool.servers.get(position)?;
+        Some(Place {
+            pool: self.pool.id,
+            server: server.id,
+            address: server.address,
+            position: position as u32,
+            version: self.version,
+        })
     }
 
     /// Whether the row belongs to this pool, in this or another version.

@@ -32,7 +32,7 @@ pub(crate) struct Carrier {
     queued_bytes: u64,
     /// The last time when the peer had taken enough, and how many bytes it had taken until then.
     took: (Time, u64),
-    /// The connections to servers that carry streams of this connection alone.
+    /// The connections to servers that carry streams of this connection alone. The next stream tries the last one.
     pub own: Vec<Conn>,
 }
 
@@ -134,6 +134,12 @@ impl Carrier {
     /// So many bytes are queued for its connection.
     pub fn queue(&mut self, bytes: usize) {
         self.queued_bytes += bytes as u64;
+    }
+
+    /// A connection to a server has got a stream of this connection, and carries no others.
+    pub fn keep_own(&mut self, conn: Conn) {
+        self.own.retain(|own| *own != conn);
+        self.own.push(conn);
     }
 
     /// The sessions that stand for its streams.

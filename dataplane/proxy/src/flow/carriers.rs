@@ -85,7 +85,8 @@ impl Proxy {
     fn own_carrier(&mut self, id: ExchangeId) -> Result<Option<Conn>, Error> {
         let stream = self.exchanges.live(id)?.client;
         let carrier = self.clients.live(stream)?.connection.carrier();
-        Ok(carrier.and_then(|carrier| self.clients.find(carrier)?.reserved))
+        let carrier = carrier.and_then(|carrier| self.clients.find(carrier)?.carrier());
+        Ok(carrier.and_then(|carrier| carrier.own.last().copied()))
     }
 
     /// A connection with room for one more stream. `None`: there is none, and none may open.
@@ -197,9 +198,9 @@ impl Proxy {
         }
         back.load += 1;
         if let Some(client) = back.sole.and_then(|sole| clients.find(sole)) {
-            client.reserved = Some(carrier);
-            if let Some(found) = client.carrier().filter(|found| !found.own.contains(&carrier)) {
-                found.own.push(carrier);
+            match client.carrier() {
+                Some(found) => found.keep_own(carrier),
+                None => client.reserved = Some(carrier),
             }
         }
         let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());

@@ -11,7 +11,7 @@ use crate::{
     OK,
     http2::{Browser, http2},
     status,
-    tape::{Stage, l4_plan, plan},
+    tape::{Stage, l4_plan, plan, with_another_pool},
     websocket,
 };
 
@@ -426,16 +426,11 @@ fn hello_that_drips_in_holds_few_blocks() {
 #[test]
 fn hello_is_served_by_the_parent_as_it_is_when_it_is_whole() {
     let before = passing(l4_plan(1));
-    let mut after = before.clone();
-    after.revision += 1;
-    after.pools[0].uuid = "other pool".into();
-    after.pools[0].servers[0].address = "10.1.9.9".into();
-    after.virtual_services[0].pool_uuid = "other pool".into();
     let mut stage = Stage::new(&before);
     let mut visitor = Visitor::new(&mut stage, "other.example");
     let rest = visitor.hello.split_off(50);
     visitor.greets(&mut stage, 4000);
-    stage.replace(&after);
+    stage.replace(&with_another_pool(&before));
     assert_eq!((stage.dials(), stage.closed(visitor.conn)), (0, None));
     stage.says(visitor.conn, &rest);
     assert_eq!((stage.dials(), stage.dialled_address().as_str()), (1, "10.1.9.9:8000"));

@@ -8,7 +8,7 @@ use weir_telemetry::Cause;
 
 use crate::{
     GET, OK, status,
-    tape::{Stage, l4_plan, plan},
+    tape::{Stage, l4_plan, plan, with_another_pool},
 };
 
 const LINE: &str = "PROXY TCP4 192.0.2.7 203.0.113.1 5000 443\r\n";
@@ -143,15 +143,10 @@ fn tunnel_begins_behind_the_header() {
 #[test]
 fn tunnel_is_served_by_the_service_as_it_is_behind_the_header() {
     let before = introduced(l4_plan(1));
-    let mut after = before.clone();
-    after.revision += 1;
-    after.pools[0].uuid = "other pool".into();
-    after.pools[0].servers[0].address = "10.1.9.9".into();
-    after.virtual_services[0].pool_uuid = "other pool".into();
     let mut stage = Stage::new(&before);
     let client = stage.client_from(LISTENER, SENDER);
     stage.says(client, &LINE[..20]);
-    stage.replace(&after);
+    stage.replace(&with_another_pool(&before));
     stage.says(client, &LINE[20..]);
     assert_eq!((stage.dials(), stage.dialled_address().as_str()), (1, "10.1.9.9:8000"));
     assert_eq!(stage.closed(client), None);

@@ -194,6 +194,16 @@ pub fn l4_plan(servers: usize) -> api::Plan {
     plan
 }
 
+/// The next plan, in which the service has another pool.
+pub fn with_another_pool(before: &api::Plan) -> api::Plan {
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pools[0].uuid = "other pool".into();
+    after.pools[0].servers[0].address = "10.1.9.9".into();
+    after.virtual_services[0].pool_uuid = "other pool".into();
+    after
+}
+
 impl Stage {
     pub const BLOCK_BYTES: usize = 4096;
 
