@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The peers of whom one batch may have datagrams.
+const BATCH: usize = 128;
+
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The maximum of client connections. One sixteenth of them is kept free by evicting clients (`flow::eviction`). A
@@ -35,10 +38,13 @@ pub struct Limits {
     pub idle_connections: usize,
     /// How long a client may take nothing of what is queued for it.
     pub stalled_client: Duration,
-    /// Sessions of datagrams that a virtual service may have. A new one beyond this is refused: its datagrams are
-    /// dropped.
-    pub sessions_per_service: usize,
-    /// The same for the clients of one address (an IPv6 /64).
+    /// The maximum of sockets for sessions of datagrams. Some are kept free: the session that is idle longest ends
+    /// instead (`datagrams::crowd`), and its socket is free after the batch.
+    pub session_sockets: usize,
+    /// The same for ports of this machine, which those sessions need whose servers do not see the client's address.
+    pub session_ports: usize,
+    /// Sessions that the clients of one address (an IPv6 /64) may have. A new one beyond this is refused: its datagrams
+    /// are dropped.
     pub sessions_per_address: usize,
     /// How long a body may be slower than its minimum rate, at its beginning and after a pause in reading.
     pub slow_body: Duration,
@@ -59,7 +65,8 @@ impl Default for Limits {
             connect_patience: Duration::from_millis(500),
             idle_connections: 1024,
             stalled_client: Duration::from_secs(60),
-            sessions_per_service: 65_536,
+            session_sockets: 65_536,
+            session_ports: 28_232,
             sessions_per_address: 1_024,
             slow_body: Duration::from_secs(5),
         }
@@ -70,6 +77,14 @@ impl Limits {
     /// From this number of clients on, each new client needs the eviction of another.
     pub fn clients_usual(&self) -> usize {
         (self.clients - (self.clients / 16).max(1).min(self.clients)).max(1)
+    }
+
+    pub(crate) fn session_sockets_usual(&self) -> usize {
+        but_for_a_batch(self.session_sockets)
+    }
+
+    pub(crate) fn session_ports_usual(&self) -> usize {
+        but_for_a_batch(self.session_ports)
     }
 
     /// What one connection may have queued while this many bytes are in use in total. Beyond half of the memory the
@@ -86,6 +101,12 @@ impl Limits {
             is_short: true,
         }
     }
+}
+
+/// All but a sixteenth, and at least so many less as new clients may come in one batch. The kernel finds a free port
+/// quickly only while there are some.
+fn but_for_a_batch(most: usize) -> usize {
+    most - (most / 16).max(BATCH.min(most / 2))
 }
 
 /// What one connection may have queued for its peer.
@@ -107,6 +128,13 @@ mod tests {
         let room = |used| (limits.room(used).queued_bytes, limits.room(used).queued_pieces, limits.room(used).is_short);
         assert_eq!([room(0), room(500)], [(200, 40, false); 2]);
         assert_eq!([room(750), room(999), room(2000)], [(100, 20, true), (1, 1, true), (1, 1, true)]);
+    }
+
+    #[test]
+    fn sockets_of_sessions_are_kept_free_for_a_batch() {
+        for (most, usual) in [(65_536, 61_440), (1_186, 1_058), (100, 50), (2, 1), (1, 1)] {
+            assert_eq!(Limits { session_sockets: most, ..Limits::default() }.session_sockets_usual(), usual);
+        }
     }
 
     #[test]

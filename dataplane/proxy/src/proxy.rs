@@ -79,9 +79,9 @@ impl Proxy {
             clients: Sessions::with_room(slots, CLIENT_STREAMS),
             servers: Sessions::with_room(slots, SERVER_STREAMS),
             exchanges: Exchanges::with_room(clients),
+            sessions: datagrams::Sessions::new(&core.limits),
             core,
             replies: FieldTable::new(),
-            sessions: datagrams::Sessions::default(),
         }
     }
 

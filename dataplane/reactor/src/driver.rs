@@ -70,6 +70,8 @@ pub struct Limits {
     pub connections: usize,
     /// Sockets of sessions of datagrams, beside the connections. Opening one more fails with [`Gone::Local`].
     pub datagram_sockets: usize,
+    /// Ports of this machine for those sockets. The kernel keeps the limit: opening one more fails in the same way.
+    pub datagram_ports: usize,
     /// Pipes for relaying, of two descriptors each, beside the connections.
     pub pipes: usize,
     /// Blocks kept for reuse.
@@ -81,6 +83,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 500_000, datagram_sockets: 65_536, pipes: 256, idle_blocks: 2048, buffer_bytes: 1 << 30 }
+        Self {
+            connections: 500_000,
+            datagram_sockets: 65_536,
+            datagram_ports: 28_232,
+            pipes: 256,
+            idle_blocks: 2048,
+            buffer_bytes: 1 << 30,
+        }
     }
 }

@@ -143,6 +143,21 @@ pub fn memory_bytes_max() -> u64 {
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
+/// How many ports the kernel has for UDP sockets that are bound to none.
+pub fn ports() -> usize {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    ports_in(&range).unwrap_or(PORTS_USUAL)
+}
+
+/// Linux, unless somebody changes the range.
+const PORTS_USUAL: usize = 28_232;
+
+fn ports_in(range: &str) -> Option<usize> {
+    let mut ends = range.split_whitespace().map(str::parse::<usize>);
+    let (first, last) = (ends.next()?.ok()?, ends.next()?.ok()?);
+    (last + 1).checked_sub(first).filter(|ports| *ports > 0)
+}
+
 fn physical_memory_bytes() -> u64 {
     // SAFETY: no pointers.
     let (pages, page_bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -219,6 +234,14 @@ mod tests {
         drop(go_on);
         other.join().unwrap();
         assert!(Thread::current().keep_on(&[1_000_000]).is_err());
+    }
+
+    #[test]
+    fn ports_are_those_from_the_first_to_the_last_of_the_range() {
+        for (range, ports) in [("32768\t60999\n", Some(28_232)), ("1024 1024", Some(1)), ("9 3", None), ("", None)] {
+            assert_eq!(ports_in(range), ports);
+        }
+        assert_ne!(ports(), 0);
     }
 
     #[test]

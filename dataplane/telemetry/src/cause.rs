@@ -76,6 +76,8 @@ causes! {
     EngineEvicted = "engine_evicted",
     /// There was no place for the connection.
     EngineRefused = "engine_refused",
+    /// A session of datagrams ended, because others needed its socket or port.
+    EngineSessions = "engine_sessions",
     /// It took too little of what waited for it while memory was short.
     EngineMemory = "engine_memory",
     /// The client of a gRPC call waits no more.

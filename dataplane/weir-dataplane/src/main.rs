@@ -64,7 +64,7 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     let server = Server::bind(&flags.socket)?;
     let control = Control::new(VERSION, Cores::new(cores.clone(), !flags.pin));
 
-    let limits = limits(descriptors, process::memory_bytes_max(), workers);
+    let limits = limits(descriptors, process::ports(), process::memory_bytes_max(), workers);
     let mut links = Vec::new();
     for index in 0..workers {
         links.push(start_worker::<Reactor>(index as u32, &limits, &control)?);
@@ -79,8 +79,9 @@ fn run(flags: &Flags) -> Result<(), Failure> {
     Ok(control.run(server, links)?)
 }
 
-/// The limits of each worker, such that all workers together stay within the process's descriptors and memory.
-fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
+/// The limits of each worker, such that all workers together stay within the process's descriptors and memory, and the
+/// machine's ports.
+fn limits(descriptors: u64, ports: usize, memory_bytes: u64, workers: usize) -> Limits {
     let default = Limits::default();
     let share = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(64) as usize / workers;
     // At most an eighth for pipes: relaying only saves work, but each client needs a connection.
@@ -88,7 +89,7 @@ fn limits(descriptors: u64, memory_bytes: u64, workers: usize) -> Limits {
     let datagram_sockets = default.datagram_sockets.min(share / DATAGRAMS_PART);
     let connections = default.connections.min(share - datagram_sockets - pipes * DESCRIPTORS_OF_PIPE);
     let buffer_bytes = (memory_bytes / BUFFERS_PART / workers as u64).max(BUFFER_BYTES_MIN) as usize;
-    Limits { connections, datagram_sockets, pipes, buffer_bytes, ..default }
+    Limits { connections, datagram_sockets, datagram_ports: ports / workers, pipes, buffer_bytes, ..default }
 }
 
 fn start_worker<D: Driver + 'static>(index: u32, limits: &Limits, control: &Control) -> Result<WorkerLink, Failure> {
@@ -124,7 +125,7 @@ mod tests {
     fn buffers_of_all_workers_take_a_part_of_the_memory() {
         let gib = 1 << 30;
         for (memory, workers, bytes) in [(16 * gib, 1, 1 << 30), (16 * gib, 4, 1 << 28), (gib, 8, 1 << 25)] {
-            assert_eq!(limits(20_000, memory, workers).buffer_bytes, bytes);
+            assert_eq!(limits(20_000, 28_232, memory, workers).buffer_bytes, bytes);
         }
     }
 
@@ -133,8 +134,9 @@ mod tests {
         for (descriptors, workers, connections, pipes) in
             [(20_000, 2, 7_790, 256), (20_000, 1, 16_092, 256), (4_096, 16, 144, 12), (10_000_000, 4, 500_000, 256)]
         {
-            let limits = limits(descriptors, 0, workers);
+            let limits = limits(descriptors, 28_232, 0, workers);
             assert_eq!((limits.connections, limits.pipes), (connections, pipes));
+            assert_eq!(limits.datagram_ports, 28_232 / workers);
             let sockets = limits.connections + limits.datagram_sockets;
             let all = workers * (sockets + DESCRIPTORS_OF_PIPE * limits.pipes);
             assert!(all as u64 + OTHER_DESCRIPTORS <= descriptors);

@@ -10,7 +10,7 @@ use weir_control::{Answer, Counted, Inbox, Order, States, log};
 use weir_proxy::{
     Proxy,
     datagrams::io::Arrival,
-    io::{Event, Protocol, TransportAddress},
+    io::{Event, TransportAddress},
 };
 use weir_reactor::{Driver, Limits, SocketOptions};
 use weir_snapshot::{Listener, Snapshot};
@@ -45,7 +45,8 @@ impl<D: Driver> Worker<D> {
         // The driver accepts a few more, so that the proxy decides which clients get no place.
         let (half, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
         let clients = half - half / 32;
-        let limits = weir_proxy::Limits { clients, buffer_bytes, ..Default::default() };
+        let (session_sockets, session_ports) = (limits.datagram_sockets, limits.datagram_ports);
+        let limits = weir_proxy::Limits { clients, buffer_bytes, session_sockets, session_ports, ..Default::default() };
         Self {
             index,
             driver,
@@ -109,9 +110,7 @@ impl<D: Driver> Worker<D> {
         snapshot.difference().listeners_gone.iter().for_each(|at| self.unlisten(*at));
         // The proxy must know a listener before its first connection arrives.
         self.proxy.replace(&mut self.driver, snapshot.clone());
-        if snapshot.difference().listeners_gone.iter().any(|at| at.protocol == Protocol::Udp) {
-            self.proxy.end_displaced_sessions(&mut self.driver);
-        }
+        self.proxy.end_displaced_sessions(&mut self.driver);
         // After a restart, clients are waiting already: servers must be up for the first of them.
         let early_states = std::mem::take(&mut self.early_states);
         self.set_servers_up(&early_states);

@@ -9,7 +9,8 @@ use weir_telemetry::{Cause, Happening};
 
 use super::{
     io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
-    session::{Key, Session},
+    session::{Answer, Key, Progress, Session},
+    sessions::Source,
 };
 use crate::{
     io::{Gone, Time},
@@ -78,19 +79,22 @@ impl Proxy {
         let Some(id) = self.sessions.of_socket(socket) else { return };
         let now = io.now();
         let Some(session) = self.sessions.at_mut(id) else { return };
-        let is_over = session.answered(now);
-        match std::mem::replace(&mut session.proved, true) {
-            false => self.core.pools.proved(session.place),
-            true => self.core.pools.answered(session.place),
+        let answer = session.answered(now);
+        let is_over = session.is_over();
+        match answer {
+            Answer::First => self.core.pools.proved(session.place),
+            Answer::Establishing | Answer::Other => self.core.pools.answered(session.place),
         }
         io.reply(datagram, session.key.listener, session.key.peer);
         let (service, bytes) = (session.service.id, datagram.bytes);
         self.core.counters.note(Happening::DatagramSent { service, bytes });
         if is_over {
-            self.end_session(io, id);
-        } else {
-            self.sessions.used(id, now);
+            return self.end_session(io, id);
         }
+        if answer == Answer::Establishing {
+            self.sessions.establish(id);
+        }
+        self.sessions.used(id, now);
     }
 
     /// The server's host has refused a datagram, or cannot be reached.
@@ -190,8 +194,9 @@ impl Proxy {
         service: &Arc<VirtualService>,
         place: Place,
     ) -> Result<u32, Cause> {
-        let opened = self.has_room(key.peer, service.id).and_then(|()| open(io, place.address, service, key.peer));
+        let opened = self.admit(key.peer).and_then(|()| open(io, place.address, service, key.peer));
         let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
+        self.make_room(io, Source::of(service));
         let now = io.now();
         self.core.counters.note(Happening::ClientConnected { service: service.id });
         self.core.counters.note(Happening::ServerConnected { server: place.server });
@@ -204,20 +209,26 @@ impl Proxy {
             active: now,
             checked: self.sessions.changes,
             unanswered: 0,
-            proved: false,
+            progress: Progress::Asked,
         };
         Ok(self.sessions.insert(session, now))
     }
 
-    fn has_room(&self, peer: SocketAddr, service: u32) -> Result<(), Cause> {
-        let limits = &self.core.limits;
-        if self.sessions.of_address(peer) >= limits.sessions_per_address {
-            return Err(Cause::ClientSessions);
+    /// Whether the clients of this address may have one session more.
+    fn admit(&self, peer: SocketAddr) -> Result<(), Cause> {
+        match self.sessions.of_address(peer) < self.core.limits.sessions_per_address {
+            true => Ok(()),
+            false => Err(Cause::ClientSessions),
         }
-        if self.sessions.of_service(service) >= limits.sessions_per_service {
-            return Err(Cause::EngineRefused);
-        }
-        Ok(())
+    }
+
+    /// Before a session begins: ends another one if there is no place for both. Its socket is free after this batch; until
+    /// then the new one has a socket of those that are kept free.
+    fn make_room<I: DatagramIo>(&mut self, io: &mut I, source: Source) {
+        let Some(id) = self.sessions.in_the_way_of(source) else { return };
+        let Some(service) = self.sessions.at(id).map(|session| session.service.id) else { return };
+        self.core.counters.note(Happening::Failed { service, cause: Cause::EngineSessions });
+        self.end_session(io, id);
     }
 
     /// Gives a session another server than the one that has refused its datagrams, if there is another. The client
@@ -234,7 +245,7 @@ impl Proxy {
         if let Some(session) = self.sessions.at_mut(id) {
             io.shut(session.socket);
             (session.place, session.begun) = (place, now);
-            (session.unanswered, session.proved) = (0, false);
+            (session.unanswered, session.progress) = (0, Progress::Asked);
         }
         self.sessions.connect(id, socket);
         self.leave(left);

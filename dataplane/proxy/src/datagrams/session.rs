@@ -35,8 +35,27 @@ pub(crate) struct Session {
     pub checked: u32,
     /// Datagrams of the client that the server has not answered.
     pub unanswered: u32,
-    /// The server has answered.
-    pub proved: bool,
+    pub progress: Progress,
+}
+
+/// How far client and server have got in hearing each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    Asked,
+    Answered,
+    /// The client has sent a datagram after an answer.
+    AskedAgain,
+    /// The server has answered that, too.
+    Established,
+}
+
+/// What an answer is to its session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    First,
+    /// The session is established by it.
+    Establishing,
+    Other,
 }
 
 impl Session {
@@ -48,12 +67,26 @@ impl Session {
     pub fn asked(&mut self, now: Time) {
         self.active = now;
         self.unanswered = self.unanswered.saturating_add(1);
+        if self.progress == Progress::Answered {
+            self.progress = Progress::AskedAgain;
+        }
     }
 
-    /// The server sent a datagram. True if no other is to come.
-    pub fn answered(&mut self, now: Time) -> bool {
+    /// The server sent a datagram.
+    pub fn answered(&mut self, now: Time) -> Answer {
         self.active = now;
         self.unanswered = self.unanswered.saturating_sub(1);
+        let (progress, answer) = match self.progress {
+            Progress::Asked => (Progress::Answered, Answer::First),
+            Progress::AskedAgain => (Progress::Established, Answer::Establishing),
+            stays => (stays, Answer::Other),
+        };
+        self.progress = progress;
+        answer
+    }
+
+    /// No other answer is to come.
+    pub fn is_over(&self) -> bool {
         self.unanswered == 0 && self.udp().is_some_and(|udp| udp.counts_answers)
     }
 }

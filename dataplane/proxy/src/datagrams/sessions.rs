@@ -1,17 +1,21 @@
-//! All sessions of a worker: found by client and by socket, counted per service and per address, ended when idle.
+//! All sessions of a worker: found by client and by socket, counted per address, ended when idle.
 //!
 //! There is no timer per session. Each service has a list of its sessions, those used longest ago first, and only the
-//! heads of the lists are looked at. A session moves to the back of its list at most once per [`STEP`].
+//! heads of the lists are looked at. [`Crowd`] has lists in the same order, of all services. A session moves to the back
+//! of its lists at most once per [`STEP`]; when places become few, with each batch.
 
 use std::time::Duration;
 
 use foldhash::HashMap;
+use weir_snapshot::VirtualService;
 
 use super::{
+    crowd::{Crowd, Rank},
     io::ServerSocket,
+    list::{Links, List},
     session::{Key, Session},
 };
-use crate::{io::Time, shortage::addresses::network};
+use crate::{io::Time, limits::Limits, shortage::addresses::network};
 
 /// How late a session may be found to be idle.
 const STEP: Duration = Duration::from_millis(500);
@@ -19,8 +23,8 @@ const STEP: Duration = Duration::from_millis(500);
 const EXPIRED_MAX: usize = 256;
 const NONE: u32 = u32::MAX;
 
-#[derive(Default)]
 pub(crate) struct Sessions {
+    places: Places,
     entries: Vec<Entry>,
     free: Vec<u32>,
     by_key: HashMap<Key, u32>,
@@ -28,6 +32,12 @@ pub(crate) struct Sessions {
     by_socket: Vec<u32>,
     /// By the id of the service.
     queues: HashMap<u32, Queue>,
+    /// Of the queues, by session.
+    queue_links: Vec<Links>,
+    /// By source.
+    crowds: [Crowd; 2],
+    /// Of the crowds, by session.
+    crowd_links: Vec<Links>,
     /// How many sessions the clients of each network have.
     networks: HashMap<u128, u32>,
     /// No session is idle for long enough before.
@@ -41,32 +51,73 @@ pub(crate) struct Sessions {
 struct Entry {
     /// `None`: the entry is free.
     session: Option<Session>,
-    /// When the session came to the back of its queue.
+    /// When the session came to the back of its lists.
     queued: Time,
-    previous: u32,
-    next: u32,
+    source: Source,
+    rank: Rank,
 }
 
-/// The sessions of a service, as a list through the entries.
+/// The sessions of a service.
+#[derive(Default)]
 struct Queue {
-    first: u32,
-    last: u32,
-    len: usize,
+    list: List,
     idle: Duration,
 }
 
+/// Whose address and port the socket of a session has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    Engine = 0,
+    Client = 1,
+}
+
+impl Source {
+    pub fn of(service: &VirtualService) -> Self {
+        match service.udp.as_ref().is_some_and(|udp| udp.keeps_client_address) {
+            true => Self::Client,
+            false => Self::Engine,
+        }
+    }
+}
+
+/// The number of sessions from which on each new one needs the end of another.
+struct Places {
+    sockets: usize,
+    /// Of sessions with ports of the engine.
+    ports: usize,
+}
+
 impl Sessions {
-    pub fn len(&self) -> usize {
-        self.by_key.len()
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            places: Places { sockets: limits.session_sockets_usual(), ports: limits.session_ports_usual() },
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_key: HashMap::default(),
+            by_socket: Vec::new(),
+            queues: HashMap::default(),
+            queue_links: Vec::new(),
+            crowds: Default::default(),
+            crowd_links: Vec::new(),
+            networks: HashMap::default(),
+            due: None,
+            idle_max: None,
+            changes: 0,
+        }
     }
 
-    pub fn of_service(&self, service: u32) -> usize {
-        self.queues.get(&service).map_or(0, |queue| queue.len)
+    pub fn len(&self) -> usize {
+        self.by_key.len()
     }
 
     /// How many sessions the clients of one address have. An IPv6 host has a whole /64 of addresses.
     pub fn of_address(&self, peer: std::net::SocketAddr) -> usize {
         self.networks.get(&network(peer)).map_or(0, |sessions| *sessions as usize)
+    }
+
+    /// The sessions that began in a service.
+    pub fn of_service(&self, service: u32) -> Vec<u32> {
+        self.queues.get(&service).map_or(Vec::new(), |queue| queue.list.ids(&self.queue_links).collect())
     }
 
     pub fn find(&self, key: &Key) -> Option<u32> {
@@ -90,10 +141,22 @@ impl Sessions {
         self.by_key.values().copied().collect()
     }
 
+    /// The session that has to end before another with this source begins; `None`: there is a place.
+    pub fn in_the_way_of(&self, source: Source) -> Option<u32> {
+        let [engine, client] = &self.crowds;
+        let crowd = match source {
+            Source::Engine if engine.len() >= self.places.ports => engine,
+            _ if self.len() < self.places.sockets => return None,
+            _ if engine.len() >= client.len() => engine,
+            _ => client,
+        };
+        crowd.least(|id| self.entries[id as usize].queued)
+    }
+
     /// Adds a session with a key that no other has.
     pub fn insert(&mut self, session: Session, now: Time) -> u32 {
-        let (key, socket) = (session.key, session.socket);
-        let entry = Entry { session: Some(session), queued: now, previous: NONE, next: NONE };
+        let (key, socket, source) = (session.key, session.socket, Source::of(&session.service));
+        let entry = Entry { session: Some(session), queued: now, source, rank: Rank::Newcomer };
         let id = match self.free.pop() {
             Some(id) => {
                 self.entries[id as usize] = entry;
@@ -101,6 +164,8 @@ impl Sessions {
             }
             None => {
                 self.entries.push(entry);
+                self.queue_links.push(Links::UNUSED);
+                self.crowd_links.push(Links::UNUSED);
                 self.entries.len() as u32 - 1
             }
         };
@@ -146,10 +211,19 @@ impl Sessions {
     /// A datagram of the session has just come.
     #[inline]
     pub fn used(&mut self, id: u32, now: Time) {
-        if now.since(self.entries[id as usize].queued) >= STEP {
+        let since = now.since(self.entries[id as usize].queued);
+        if since >= STEP || since > Duration::ZERO && self.has_few_places() {
             self.unlink(id);
             self.push_back(id, now);
         }
+    }
+
+    /// From now on the session ends after those that are not established.
+    pub fn establish(&mut self, id: u32) {
+        let Entry { source, rank, .. } = &mut self.entries[id as usize];
+        let (crowd, before) = (&mut self.crowds[*source as usize], std::mem::replace(rank, Rank::Established));
+        crowd.remove(id, before, &mut self.crowd_links);
+        crowd.push_back(id, Rank::Established, &mut self.crowd_links);
     }
 
     /// When to call [`expired`](Self::expired).
@@ -165,77 +239,58 @@ impl Sessions {
 
     /// Sessions that are idle for long enough, as many as one batch ends. Remove them before the next call.
     pub fn expired(&mut self, now: Time) -> Vec<u32> {
-        let mut expired = Vec::new();
-        let services: Vec<u32> = self.queues.keys().copied().collect();
-        services.iter().for_each(|service| self.look_at(*service, now, &mut expired));
-        let next = self.queues.values().filter_map(|queue| {
-            let first = self.entries.get(queue.first as usize)?;
-            Some(first.queued + self.idle_of(queue))
-        });
-        self.due = if expired.len() < EXPIRED_MAX { next.min() } else { Some(now) };
+        let (mut expired, mut next) = (Vec::new(), None);
+        for queue in self.queues.values() {
+            let idle = self.idle_of(queue.idle);
+            for id in queue.list.ids(&self.queue_links) {
+                let Some(session) = self.at(id) else { break };
+                let ends = session.active + idle;
+                if ends > now {
+                    // Those behind it end less than a STEP before it, if at all.
+                    next = Some(next.map_or(ends, |next: Time| next.min(ends)));
+                    break;
+                }
+                if expired.len() == EXPIRED_MAX {
+                    self.due = Some(now);
+                    return expired;
+                }
+                expired.push(id);
+            }
+        }
+        self.due = next;
         expired
     }
 
-    fn idle_of(&self, queue: &Queue) -> Duration {
-        self.idle_max.map_or(queue.idle, |most| most.min(queue.idle))
+    fn idle_of(&self, idle: Duration) -> Duration {
+        self.idle_max.map_or(idle, |most| most.min(idle))
     }
 
-    fn look_at(&mut self, service: u32, now: Time, expired: &mut Vec<u32>) {
-        while let Some(queue) = self.queues.get(&service)
-            && expired.len() < EXPIRED_MAX
-            && let Some(Entry { session: Some(session), queued, .. }) = self.entries.get(queue.first as usize)
-        {
-            let (id, idle, active) = (queue.first, self.idle_of(queue), session.active);
-            if now < *queued + idle {
-                return;
-            }
-            self.unlink(id);
-            if active + idle <= now {
-                expired.push(id);
-            } else {
-                self.push_back(id, active);
-            }
-        }
+    /// Three quarters are taken: soon it matters who is idle longest.
+    fn has_few_places(&self) -> bool {
+        let Places { sockets, ports } = self.places;
+        self.len() >= sockets / 4 * 3 || self.crowds[Source::Engine as usize].len() >= ports / 4 * 3
     }
 
-    fn push_back(&mut self, id: u32, queued: Time) {
+    fn push_back(&mut self, id: u32, now: Time) {
         let Some(session) = self.at(id) else { return };
         let (service, idle) = (session.service.id, session.udp().map_or(Duration::ZERO, |udp| udp.idle));
-        let none = Queue { first: NONE, last: NONE, len: 0, idle };
-        let queue = self.queues.entry(service).or_insert(none);
-        let last = std::mem::replace(&mut queue.last, id);
-        if last == NONE {
-            queue.first = id;
-        }
-        (queue.len, queue.idle) = (queue.len + 1, idle);
-        let idle = self.idle_max.map_or(idle, |most| most.min(idle));
-        self.due = Some(self.due.map_or(queued + idle, |due| due.min(queued + idle)));
-        if let Some(last) = self.entries.get_mut(last as usize) {
-            last.next = id;
-        }
+        let queue = self.queues.entry(service).or_default();
+        queue.idle = idle;
+        queue.list.push_back(id, &mut self.queue_links);
+        let ends = now + self.idle_of(idle);
+        self.due = Some(self.due.map_or(ends, |due| due.min(ends)));
         let entry = &mut self.entries[id as usize];
-        (entry.queued, entry.previous, entry.next) = (queued, last, NONE);
+        entry.queued = now;
+        self.crowds[entry.source as usize].push_back(id, entry.rank, &mut self.crowd_links);
     }
 
     fn unlink(&mut self, id: u32) {
-        let Some(Entry { session: Some(session), previous, next, .. }) = self.entries.get(id as usize) else { return };
-        let (service, previous, next) = (session.service.id, *previous, *next);
-        let Some(queue) = self.queues.get_mut(&service) else { return };
-        if queue.first != id && previous == NONE {
-            return; // It is in no list.
+        let Entry { session: Some(session), source, rank, .. } = &self.entries[id as usize] else { return };
+        self.crowds[*source as usize].remove(id, *rank, &mut self.crowd_links);
+        let Some(queue) = self.queues.get_mut(&session.service.id) else { return };
+        queue.list.remove(id, &mut self.queue_links);
+        if queue.list.len() == 0 {
+            self.queues.remove(&session.service.id);
         }
-        queue.len -= 1;
-        match self.entries.get_mut(previous as usize) {
-            Some(before) => before.next = next,
-            None => queue.first = next,
-        }
-        match self.entries.get_mut(next as usize) {
-            Some(after) => after.previous = previous,
-            None => queue.last = previous,
-        }
-        if queue.len == 0 {
-            self.queues.remove(&service);
-        }
-        self.entries[id as usize].previous = NONE;
     }
 }

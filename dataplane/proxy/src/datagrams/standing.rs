@@ -1,4 +1,5 @@
-//! Whether a session may keep its server. After a change, the next datagram of each client asks.
+//! Whether a session may keep its server. After a change of its service, each session is asked about. After a verdict on
+//! a server, the next datagram of each client asks.
 
 use weir_snapshot::Udp;
 
@@ -22,11 +23,21 @@ impl Proxy {
         follow(&mut self.core, io, session)
     }
 
-    /// Ends the sessions whose listener is gone. Call it after a snapshot that removes listeners.
+    /// Ends the sessions that the current snapshot does not allow to go on. Call it after each replacement. Sessions of
+    /// services that have not changed are not looked at.
+    ///
+    /// Such a session may be one that no datagram asks for any more, because the client's sessions have other keys now.
+    /// While it stood, no other could have the client's address towards the same server.
     pub fn end_displaced_sessions<I: DatagramIo>(&mut self, io: &mut I) {
-        for id in self.sessions.ids() {
-            let at = self.sessions.at(id).and_then(|session| io.bound_to(session.key.listener));
-            if at.is_none_or(|at| self.core.snapshot.listener(at).is_none()) {
+        if self.sessions.len() == 0 {
+            return;
+        }
+        let snapshot = self.core.snapshot.clone();
+        let difference = snapshot.difference();
+        let changed = difference.services.iter().map(|service| service.id);
+        let gone = difference.services_gone.iter().map(|service| service.id);
+        for id in changed.chain(gone).flat_map(|service| self.sessions.of_service(service)).collect::<Vec<_>>() {
+            if !self.is_in_order(io, id) {
                 self.end_session(io, id);
             }
         }

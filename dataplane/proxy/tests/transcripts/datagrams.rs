@@ -330,19 +330,142 @@ fn all_engines_choose_the_same_server_by_the_hash_of_address_and_port() {
 }
 
 #[test]
-fn sessions_beyond_a_limit_are_refused_and_counted() {
-    let limits = Limits { sessions_per_address: 2, sessions_per_service: 3, ..Limits::default() };
-    let mut stage = Stage::with(&udp_plan(1, |_| {}), limits);
+fn sessions_of_an_address_beyond_its_limit_are_refused_and_counted() {
+    let mut stage = Stage::with(&udp_plan(1, |_| {}), Limits { sessions_per_address: 2, ..Limits::default() });
     for port in 1..=3 {
         stage.asks(&format!("10.2.0.1:{port}"), 0);
     }
     assert_eq!((stage.open_sessions(), stage.failures(Cause::ClientSessions)), (2, 1));
-    assert_ne!(stage.asks(TWO, 0), "");
-    assert_eq!(stage.asks("10.2.0.3:1", 0), "");
-    assert_eq!((stage.open_sessions(), stage.failures(Cause::EngineRefused)), (3, 1));
+    assert_ne!(stage.asks(TWO, 0), "", "another address");
     assert_eq!(stage.asks("10.2.0.1:1", 0), "0 to 10.1.0.1 on 0", "sessions that stand are served");
     stage.idle_for(Duration::from_millis(10_600));
     assert_ne!(stage.asks("10.2.0.1:3", 0), "");
+}
+
+/// A stage with sixteen sockets for sessions, of which eight are kept free.
+fn crowded(plan: &api::Plan) -> Stage {
+    Stage::with(plan, Limits { session_sockets: 16, ..Limits::default() })
+}
+
+impl Stage {
+    /// So many clients ask once each, a millisecond apart. Each of them is served.
+    fn flooded(&mut self, clients: std::ops::Range<u32>) {
+        for client in clients {
+            self.tape.sleep(Duration::from_millis(1));
+            let sent = self.asks(&format!("10.4.{}.{}:9", client >> 8, client & 255), 0);
+            assert_ne!(sent, "", "client {client} gets in");
+            assert!(self.open_sessions() <= 8);
+        }
+    }
+
+    /// A client asks twice and gets two answers. Returns the slot of its socket.
+    fn talks(&mut self, peer: &str) -> u32 {
+        let slot = self.asks(peer, 0).rsplit(' ').next().and_then(|slot| slot.parse().ok()).expect("a socket");
+        self.answers(slot, 0);
+        self.asks(peer, 0);
+        self.answers(slot, 0);
+        slot
+    }
+}
+
+#[test]
+fn new_clients_get_in_and_the_sessions_idle_longest_end() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    stage.flooded(0..8);
+    assert_eq!((stage.shut(), stage.failures(Cause::EngineSessions)), (vec![], 0));
+    stage.tape.sleep(Duration::from_millis(1));
+    stage.asks("10.4.0.0:9", 1);
+    stage.answers(2, 1);
+    stage.flooded(8..14);
+    assert_eq!(stage.shut(), [1, 3, 4, 5, 6, 7], "the first has asked again, and the third was answered");
+    stage.flooded(14..16);
+    assert_eq!(stage.shut()[6..], [0, 2]);
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::EngineSessions)), (8, 8));
+    assert_eq!((stage.failures(Cause::LocalResources), stage.failures(Cause::EngineRefused)), (0, 0));
+}
+
+#[test]
+fn established_sessions_outlast_a_flood_and_end_when_they_are_idle() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    let slots: Vec<_> = (1..=6).map(|host| stage.talks(&format!("10.2.1.{host}:1"))).collect();
+    stage.flooded(0..3_000);
+    for (host, slot) in (1..=6).zip(&slots) {
+        assert_eq!(stage.asks(&format!("10.2.1.{host}:1"), 1), format!("1 to 10.1.0.1 on {slot}"));
+    }
+    assert_eq!(stage.failures(Cause::EngineSessions), 2_998);
+    stage.idle_for(Duration::from_millis(10_600));
+    assert_eq!((stage.open_sessions(), stage.proxy.datagrams_due()), (0, None));
+}
+
+#[test]
+fn many_answers_to_one_datagram_do_not_establish_a_session() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    stage.asks(ONE, 0);
+    (0..9).for_each(|index| drop(stage.answers(0, index)));
+    stage.flooded(0..8);
+    assert_eq!(stage.shut(), [0]);
+}
+
+#[test]
+fn established_sessions_leave_a_quarter_of_the_places_to_newcomers() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    for host in 1..=8 {
+        stage.tape.sleep(Duration::from_millis(1));
+        stage.talks(&format!("10.2.1.{host}:1"));
+    }
+    stage.flooded(0..2);
+    assert_eq!(stage.shut(), [0, 1], "two places of eight");
+    stage.flooded(2..100);
+    assert_eq!(stage.shut()[2..], (8..106).collect::<Vec<_>>(), "newcomers make room for newcomers");
+}
+
+#[test]
+fn a_long_idle_newcomer_ends_before_established_sessions_even_if_newcomers_are_few() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    stage.flooded(0..1);
+    for host in 1..=7 {
+        stage.tape.sleep(Duration::from_millis(1));
+        stage.talks(&format!("10.2.1.{host}:1"));
+    }
+    stage.flooded(1..2);
+    assert_eq!(stage.shut(), [0]);
+}
+
+#[test]
+fn all_new_clients_of_a_batch_get_in() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    stage.flooded(0..8);
+    let batch = (0..8).map(|client| from(&format!("10.2.0.1:{}", client + 1), client)).collect();
+    assert_eq!(stage.arrive(batch).len(), 8);
+    assert_eq!((stage.shut(), stage.open_sessions()), ((0..8).collect(), 8));
+}
+
+#[test]
+fn session_that_fails_to_begin_ends_no_other() {
+    let mut stage = crowded(&udp_plan(1, |_| {}));
+    stage.flooded(0..8);
+    stage.tape.sockets.none_left = true;
+    assert_eq!(stage.asks(TWO, 0), "");
+    assert_eq!((stage.open_sessions(), stage.failures(Cause::EngineSessions)), (8, 0));
+}
+
+/// A service whose servers see the engine, at the port where the tests send to, and one whose servers see clients, at
+/// another port.
+#[test]
+fn sessions_with_ports_of_the_engine_make_room_for_each_other_and_not_for_those_of_clients() {
+    let limits = Limits { session_sockets: 32, session_ports: 8, ..Limits::default() };
+    let mut plan = udp_plan(1, |_| {});
+    let mut stage = Stage::with(&plan, limits);
+    stage.flooded(0..4);
+    assert_eq!(stage.open_sessions(), 4);
+    stage.flooded(4..6);
+    assert_eq!((stage.open_sessions(), stage.shut()), (4, vec![0, 1]));
+    keep_addresses(plan.virtual_services[0].udp.as_mut().expect("a profile"));
+    plan.revision += 1;
+    stage.replace(&plan);
+    assert_eq!((stage.open_sessions(), stage.shut()), (0, (0..6).collect::<Vec<_>>()));
+    stage.flooded(6..14);
+    assert_eq!(stage.open_sessions(), 8, "they need no ports");
 }
 
 #[test]
@@ -370,13 +493,13 @@ fn shared_port(listens: usize) -> api::Plan {
 
 #[test]
 fn sessions_end_in_the_service_that_they_began_in_when_their_listener_changes_hands() {
-    let limits = Limits { sessions_per_service: 1, ..Limits::default() };
-    let mut stage = Stage::with(&shared_port(0), limits);
+    let mut stage = Stage::new(&shared_port(0));
     for (index, listens) in [1, 0, 1, 0].into_iter().enumerate() {
         assert_eq!(stage.asks(ONE, 0), format!("0 to 10.1.0.1 on {index}"));
         let mut plan = shared_port(listens);
         plan.revision += index as u64;
         stage.replace(&plan);
+        assert_eq!(stage.shut().len(), index + 1, "at once");
     }
     assert_eq!(stage.asks(ONE, 0), "0 to 10.1.0.1 on 4");
     stage.idle_for(Duration::from_millis(10_600));
@@ -468,4 +591,33 @@ fn session_begins_again_when_servers_are_to_see_another_address() {
     stage.asks(ONE, 2);
     assert_eq!(sources(&stage), ["the engine", ONE, "the engine"]);
     assert_eq!((stage.shut(), stage.open_sessions()), (vec![0, 1], 1));
+}
+
+#[test]
+fn sessions_of_single_datagrams_end_at_once_when_clients_are_to_keep_their_servers() {
+    let mut plan = udp_plan(2, |profile| (profile.keep_client_address, profile.per_datagram) = (true, true));
+    let mut stage = Stage::new(&plan);
+    stage.asks(ONE, 0);
+    stage.asks(ONE, 1);
+    plan.revision += 1;
+    plan.virtual_services[0].udp.as_mut().expect("a profile").per_datagram = false;
+    stage.replace(&plan);
+    assert_eq!((stage.open_sessions(), stage.shut()), (0, vec![0, 1]));
+    assert_eq!([stage.asks(ONE, 2), stage.asks(ONE, 3)], ["2 to 10.1.0.1 on 2", "3 to 10.1.0.1 on 2"]);
+    assert_eq!(stage.failures(Cause::ClientAddress), 0);
+}
+
+#[test]
+fn change_of_a_service_leaves_its_sessions_and_ends_those_of_removed_servers() {
+    let mut plan = udp_plan(3, |profile| profile.per_datagram = true);
+    let mut stage = Stage::new(&plan);
+    (0..3).for_each(|index| drop(stage.asks(ONE, index)));
+    plan.revision += 1;
+    plan.virtual_services[0].udp.as_mut().expect("a profile").idle_timeout_s = 20;
+    stage.replace(&plan);
+    assert_eq!(stage.shut(), []);
+    plan.revision += 1;
+    plan.pools[0].servers.remove(1);
+    stage.replace(&plan);
+    assert_eq!((stage.open_sessions(), stage.shut()), (2, vec![1]));
 }

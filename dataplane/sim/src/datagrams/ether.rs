@@ -84,11 +84,14 @@ pub struct Ether {
     sockets: Vec<(u32, Option<Ends>)>,
     /// Closed in this batch.
     shut: Vec<ServerSocket>,
+    sockets_max: usize,
+    /// A socket could not be opened, because there were too many.
+    pub ran_short: bool,
     faults: Vec<String>,
 }
 
 impl Ether {
-    pub fn new(rng: Rng, weather: Weather) -> Self {
+    pub fn new(rng: Rng, weather: Weather, sockets_max: usize) -> Self {
         Self {
             weather,
             arrivals: Vec::new(),
@@ -102,6 +105,8 @@ impl Ether {
             notes: Vec::new(),
             sockets: Vec::new(),
             shut: Vec::new(),
+            sockets_max,
+            ran_short: false,
             faults: Vec::new(),
         }
     }
@@ -156,9 +161,13 @@ impl Ether {
     }
 
     pub fn leftovers(&self) -> Vec<String> {
-        let open = self.sockets.iter().filter(|(_, ends)| ends.is_some()).count();
+        let open = self.open_sockets();
         let open = (open > 0).then(|| format!("{open} sockets are left open"));
         self.faults.iter().cloned().chain(open).collect()
+    }
+
+    fn open_sockets(&self) -> usize {
+        self.sockets.iter().filter(|(_, ends)| ends.is_some()).count()
     }
 
     fn datagram(&mut self, note: Note) -> Datagram {
@@ -206,8 +215,12 @@ impl DatagramIo for Ether {
     fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
         let ends = Ends { to, from };
         if self.is_taken(ends) {
-            // Sessions of single datagrams stay until they are idle after the service has changed to sessions of clients.
+            self.faults.push(format!("another session has {from:?} towards {to}"));
             return Err(NotOpened::ClientAddress);
+        }
+        if self.open_sockets() >= self.sockets_max {
+            self.ran_short = true;
+            return Err(NotOpened::Gone(Gone::Local));
         }
         if let Some(slot) = self.sockets.iter().position(|(_, open)| open.is_none()) {
             self.sockets[slot].1 = Some(ends);
