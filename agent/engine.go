@@ -146,7 +146,7 @@ func (e *engine) Refused(plan *plan.Plan, errors []plan.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer(e.session.Refused(plan, errors))
-	e.preparer.refuse()
+	e.preparer.refuse(plan)
 	e.routes.Refused(plan)
 }
 

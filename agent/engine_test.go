@@ -103,11 +103,11 @@ func (s *siding) Expect(plan *plan.Plan) []plan.Finding {
 	return s.lacks
 }
 
-func (s *siding) Hold(plan *plan.Plan)   { s.note("plan %d serves", plan.Revision) }
-func (s *siding) Assume(plan *plan.Plan) { s.note("plan %d stands for a newer one", plan.Revision) }
-func (s *siding) Refused()               { s.note("refused") }
-func (s *siding) Attend()                { s.note("attended to") }
-func (s *siding) Beat()                  { s.note("beat") }
+func (s *siding) Hold(plan *plan.Plan)    { s.note("plan %d serves", plan.Revision) }
+func (s *siding) Assume(plan *plan.Plan)  { s.note("plan %d stands for a newer one", plan.Revision) }
+func (s *siding) Refused(plan *plan.Plan) { s.note("plan %d is refused", plan.Revision) }
+func (s *siding) Attend()                 { s.note("attended to") }
+func (s *siding) Beat()                   { s.note("beat") }
 
 func (s *siding) Detours() *detour.Counts { return nil }
 
@@ -148,7 +148,7 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	b.preparer.work()
 	b.told = nil
 	b.Refused(b.plans[1], []plan.Finding{{Message: "no"}})
-	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused", "fast path: refused")
+	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused", "fast path: plan 2 is refused")
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}
@@ -172,7 +172,7 @@ func TestPlanForWhichTheKernelCannotBePreparedIsRefused(t *testing.T) {
 	}
 	b.preparer.work()
 	b.expect(t, "fast path: plan 1 comes", "controller: nack n1 NACK_CAUSE_REFUSED, 1 errors",
-		"routes: plan 1 is refused", "fast path: refused")
+		"routes: plan 1 is refused", "fast path: plan 1 is refused")
 }
 
 func TestAsksForAWholePlanWhenADeltaIsForAnother(t *testing.T) {

@@ -15,7 +15,7 @@ type ground interface {
 	Expect(*plan.Plan) []plan.Finding // comes; the findings say why it cannot serve
 	Hold(*plan.Plan)                  // serves
 	Assume(*plan.Plan)                // stands for a newer one that serves and that the agent does not have
-	Refused()                         // the one that serves goes on to
+	Refused(*plan.Plan)               // was refused, and the one that serves goes on to
 	Attend()                          // something may have changed by itself
 }
 
@@ -39,13 +39,13 @@ func (g grounds) Hold(plan *plan.Plan) {
 }
 
 func (g grounds) Assume(plan *plan.Plan) {
-	g.detour.Hold(plan)
+	g.detour.Assume(plan)
 	g.path.Assume(plan)
 }
 
-func (g grounds) Refused() {
-	g.detour.Refused()
-	g.path.Refused()
+func (g grounds) Refused(plan *plan.Plan) {
+	g.detour.Refused(plan)
+	g.path.Refused(plan)
 }
 
 func (g grounds) Attend() {
@@ -68,7 +68,7 @@ type preparer struct {
 type chores struct {
 	assumed *plan.Plan // nil: none
 	held    *plan.Plan // nil: none
-	refused bool
+	refused *plan.Plan // nil: none
 	coming  *plan.Plan // nil: none
 	pass    func(*plan.Plan)
 	attend  bool
@@ -84,7 +84,7 @@ func (p *preparer) expect(plan *plan.Plan, pass func(*plan.Plan)) {
 }
 
 func (p *preparer) hold(plan *plan.Plan) {
-	p.ask(func(c *chores) { c.held, c.refused = plan, false })
+	p.ask(func(c *chores) { c.held, c.refused = plan, nil })
 }
 
 // assume comes before the first hold, if at all.
@@ -92,7 +92,7 @@ func (p *preparer) assume(plan *plan.Plan) {
 	p.ask(func(c *chores) { c.assumed = plan })
 }
 
-func (p *preparer) refuse() { p.ask(func(c *chores) { c.refused = true }) }
+func (p *preparer) refuse(plan *plan.Plan) { p.ask(func(c *chores) { c.refused = plan }) }
 
 func (p *preparer) attend() { p.ask(func(c *chores) { c.attend = true }) }
 
@@ -130,8 +130,8 @@ func (p *preparer) work() {
 	if due.held != nil {
 		p.ground.Hold(due.held)
 	}
-	if due.refused {
-		p.ground.Refused()
+	if due.refused != nil {
+		p.ground.Refused(due.refused)
 	}
 	if due.coming != nil {
 		if findings := p.ground.Expect(due.coming); findings != nil {

@@ -85,11 +85,14 @@ func (s *Set) Assume(plan *plan.Plan) {
 	s.goBy(plan)
 }
 
-// Refused is called when a new Plan was refused, and the current one keeps serving.
-func (s *Set) Refused() {
+// Refused is called when a new Plan was refused, and the current one keeps serving. Another may have been expected
+// since.
+func (s *Set) Refused(plan *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.coming = nil
+	if s.coming == plan {
+		s.coming = nil
+	}
 	s.follow()
 }
 

@@ -183,7 +183,9 @@ func TestRulesComeBeforeThePlanServesAndGoWithTheLastThatNeedsThem(t *testing.T)
 	expect("it serves", true, false)
 	s.Expect(second)
 	expect("another comes", true, true)
-	s.Refused()
+	s.Refused(planOf(t))
+	expect("one before it is refused", true, true)
+	s.Refused(second)
 	expect("it is refused", true, false)
 	s.Expect(second)
 	s.Hold(second)
@@ -282,7 +284,7 @@ func TestWhatCouldNotBeRemovedIsRemovedLaterAndWhatAComingPlanNeedsStays(t *test
 			t.Errorf("port %d is delivered: %v", port, got)
 		}
 	}
-	s.Refused()
+	s.Refused(second)
 	if left := rules(t); len(left) > 0 || routes(t, firstOf("engine")) > 0 {
 		t.Errorf("left are %v and %d routes", left, routes(t, firstOf("engine")))
 	}
@@ -291,8 +293,9 @@ func TestWhatCouldNotBeRemovedIsRemovedLaterAndWhatAComingPlanNeedsStays(t *test
 func TestFirstPlanThatIsRefusedLeavesNothing(t *testing.T) {
 	standAlone(t)
 	s, said := newSet("engine", false)
-	s.Expect(planOf(t, server+":53", "["+server6+"]:53"))
-	s.Refused()
+	first := planOf(t, server+":53", "["+server6+"]:53")
+	s.Expect(first)
+	s.Refused(first)
 	if left := rules(t); len(left) > 0 || routes(t, firstOf("engine")) > 0 || said.Len() != 0 {
 		t.Errorf("left are %v and %d routes: %s", left, routes(t, firstOf("engine")), said)
 	}
@@ -314,8 +317,9 @@ func TestRulesOfAnAgentThatDiedServeUntilItIsKnownWhatServes(t *testing.T) {
 		}
 	}
 	refuse := func() {
-		next.Expect(planOf(t, "10.2.0.3:53", "10.2.0.5:53"))
-		next.Refused()
+		refused := planOf(t, "10.2.0.3:53", "10.2.0.5:53")
+		next.Expect(refused)
+		next.Refused(refused)
 	}
 	refuse()
 	expect("a Plan is refused before any serves", server, "10.2.0.3")
@@ -372,8 +376,9 @@ func TestAgentWithoutTheCapabilitySaysNothingOfPlansThatNeedNone(t *testing.T) {
 	drop(t)
 	s, said := newSet("engine", false)
 	s.Hold(planOf(t))
-	s.Expect(planOf(t, server+":53"))
-	s.Refused()
+	refused := planOf(t, server+":53")
+	s.Expect(refused)
+	s.Refused(refused)
 	s.Close()
 	if said.Len() != 0 {
 		t.Error(said)

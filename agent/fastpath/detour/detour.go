@@ -6,6 +6,7 @@
 package detour
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -45,7 +46,11 @@ type Set struct {
 	loader *fastpath.Loader
 
 	work     sync.Mutex // held by methods that may take long; guards the fields below
-	held     *plan.Plan // that serves
+	held     *plan.Plan // that serves, or stands for the one that does
+	coming   *plan.Plan // that was expected last, and does not serve yet; nil: none
+	earlier  siblings   // what programs of an earlier agent know; nil: nothing, or it does not matter any more
+	unread   error      // why that is not known
+	looked   bool       // for such programs
 	fed      wish
 	uplinks  fastpath.Uplinks
 	failure  string // the last that was logged
@@ -76,22 +81,39 @@ func New(config Config) *Set {
 func (s *Set) Expect(coming *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.follow(s.held, coming)
+	s.coming = coming
+	s.follow()
 }
 
 // Hold is called when a Plan serves. Earlier Plans no longer matter.
 func (s *Set) Hold(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.held = plan
-	s.follow(plan)
+	s.looked, s.earlier = true, nil
+	s.goBy(plan)
 }
 
-// Refused is called when a new Plan was refused, and the current one keeps serving.
-func (s *Set) Refused() {
+// Assume is called when a Plan serves that the agent does not have, and this one stands for it. What programs of an
+// earlier agent know stays, because the Plan that serves may need it.
+func (s *Set) Assume(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.follow(s.held)
+	s.goBy(plan)
+	if s.unread != nil {
+		s.Log.Warn("connections that a router moves from one engine to another may be reset until a Plan of the "+
+			"controller serves: what the agent before this one knew cannot be read", "reason", s.unread)
+	}
+}
+
+// Refused is called when a new Plan was refused, and the current one keeps serving. Another may have been expected
+// since.
+func (s *Set) Refused(plan *plan.Plan) {
+	s.work.Lock()
+	defer s.work.Unlock()
+	if s.coming == plan {
+		s.coming = nil
+	}
+	s.follow()
 }
 
 // Attend makes sure that the programs are attached where they have to be.
@@ -142,12 +164,23 @@ func (s *Set) Close() {
 	objects.Close()
 }
 
-// follow applies what the newest Plan needs, and keeps what the other Plans need.
-func (s *Set) follow(plans ...*plan.Plan) {
+func (s *Set) goBy(plan *plan.Plan) {
+	s.held = plan
+	if s.coming == plan {
+		s.coming = nil
+	}
+	s.follow()
+}
+
+// follow applies what the newest Plan needs, and keeps what the one that serves needs.
+func (s *Set) follow() {
 	if s.closed {
 		return
 	}
-	wanted := wishOf(s.Addresses(plans[len(plans)-1]), plans...)
+	s.lookForEarlier()
+	newest := cmp.Or(s.coming, s.held)
+	wanted := wishOf(s.Addresses(newest), s.held, s.coming)
+	wanted.keep(s.earlier)
 	mtu := fastpath.MTUOf(wanted.own())
 	added, removed := missing(s.wanted.advertised, wanted.advertised), missing(wanted.advertised, s.wanted.advertised)
 	s.mu.Lock()

@@ -105,9 +105,10 @@ func TestTellsWhoseSegmentsGetAnotherLimit(t *testing.T) {
 	expect(false)
 	s.Hold(planOf(one))
 	expect(false)
-	s.Expect(planOf(one, other))
+	refused := planOf(one, other)
+	s.Expect(refused)
 	expect(false, "3.3.3.4")
-	s.Refused()
+	s.Refused(refused)
 	expect(false, "3.3.3.4")
 	s.Hold(planOf(other))
 	expect(false, "3.3.3.3", "3.3.3.4")
@@ -294,10 +295,55 @@ func TestRefusedPlanLeavesWhatServes(t *testing.T) {
 	standAlone(t)
 	s, _ := newSet(t, false)
 	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
-	s.Expect(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}))
-	s.Refused()
+	first, second := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}),
+		planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.14"}})
+	s.Expect(first)
+	s.Expect(second)
+	s.Refused(first)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.14"}}) // the second may still serve
+	s.Refused(second)
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
 	s.Close()
+}
+
+func TestWhatAnEarlierAgentKnewStaysUntilItIsKnownWhatServes(t *testing.T) {
+	standAlone(t)
+	died, _ := newSet(t, true)
+	died.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}, [2][]string{{"fd03::3"}, {"10.1.0.12"}}))
+	died.Close()
+	older := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}})
+	next, said := newSet(t, true)
+	both := map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.13"}, "fd03::3": {"10.1.0.12"}}
+	next.Expect(older)
+	expectFed(t, next, both)
+	next.Assume(older)
+	expectFed(t, next, both)
+	if got := next.MaxSegment(netip.MustParseAddr("fd03::3")); got != 1500-32-60 {
+		t.Errorf("segments of %d", got)
+	}
+	refused := planOf()
+	next.Expect(refused)
+	next.Refused(refused)
+	expectFed(t, next, both)
+	next.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.14"}}))
+	expectFed(t, next, map[string][]string{"3.3.3.3": {"10.1.0.14"}})
+	if next.Close(); said.Len() != 0 {
+		t.Error(said)
+	}
+}
+
+func TestAPlanThatStandsForANewerOneRemovesNoProgram(t *testing.T) {
+	uplink := standAlone(t)
+	died, _ := newSet(t, true)
+	died.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+	died.Close()
+	next, said := newSet(t, false)
+	next.Assume(planOf())
+	if found := programs(t, uplink); len(found) != 1 || said.Len() != 0 {
+		t.Fatalf("%d programs: %s", len(found), said)
+	}
+	expectFed(t, next, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
+	next.Close()
 }
 
 func TestNobodyWaitsForProgramsThatAreLoaded(t *testing.T) {

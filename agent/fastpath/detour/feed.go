@@ -58,10 +58,10 @@ func (s *Set) feedEngines() error {
 
 // feedVIPs writes the other engines of each VIP. It returns what the programs know afterwards. What failed is tried
 // again at the next sign of life.
-func (s *Set) feedVIPs() (fed map[netip.Addr][]netip.Addr, failed error) {
+func (s *Set) feedVIPs() (fed siblings, failed error) {
 	fed = maps.Clone(s.fed.vips)
 	if fed == nil {
-		fed = map[netip.Addr][]netip.Addr{}
+		fed = siblings{}
 	}
 	for vip, engines := range s.wanted.vips {
 		if slices.Equal(fed[vip], engines) {
@@ -93,23 +93,23 @@ func (s *Set) feedVIP(vip netip.Addr, engines []netip.Addr) error {
 		return errors.New(
 			"this kernel passes on packets only of the family of the engines' own addresses; Linux 6.3 does both")
 	}
-	var before, siblings detour.KernelSiblings
+	var before, known detour.KernelSiblings
 	if err := ignoreAbsent(s.objects.Vips.Lookup(packed(vip), &before)); err != nil {
 		return err
 	}
-	siblings.SettledNs = before.SettledNs
-	for _, engine := range engines[:min(len(engines), len(siblings.Engine))] {
-		siblings.Engine[siblings.Count] = packed(engine)
-		siblings.Count++
+	known.SettledNs = before.SettledNs
+	for _, engine := range engines[:min(len(engines), len(known.Engine))] {
+		known.Engine[known.Count] = packed(engine)
+		known.Count++
 	}
 	if !isSubset(engines, s.fed.vips[vip]) {
 		settled, err := monotonicNs(settleFor)
 		if err != nil {
 			return err
 		}
-		siblings.SettledNs = settled
+		known.SettledNs = settled
 	}
-	return s.objects.Vips.Put(packed(vip), siblings)
+	return s.objects.Vips.Put(packed(vip), known)
 }
 
 // isSubset is for sorted addresses.

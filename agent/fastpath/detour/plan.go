@@ -10,11 +10,14 @@ import (
 // segmentMax is the longest that the kernel takes for TCP_MAXSEG.
 const segmentMax = 32767
 
+// siblings are the addresses of other engines, by the VIP that they serve.
+type siblings map[netip.Addr][]netip.Addr
+
 // wish is what Plans ask of the fast path.
 type wish struct {
 	addresses []netip.Addr // of this engine; others send to the first one; empty: nobody sends to it
 	// VIPs that other engines serve too, with the addresses of these engines, sorted
-	vips map[netip.Addr][]netip.Addr
+	vips siblings
 	// advertised are all VIPs; other engines may get them at any time.
 	advertised map[netip.Addr]bool
 }
@@ -22,7 +25,7 @@ type wish struct {
 // wishOf collects what Plans need on an engine with these addresses. Other engines are taken by their address in the
 // family of the first one.
 func wishOf(addresses []netip.Addr, plans ...*plan.Plan) wish {
-	w := wish{addresses: addresses, vips: map[netip.Addr][]netip.Addr{}, advertised: map[netip.Addr]bool{}}
+	w := wish{addresses: addresses, vips: siblings{}, advertised: map[netip.Addr]bool{}}
 	if len(addresses) == 0 {
 		return w
 	}
@@ -43,17 +46,32 @@ func (w *wish) own() netip.Addr {
 }
 
 func (w *wish) add(said plan.Advertisement) {
+	for _, vip := range said.VIPs {
+		w.share(vip.Address, said.Engines)
+	}
+}
+
+// keep adds what programs of an earlier agent know.
+func (w *wish) keep(earlier siblings) {
+	if len(w.addresses) == 0 {
+		return
+	}
+	for vip, engines := range earlier {
+		w.share(vip, engines)
+	}
+}
+
+// share adds that these engines serve a VIP.
+func (w *wish) share(vip netip.Addr, engines []netip.Addr) {
+	w.advertised[vip] = true
 	var others []netip.Addr
-	for _, engine := range said.Engines {
+	for _, engine := range engines {
 		if engine.Is4() == w.own().Is4() && engine != w.own() {
 			others = append(others, engine)
 		}
 	}
-	for _, vip := range said.VIPs {
-		w.advertised[vip.Address] = true
-		if len(others) > 0 {
-			w.vips[vip.Address] = merged(w.vips[vip.Address], others)
-		}
+	if len(others) > 0 {
+		w.vips[vip] = merged(w.vips[vip], others)
 	}
 }
 

@@ -39,15 +39,15 @@ func TestPlansSayWhichOtherEnginesHoldFlowsToAnAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		own   netip.Addr
 		plans []*plan.Plan
-		want  map[netip.Addr][]netip.Addr
+		want  siblings
 	}{
-		"alone":   {own, []*plan.Plan{alone}, map[netip.Addr][]netip.Addr{}},
-		"nowhere": {netip.Addr{}, []*plan.Plan{shared}, map[netip.Addr][]netip.Addr{}},
-		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*plan.Plan{shared}, map[netip.Addr][]netip.Addr{
+		"alone":   {own, []*plan.Plan{alone}, siblings{}},
+		"nowhere": {netip.Addr{}, []*plan.Plan{shared}, siblings{}},
+		"reached by IPv6 alone": {netip.MustParseAddr("fd00:1::b"), []*plan.Plan{shared}, siblings{
 			netip.MustParseAddr("3.3.3.4"): addresses("fd00:1::c"),
 		}},
-		"no Plan served before": {own, []*plan.Plan{nil, alone}, map[netip.Addr][]netip.Addr{}},
-		"what serves and what comes": {own, []*plan.Plan{shared, alone}, map[netip.Addr][]netip.Addr{
+		"no Plan served before": {own, []*plan.Plan{nil, alone}, siblings{}},
+		"what serves and what comes": {own, []*plan.Plan{shared, alone}, siblings{
 			netip.MustParseAddr("3.3.3.3"): addresses("10.1.0.12", "10.1.0.13"),
 			netip.MustParseAddr("fd03::3"): addresses("10.1.0.12"),
 		}},
