@@ -148,7 +148,8 @@ func TestRefusedPlanIsNeitherKeptNorMonitored(t *testing.T) {
 	b.preparer.work()
 	b.told = nil
 	b.Refused(b.plans[1], []plan.Finding{{Message: "no"}})
-	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused", "fast path: plan 2 is refused")
+	b.expect(t, "controller: nack n2 NACK_CAUSE_REFUSED, 1 errors", "routes: plan 2 is refused",
+		"fast path: plan 2 is refused")
 	if hello := b.Hello(); hello.GetRevision() != 1 {
 		t.Errorf("says that it holds %d", hello.GetRevision())
 	}

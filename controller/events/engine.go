@@ -68,7 +68,7 @@ const (
 
 var shortages = [...]struct{ id, did string }{
 	ShortOfPlaces: {"CONN_DROP_MAX_FLOW_TBL",
-		"few places for clients are left: it closed or refused %d connections, first those that are idle or of addresses with many connections: %s"},
+		"few places for clients are left: it closed or refused %d connections or UDP sessions, first those that are idle or of addresses with many connections: %s"},
 	ShortOfMemory: {"CONN_DROP_NO_CONN_MEM",
 		"little memory for unsent responses is left: it closed %d connections, first those that hold much of it and move little: %s"},
 }

@@ -17,7 +17,7 @@ const shortages = len(causesOf)
 
 // causesOf are the causes that a data plane counts when it sends a client away, by the kind of shortage.
 var causesOf = [...][]string{
-	events.ShortOfPlaces: {"engine_evicted", "engine_refused"},
+	events.ShortOfPlaces: {"engine_evicted", "engine_refused", "engine_sessions"},
 	events.ShortOfMemory: {"engine_memory"},
 }
 

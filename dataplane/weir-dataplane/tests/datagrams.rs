@@ -131,6 +131,25 @@ fn session_moves_away_from_a_server_whose_host_refuses_datagrams() {
 }
 
 #[test]
+fn new_clients_get_in_when_sockets_are_used_up_and_an_established_session_stays() {
+    // The worker has 128 sockets for sessions then, and keeps 64 of them free.
+    let dataplane = Dataplane::start_with_descriptors(2048, &["--no-pin", "--workers", "1"]);
+    let mut agent = Agent::connect(&dataplane);
+    let at = agent.give_datagram_socket();
+    agent.apply(datagrams(1, at, &[server("one "), server("two ")], UdpAnswers::Unknown));
+    let talker = client(at);
+    let answer = ask(&talker, b"hello");
+    assert_eq!(ask(&talker, b"hello"), answer);
+    (0..200).for_each(|_| drop(ask(&client(at), b"flood")));
+    assert_eq!(ask(&talker, b"hello"), answer);
+    let sample = agent.sample_when(|sample| sample.virtual_services[0].received_datagrams_total == 203);
+    let counted = &sample.virtual_services[0];
+    assert_eq!((counted.connections_total, counted.open_connections, counted.sent_datagrams_total), (201, 64, 203));
+    let expected = [ErrorCounter { cause: "engine_sessions".into(), total: 137 }];
+    assert_eq!(counted.errors, expected);
+}
+
+#[test]
 fn next_agent_gets_the_socket_back_and_sessions_go_on() {
     let dataplane = dataplane();
     let mut agent = Agent::connect(&dataplane);

@@ -122,7 +122,7 @@ fn refuses_plan_without_sockets_and_keeps_serving_the_current_one() {
 
 #[test]
 fn refuses_plan_for_whose_listeners_it_has_too_few_descriptors() {
-    let dataplane = Dataplane::start_with_descriptors(64);
+    let dataplane = Dataplane::start_with_descriptors(64, &["--no-pin"]);
     let mut agent = Agent::connect(&dataplane);
     let origin = origin("one");
     let mut large = plan(1, agent.give_socket(), &[origin]);

@@ -43,10 +43,10 @@ impl Dataplane {
     }
 
     /// With so few file descriptors.
-    pub fn start_with_descriptors(descriptors: u32) -> Self {
+    pub fn start_with_descriptors(descriptors: u32, flags: &[&str]) -> Self {
         let mut limited = Command::new("prlimit");
         limited.args([&format!("--nofile={descriptors}:{descriptors}"), env!("CARGO_BIN_EXE_weir-dataplane")]);
-        Self::spawn(limited, &["--no-pin"])
+        Self::spawn(limited, flags)
     }
 
     fn spawn(mut command: Command, flags: &[&str]) -> Self {
