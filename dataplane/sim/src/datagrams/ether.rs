@@ -87,6 +87,8 @@ pub struct Ether {
     sockets_max: usize,
     /// A socket could not be opened, because there were too many.
     pub ran_short: bool,
+    /// In this batch.
+    opened: usize,
     faults: Vec<String>,
 }
 
@@ -107,6 +109,7 @@ impl Ether {
             shut: Vec::new(),
             sockets_max,
             ran_short: false,
+            opened: 0,
             faults: Vec::new(),
         }
     }
@@ -147,6 +150,7 @@ impl Ether {
 
     pub fn end_batch(&mut self) {
         self.forwards.clear();
+        self.opened = 0;
         for socket in std::mem::take(&mut self.shut) {
             self.sockets[socket.slot as usize] = (socket.generation + 1, None);
         }
@@ -220,8 +224,12 @@ impl DatagramIo for Ether {
         }
         if self.open_sockets() >= self.sockets_max {
             self.ran_short = true;
+            if self.opened < self.sockets_max / 2 {
+                self.faults.push(format!("{} of {} sockets were kept free", self.opened, self.sockets_max));
+            }
             return Err(NotOpened::Gone(Gone::Local));
         }
+        self.opened += 1;
         if let Some(slot) = self.sockets.iter().position(|(_, open)| open.is_none()) {
             self.sockets[slot].1 = Some(ends);
             return Ok(ServerSocket { slot: slot as u32, generation: self.sockets[slot].0 });

@@ -3,8 +3,9 @@
 //!
 //! Judged in every run: no client gets what is for another; no datagram goes to a server that is down or not in the
 //! Plan; a client keeps its server while nothing changes; nothing is made up; where the network loses nothing, each
-//! question is answered, unless sockets are few; each socket is closed once; nothing is left over; servers see the addresses of clients where
-//! they are to, and no two sockets have the same client and server.
+//! question is answered, unless sockets are few; half of few sockets are free when a batch begins; each socket is closed
+//! once; nothing is left over; servers see the addresses of clients where they are to, and no two sockets have the same
+//! client and server.
 
 mod ether;
 
