@@ -31,7 +31,8 @@ pub(crate) struct Carrier {
     queued_bytes: u64,
     /// The last time when the peer had taken enough, and how many bytes it had taken until then.
     took: (Time, u64),
-    /// The connections to servers that carry streams of this connection alone. The next stream tries the last one.
+    /// Of a client: the connections to servers that carry streams of this connection alone. The next stream tries the
+    /// last one.
     pub own: Vec<Conn>,
 }
 
