@@ -18,10 +18,6 @@ fn undated(response: &str) -> String {
     response.replace("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "")
 }
 
-/// GOAWAY frames, which name the last stream that their sender takes.
-const GOES_AFTER_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0";
-const GOES_BEFORE_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
-
 #[test]
 fn requests_wait_for_the_settings_of_the_server() {
     let mut stage = stage(1);
@@ -178,17 +174,6 @@ fn content_behind_a_response_without_content_reaches_no_client() {
         let sent = stage.sent(client);
         assert!(!sent.contains("Content-Length: 0\r\n\r\n"), "{status}: {sent}");
     }
-}
-
-#[test]
-fn server_that_leaves_at_once_is_not_asked_again() {
-    let mut stage = stage(1);
-    let client = asks(&mut stage, GET);
-    let mut origin = Origin::silent(&mut stage, Settings::default());
-    origin.connection.go_away(Code::NoError);
-    let settings_and_end = std::mem::take(origin.connection.control());
-    stage.says(origin.conn, settings_and_end);
-    assert_eq!((stage.dials(), status(&stage.sent(client))), (1, "502"));
 }
 
 #[test]
@@ -379,81 +364,6 @@ fn servers_learn_which_clients_take_trailers() {
         origin.hears(&mut stage);
         assert!(origin.heard()[0].ends_with(&format!("; {told}all")), "{te}");
     }
-}
-
-#[test]
-fn refused_stream_is_sent_again_whatever_its_method() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    origin.hears(&mut stage);
-    origin.heard();
-    origin.resets(&mut stage, 3, Code::RefusedStream);
-    assert_eq!(origin.heard(), ["5: POST / host: a; content-length: 2; ", "5: \"ab\", all"]);
-    origin.resets(&mut stage, 5, Code::RefusedStream);
-    assert_eq!(status(&stage.sent(client)), "503", "there is no other server");
-    assert_eq!(origin.heard(), [""; 0]);
-}
-
-#[test]
-fn streams_that_a_server_has_not_seen_go_to_another_connection() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
-    let seen = asks(&mut stage, post);
-    origin.hears(&mut stage);
-    // It does not know of the next when it goes away.
-    origin.connection.go_away(Code::NoError);
-    let goes = std::mem::take(origin.connection.control());
-    let unseen = asks(&mut stage, post);
-    stage.says(origin.conn, &goes);
-    assert_eq!(stage.dials(), 2);
-    let mut next = Origin::new(&mut stage);
-    assert_eq!(next.heard()[0], "1: POST / host: a; content-length: 2; ");
-    next.answers(&mut stage, 1, "again");
-    assert!(stage.sent(unseen).ends_with("again"));
-    let answer = [origin.head(3, 200, &[("content-length", "2")], false), origin.content(3, b"ok", true)].concat();
-    stage.says(origin.conn, &answer);
-    assert!(stage.sent(seen).ends_with("ok"));
-    assert_eq!(stage.closed(origin.conn), Some(Close::Flush), "it has carried its last stream");
-    asks(&mut stage, GET);
-    assert_eq!(stage.dials(), 2);
-}
-
-#[test]
-fn server_that_leaves_again_and_again_gets_the_request_until_it_takes_it() {
-    let mut stage = stage(1);
-    let clients: Vec<_> = (0..5).map(|_| asks(&mut stage, GET)).collect();
-    for client in clients {
-        let mut origin = Origin::new(&mut stage);
-        stage.says(origin.conn, GOES_AFTER_THE_FIRST);
-        origin.answers(&mut stage, 1, "ok");
-        assert!(stage.sent(client).ends_with("ok"));
-    }
-    assert_eq!((stage.dials(), stage.failures(Cause::ServerRefused)), (5, 0));
-}
-
-#[test]
-fn server_that_takes_nothing_before_it_leaves_is_asked_twice() {
-    let mut stage = stage(1);
-    let client = asks(&mut stage, GET);
-    for _ in 0..2 {
-        let origin = Origin::new(&mut stage);
-        stage.says(origin.conn, GOES_BEFORE_THE_FIRST);
-    }
-    assert_eq!((stage.dials(), status(&stage.sent(client))), (2, "503"));
-}
-
-#[test]
-fn lost_connection_repeats_what_may_be_repeated() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let get = asks(&mut stage, GET);
-    let post = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    origin.hears(&mut stage);
-    stage.gone(origin.conn, Gone::Reset);
-    assert_eq!((status(&stage.sent(post)), stage.dials()), ("502", 2));
-    let mut next = Origin::new(&mut stage);
-    assert_eq!(next.heard(), ["1: GET / host: a; all"]);
-    stage.gone(next.conn, Gone::Reset);
-    assert_eq!(status(&stage.sent(get)), "502", "it is repeated once");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod persistence;
 mod repeats;
 mod reselects;
 mod secure_servers;
+mod server_departures;
 mod shortages;
 mod suspects;
 mod tape;
