@@ -170,7 +170,7 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.responses_total.extend(counted.responses);
     row.local_responses_total = counted.local_responses;
     row.reselects_total = counted.reselects;
-    row.client_aborts_total = counted.client_aborts;
+    row.client_aborts_total = counted.client_aborts();
     row.received_bytes_total = counted.received_bytes;
     row.sent_bytes_total = counted.sent_bytes;
     row.received_datagrams_total = counted.received_datagrams;
