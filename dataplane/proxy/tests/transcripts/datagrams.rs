@@ -175,6 +175,18 @@ fn session_ends_when_it_is_idle_and_not_before() {
 }
 
 #[test]
+fn session_that_was_used_soon_after_its_beginning_does_not_end_after_younger_ones() {
+    let mut stage = stage(1);
+    stage.asks(ONE, 0);
+    stage.idle_for(Duration::from_millis(400));
+    stage.asks(ONE, 0);
+    stage.idle_for(Duration::from_millis(9_500));
+    stage.asks(TWO, 0);
+    stage.idle_for(Duration::from_millis(600));
+    assert_eq!(stage.shut(), [0]);
+}
+
+#[test]
 fn every_session_of_a_crowd_ends_in_time() {
     let mut stage = stage(3);
     for client in 0..600 {
