@@ -357,13 +357,15 @@ func (w *waymark) Prepare(plan *plan.Plan) {
 	close(w.passed)
 }
 
-func TestOfWhatWaitsForThePreparerOnlyTheNewestIsDone(t *testing.T) {
+func TestOfWhatWaitsForThePreparerOnlyTheNewestIsDoneAndEachRefusal(t *testing.T) {
 	b := newBench()
 	b.Receive(whole(1))
 	b.Refused(&plan.Plan{Revision: 3}, nil)
+	b.Refused(&plan.Plan{Revision: 5}, nil)
 	b.Applied(&plan.Plan{Revision: 4}, nil)
 	b.Receive(whole(2))
 	b.told = nil
-	b.expect(t, "fast path: plan 4 serves", "fast path: plan 2 comes", "routes: plan 2 comes")
+	b.expect(t, "fast path: plan 4 serves", "fast path: plan 3 is refused", "fast path: plan 5 is refused",
+		"fast path: plan 2 comes", "routes: plan 2 comes")
 	b.expect(t)
 }

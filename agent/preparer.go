@@ -68,7 +68,7 @@ type preparer struct {
 type chores struct {
 	assumed *plan.Plan // nil: none
 	held    *plan.Plan // nil: none
-	refused *plan.Plan // nil: none
+	refused []*plan.Plan
 	coming  *plan.Plan // nil: none
 	pass    func(*plan.Plan)
 	attend  bool
@@ -84,7 +84,7 @@ func (p *preparer) expect(plan *plan.Plan, pass func(*plan.Plan)) {
 }
 
 func (p *preparer) hold(plan *plan.Plan) {
-	p.ask(func(c *chores) { c.held, c.refused = plan, nil })
+	p.ask(func(c *chores) { c.held = plan })
 }
 
 // assume comes before the first hold, if at all.
@@ -92,7 +92,7 @@ func (p *preparer) assume(plan *plan.Plan) {
 	p.ask(func(c *chores) { c.assumed = plan })
 }
 
-func (p *preparer) refuse(plan *plan.Plan) { p.ask(func(c *chores) { c.refused = plan }) }
+func (p *preparer) refuse(plan *plan.Plan) { p.ask(func(c *chores) { c.refused = append(c.refused, plan) }) }
 
 func (p *preparer) attend() { p.ask(func(c *chores) { c.attend = true }) }
 
@@ -130,8 +130,8 @@ func (p *preparer) work() {
 	if due.held != nil {
 		p.ground.Hold(due.held)
 	}
-	if due.refused != nil {
-		p.ground.Refused(due.refused)
+	for _, refused := range due.refused {
+		p.ground.Refused(refused)
 	}
 	if due.coming != nil {
 		if findings := p.ground.Expect(due.coming); findings != nil {

@@ -96,10 +96,12 @@ func (r *rollout) restoring() bool {
 	return r.flight != nil && r.flight == r.applied
 }
 
-// answered ends the flight. It returns the verdict when somebody waits for one.
+// answered ends the flight. It returns the verdict when somebody waits for one, or when an older Plan serves instead of
+// the one that the agent does not have.
 func (r *rollout) answered(applied bool) *verdict {
 	landed := r.flight
 	restoring := r.restoring()
+	wasOlder := landed.isOlder
 	r.flight, r.restored = nil, true
 	landed.deaths = 0
 	if r.pending == landed {
@@ -109,7 +111,7 @@ func (r *rollout) answered(applied bool) *verdict {
 		r.applied, r.retryIn = landed, 0
 		landed.isOlder = false
 	}
-	if !restoring {
+	if !restoring || wasOlder && applied {
 		return &verdict{plan: landed.plan, applied: applied}
 	}
 	if !applied {

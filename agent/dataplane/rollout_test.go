@@ -69,6 +69,7 @@ hello 2
 hello
   send 1
 ack
+  plan 1 applied: true
 hello
   send 1
 `,
@@ -88,6 +89,7 @@ nack
 beats
   send 1
 ack
+  plan 1 applied: true
 beats
 `,
 		"a Plan that served and is refused gives way to a new one": `
