@@ -187,7 +187,7 @@ impl Proxy {
             return;
         }
         let is_unseen = code == Code::RefusedStream && !exchange.has_begun_response();
-        self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::ServerReset });
+        self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::StreamReset(code) });
     }
 
     /// The client has got all that has come on a stream: the server may send as much again.
