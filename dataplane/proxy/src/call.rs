@@ -92,6 +92,7 @@ fn code_of_reset(code: Code) -> u32 {
         Code::Cancel => 1,             // CANCELLED
         Code::InadequateSecurity => 7, // PERMISSION_DENIED
         Code::EnhanceYourCalm => 8,    // RESOURCE_EXHAUSTED
+        Code::Http11Required => 12,    // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
         Code::RefusedStream => 14,     // UNAVAILABLE
         _ => 13,                       // INTERNAL
     }
@@ -138,6 +139,6 @@ mod tests {
     #[test]
     fn resets_have_the_codes_of_the_standard() {
         let codes = (0..15).map(|number| code_of(Error::StreamReset(Code::of(number)), 502));
-        assert_eq!(codes.collect::<Vec<_>>(), [13, 13, 13, 13, 13, 13, 13, 14, 1, 13, 13, 8, 7, 13, 13]);
+        assert_eq!(codes.collect::<Vec<_>>(), [13, 13, 13, 13, 13, 13, 13, 14, 1, 13, 13, 8, 7, 12, 13]);
     }
 }

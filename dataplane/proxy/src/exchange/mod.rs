@@ -73,6 +73,8 @@ struct Aside {
     pace: Pace,
     /// How many servers have answered in vain.
     reselects: u32,
+    /// A server of HTTP/2 wants the request by HTTP/1.1.
+    needs_http1: bool,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
     /// Of a request to switch to WebSocket: what the server's answer must prove.
@@ -432,6 +434,15 @@ impl Exchange {
         if error != Error::ServerLeft && std::mem::replace(&mut self.repeated, true) {
             self.tried.push(server);
         }
+    }
+
+    /// A server of HTTP/2 wants the request by HTTP/1.1. That says nothing about the server, so it may be the next again.
+    pub fn fall_back(&mut self) {
+        self.aside().needs_http1 = true;
+    }
+
+    pub fn needs_http1(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.needs_http1)
     }
 
     fn return_to_choice(&mut self) {

@@ -42,7 +42,9 @@ impl Proxy {
         mut place: Place,
         otherwise: Error,
     ) -> Result<(), Error> {
-        if let Some(own) = self.own_carrier(id)?
+        let needs_http1 = self.exchanges.live(id)?.needs_http1();
+        if !needs_http1
+            && let Some(own) = self.own_carrier(id)?
             && self.take_reserved(io, id, own)?
         {
             self.core.pools.end(place);
@@ -53,11 +55,11 @@ impl Proxy {
             let Some(carriers) = self.core.pools.carriers(place) else {
                 return self.find_without_http2(io, id, place);
             };
-            if carriers.declines {
-                // The one that is counted already is this request.
-                let open = self.core.pools.requests(place).saturating_sub(1);
+            if carriers.declines || needs_http1 {
+                let open = self.connections_beside(place);
                 if self.core.pools.may_connect(place, open) {
-                    return self.find_connection(io, id, place);
+                    self.find_connection(io, id, place)?;
+                    return self.keep_to_http1(id, needs_http1);
                 }
             } else if let Some(carrier) = self.find_carrier(io, id, place)? {
                 return self.open_stream_on(io, id, place, carrier);
@@ -68,6 +70,26 @@ impl Proxy {
             let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
             place = self.core.pools.pick(io.now(), pool, exchange.key, &avoided).ok_or(otherwise)?;
         }
+    }
+
+    /// How many connections a server has, without that of the request that is being placed: those that carry streams, and
+    /// one for each other request.
+    fn connections_beside(&mut self, place: Place) -> usize {
+        let Self { servers, core, .. } = self;
+        let requests = core.pools.requests(place).saturating_sub(1);
+        let Some(carriers) = core.pools.carriers(place) else { return requests };
+        let load = |conn: &Conn| servers.find(*conn)?.back.as_ref().map(|back| back.load as usize);
+        let streams: usize = carriers.conns.iter().filter_map(load).sum();
+        requests.saturating_sub(streams) + carriers.conns.len()
+    }
+
+    /// Has the connection that the exchange has got speak HTTP/1.1, if that is what the exchange needs.
+    fn keep_to_http1(&mut self, id: ExchangeId, needs_http1: bool) -> Result<(), Error> {
+        let conn = self.exchanges.live(id)?.server();
+        if let Some(server) = conn.and_then(|conn| self.servers.find(conn)) {
+            server.keeps_to_http1 |= needs_http1;
+        }
+        Ok(())
     }
 
     /// The pool has changed since the request came: its servers do not speak HTTP/2 any more.

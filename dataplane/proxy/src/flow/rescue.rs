@@ -4,7 +4,7 @@
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
-use weir_wire::{head::Method, http1::Hop};
+use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
@@ -41,6 +41,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::BodyTooLarge => (413, Cause::ClientBodyTooLarge),
         Error::Connect(Gone::Refused) => (502, Cause::ServerRefused),
         Error::Connect(Gone::Unreachable) => (502, Cause::ServerUnreachable),
+        Error::StreamReset(Code::Http11Required) => (502, Cause::NoHttp2),
         Error::Connect(Gone::Reset) | Error::ServerReset | Error::StreamReset(_) => (502, Cause::ServerReset),
         Error::Connect(Gone::Local) => (503, Cause::LocalResources),
         Error::ConnectTimeout => (504, Cause::ServerConnectTimeout),

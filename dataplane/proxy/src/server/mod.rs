@@ -37,6 +37,8 @@ pub(crate) struct Server {
     pub unproven: bool,
     /// Its request is one that another server has answered in vain.
     pub is_reselected: bool,
+    /// It was opened for requests by HTTP/1.1, whatever else the server speaks.
+    pub keeps_to_http1: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
     /// Of a connection that carries streams. Boxed, because most carry none.
@@ -95,6 +97,7 @@ impl Server {
             life: Life::Whole,
             unproven: true,
             is_reselected: false,
+            keeps_to_http1: false,
             asked_name: None,
             back: None,
         }
@@ -155,7 +158,8 @@ impl Server {
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
         if let Some(tls) = &self.pool.tls {
             let config = match self.state {
-                State::Handshaking(Work::Tunnel(_)) => &tls.tunnels,
+                State::Handshaking(Work::Tunnel(_)) => &tls.without_alpn,
+                _ if self.keeps_to_http1 => &tls.without_alpn,
                 _ => &tls.config,
             };
             let config = config.towards(self.place.server);

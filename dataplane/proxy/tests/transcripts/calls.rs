@@ -224,6 +224,16 @@ fn call_that_is_reset_before_its_answer_has_the_status_of_the_code() {
 }
 
 #[test]
+fn call_that_its_server_wants_by_http1_is_refused() {
+    let (mut stage, mut browser, id, mut origin) = connected(&plan(1), &[]);
+    browser.sends(&mut stage, id, MESSAGE, true);
+    origin.resets(&mut stage, 1, Code::Http11Required);
+    browser.hears(&mut stage);
+    assert_answer(&mut browser, "12", "no_http2");
+    assert_eq!((stage.failures(Cause::NoHttp2), stage.dials()), (1, 1));
+}
+
+#[test]
 fn reset_within_a_message_has_the_code_that_says_the_same() {
     for (code, _) in RESETS {
         let (mut stage, mut browser, _, mut origin) = answered(&[]);
