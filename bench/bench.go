@@ -237,7 +237,12 @@ func (r *run) measureAll(ctx context.Context, chosen []workloads.Workload) (meas
 
 // measurements are how many a row takes.
 func (r *run) measurements(w workloads.Workload) int {
-	proxies := len(r.peers) + len(r.options.Externals)
+	proxies := len(r.options.Externals)
+	for _, peer := range r.peers {
+		if peer.absent == nil {
+			proxies++
+		}
+	}
 	if !r.options.WithoutWeir {
 		proxies++
 	}

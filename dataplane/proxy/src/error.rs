@@ -32,7 +32,7 @@ pub enum Error {
     ServerClosed,
     /// The server has said that it did not process the request (RFC 9113 §8.7).
     ServerRefused,
-    /// The same, because the server has left the connection. It had taken other requests there.
+    /// The connection takes no new requests, and has not taken this one, but others. Mostly the server has left it.
     ServerLeft,
     /// The server breaks HTTP/2, or does not speak it.
     ServerProtocol,

@@ -1,6 +1,6 @@
 //! When a request goes to another server after a response.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::ops::RangeInclusive;
 
 use weir_api::dataplane::v1;
 
@@ -13,8 +13,8 @@ pub struct Reselect {
     pub max_retries: u32,
     /// Requests with methods that are not idempotent go to another server, too.
     pub any_method: bool,
-    /// How long a server may take to begin its response to a repeat; `None`: as long as for a first request.
-    pub retry_timeout: Option<Duration>,
+    /// How long a server may take to begin its response to a repeat; 0: as long as for a first request.
+    pub retry_timeout_ms: u32,
 }
 
 /// Of errors of clients and servers.
@@ -41,7 +41,7 @@ impl Reselect {
             statuses: source.statuses.iter().map(|range| range.first as u16..=range.last as u16).collect(),
             max_retries: source.max_retries,
             any_method: source.any_method,
-            retry_timeout: (source.retry_timeout_ms > 0).then(|| Duration::from_millis(source.retry_timeout_ms.into())),
+            retry_timeout_ms: source.retry_timeout_ms,
         })
     }
 

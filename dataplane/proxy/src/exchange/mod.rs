@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
 use weir_policy::HttpProfile;
-use weir_snapshot::VirtualService;
+use weir_snapshot::{STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
 use weir_wire::{
     head::{BodyLength, Method, RequestHead, Version},
@@ -57,7 +57,7 @@ pub(crate) struct Exchange {
     pub is_endless: bool,
     /// The request authenticates the connection that it is sent on.
     pub binds_connection: bool,
-    /// The request is being sent once more, and needs a new connection.
+    /// A server has failed to take the request. It needs a new connection now.
     pub repeated: bool,
     pub phase: Phase,
     /// What few requests need. Boxed, because an exchange is moved with each request.
@@ -75,6 +75,8 @@ struct Aside {
     reselects: u32,
     /// A server of HTTP/2 wants the request by HTTP/1.1.
     needs_http1: bool,
+    /// How many connections were left by their server before it took the request.
+    departures: u32,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
     left_at: Option<Time>,
     /// Of a request to switch to WebSocket: what the server's answer must prove.
@@ -429,9 +431,16 @@ impl Exchange {
     }
 
     /// A server has failed to take the request. The next try may be with the same server, the one after that not. A
-    /// server that takes some requests of each connection will take this one too: it may leave as often as it likes.
+    /// server that takes some requests of each connection will take this one too, if it gets it often enough.
     pub fn note_failure(&mut self, server: u32, error: Error) {
-        if error != Error::ServerLeft && std::mem::replace(&mut self.repeated, true) {
+        if error == Error::ServerLeft {
+            let departures = &mut self.aside().departures;
+            *departures += 1;
+            if *departures < STREAMS_MAX {
+                return;
+            }
+        }
+        if std::mem::replace(&mut self.repeated, true) {
             self.tried.push(server);
         }
     }

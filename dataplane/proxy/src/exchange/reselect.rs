@@ -28,6 +28,19 @@ impl Exchange {
         self.aside.as_ref().map_or(0, |aside| aside.reselects)
     }
 
+    /// Milliseconds that the server has to answer a request that another one has answered in vain; 0: as others.
+    #[inline]
+    pub fn retry_timeout_ms(&self) -> u32 {
+        if self.tried.is_empty() || self.reselects() == 0 {
+            return 0;
+        }
+        self.service
+            .pool
+            .as_ref()
+            .and_then(|pool| pool.reselect.as_ref())
+            .map_or(0, |reselect| reselect.retry_timeout_ms)
+    }
+
     /// How many servers were tried in vain without getting the request.
     pub fn failed_tries(&self) -> usize {
         self.tried.len() - self.reselects() as usize

@@ -193,7 +193,16 @@ impl Proxy {
             carriers.conns.push(fresh);
         }
         self.await_connect(io, server);
+        self.note_own(sole, fresh);
         Ok(fresh)
+    }
+
+    /// A connection will carry streams for one connection of a client only, and ends with that.
+    fn note_own(&mut self, sole: Option<Conn>, conn: Conn) {
+        let client = sole.and_then(|sole| self.clients.find(sole));
+        if let Some(carrier) = client.and_then(|client| client.carrier()) {
+            carrier.own.insert(0, conn);
+        }
     }
 
     /// Gives the exchange a stream of its own. The request is sent at the end of the batch, or when the connection can
@@ -324,6 +333,7 @@ impl Proxy {
             carriers.declines = false;
             carriers.conns.push(conn);
         }
+        self.note_own(sole, conn);
         self.carrier_connected(io, conn);
         self.try_another(io, Work::Exchange(id), Error::ServerClosed);
     }

@@ -203,7 +203,7 @@ impl Proxy {
         server.binds |= exchange.binds_connection;
         let reused = server.requests > 1;
         core.counters.note(Happening::ServerRequest { server: server.place.server, reused });
-        server.is_reselected = !exchange.tried.is_empty() && exchange.reselects() > 0;
+        server.retry_timeout_ms = exchange.retry_timeout_ms();
         let Some(head) = exchange.send_on(conn, reused, core.room.is_short) else { return };
         if exchange.form == Form::Content {
             if let Err(error) = send_head(io, core, exchange, server, head) {
@@ -225,8 +225,11 @@ impl Proxy {
     /// The connection that was to carry the request takes no more streams.
     fn begin_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, conn: Conn) {
         let carrier = self.servers.peek(conn).and_then(|server| server.connection.carrier());
-        let error =
-            carrier.and_then(|carrier| self.servers.peek(carrier)).map_or(Error::ServerRefused, Server::refusal);
+        let found = carrier.and_then(|carrier| self.servers.peek(carrier));
+        let error = found.map_or(Error::ServerRefused, Server::refusal);
+        if let Some(retired) = found.filter(|server| server.back.as_ref().is_some_and(|back| back.is_retired)) {
+            self.core.pools.forget_carrier(retired.place, retired.connection.conn());
+        }
         if let Ok(Parties { exchange, server, .. }) = self.parties(id) {
             exchange.note_failure(server.place.server, error);
         }

@@ -35,8 +35,9 @@ pub(crate) struct Server {
     pub life: Life,
     /// The server has not answered on it yet.
     pub unproven: bool,
-    /// Its request is one that another server has answered in vain.
-    pub is_reselected: bool,
+    /// Milliseconds to wait for the next byte of a response, if another server has answered the request in vain; 0: as for
+    /// others.
+    pub retry_timeout_ms: u32,
     /// It was opened for requests by HTTP/1.1, whatever else the server speaks.
     pub keeps_to_http1: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
@@ -96,7 +97,7 @@ impl Server {
             binds: false,
             life: Life::Whole,
             unproven: true,
-            is_reselected: false,
+            retry_timeout_ms: 0,
             keeps_to_http1: false,
             asked_name: None,
             back: None,
@@ -188,7 +189,7 @@ impl Server {
 
     /// Waits for the next byte of a response.
     pub fn await_response<I: Io>(&mut self, io: &mut I) {
-        let retry = self.pool.reselect.as_ref().filter(|_| self.is_reselected).and_then(|pool| pool.retry_timeout);
+        let retry = (self.retry_timeout_ms > 0).then(|| Duration::from_millis(self.retry_timeout_ms.into()));
         self.connection.line.expect(io, retry.or(self.pool.timeouts.response));
     }
 

@@ -174,6 +174,30 @@ fn all_connections_of_a_client_alone_end_with_it() {
 }
 
 #[test]
+fn connection_that_opens_ahead_for_a_client_alone_ends_with_it() {
+    let mut plan = detecting(to_http2(http2(plan(1))));
+    let profile = plan.virtual_services[0].http.as_mut().expect("speaks HTTP");
+    profile.http2.as_mut().expect("speaks HTTP/2").max_concurrent_streams = 20;
+    let mut stage = Stage::new(&plan);
+    let mut browser = Browser::new(&mut stage);
+    let four = Settings { max_concurrent_streams: Some(4), ..Settings::default() };
+    let mut ask = |stage: &mut Stage| browser.asks(stage, "GET", &[("authorization", NTLM)], true);
+    ask(&mut stage);
+    let mut first = Origin::accept(&mut stage, four);
+    (0..4).for_each(|_| _ = ask(&mut stage));
+    let second = Origin::accept(&mut stage, four);
+    (0..3).for_each(|_| _ = ask(&mut stage));
+    first.hears(&mut stage);
+    first.answers(&mut stage, 1, "ok");
+    assert_eq!(stage.dials(), 2);
+    ask(&mut stage);
+    assert_eq!(stage.dials(), 3, "the first has room for one, and another opens ahead");
+    let ahead = Origin::accept(&mut stage, four);
+    stage.batch(vec![Event::Eof { conn: browser.conn }]);
+    assert_eq!([&first, &second, &ahead].map(|own| stage.closed(own.conn)), [Some(Close::Flush); 3]);
+}
+
+#[test]
 fn authenticated_connection_that_ends_is_followed_by_another() {
     for server_ends in [true, false] {
         let mut stage = Stage::new(&detecting(to_http2(plan(1))));

@@ -18,10 +18,6 @@ fn undated(response: &str) -> String {
     response.replace("Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "")
 }
 
-/// GOAWAY frames, which name the last stream that their sender takes.
-const GOES_AFTER_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0";
-const GOES_BEFORE_THE_FIRST: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
-
 #[test]
 fn requests_wait_for_the_settings_of_the_server() {
     let mut stage = stage(1);
@@ -178,17 +174,6 @@ fn content_behind_a_response_without_content_reaches_no_client() {
         let sent = stage.sent(client);
         assert!(!sent.contains("Content-Length: 0\r\n\r\n"), "{status}: {sent}");
     }
-}
-
-#[test]
-fn server_that_leaves_at_once_is_not_asked_again() {
-    let mut stage = stage(1);
-    let client = asks(&mut stage, GET);
-    let mut origin = Origin::silent(&mut stage, Settings::default());
-    origin.connection.go_away(Code::NoError);
-    let settings_and_end = std::mem::take(origin.connection.control());
-    stage.says(origin.conn, settings_and_end);
-    assert_eq!((stage.dials(), status(&stage.sent(client))), (1, "502"));
 }
 
 #[test]
@@ -379,162 +364,6 @@ fn servers_learn_which_clients_take_trailers() {
         origin.hears(&mut stage);
         assert!(origin.heard()[0].ends_with(&format!("; {told}all")), "{te}");
     }
-}
-
-#[test]
-fn refused_stream_is_sent_again_whatever_its_method() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let client = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    origin.hears(&mut stage);
-    origin.heard();
-    origin.resets(&mut stage, 3, Code::RefusedStream);
-    assert_eq!(origin.heard(), ["5: POST / host: a; content-length: 2; ", "5: \"ab\", all"]);
-    origin.resets(&mut stage, 5, Code::RefusedStream);
-    assert_eq!(status(&stage.sent(client)), "503", "there is no other server");
-    assert_eq!(origin.heard(), [""; 0]);
-}
-
-#[test]
-fn request_that_a_server_wants_by_http1_goes_by_http1() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let put = "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n";
-    let clients = [asks(&mut stage, put), asks(&mut stage, GET)];
-    origin.hears(&mut stage);
-    origin.heard();
-    origin.resets(&mut stage, 3, Code::Http11Required);
-    let server = stage.connected();
-    assert_eq!(stage.sent(server), "PUT /a HTTP/1.1\r\nhost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
-    stage.says(clients[0], "1\r\nc\r\n0\r\n\r\n");
-    assert_eq!(stage.sent(server), "1\r\nc\r\n0\r\n\r\n");
-    stage.says(server, OK);
-    // The connection of HTTP/2 and its other streams go on.
-    origin.answers(&mut stage, 5, "ok");
-    assert_eq!(clients.map(|client| status(&stage.sent(client)).to_owned()), ["200", "200"]);
-    // The next request begins with HTTP/2, and finds the connection of HTTP/1.1.
-    stage.says(clients[0], GET);
-    origin.hears(&mut stage);
-    assert_eq!(origin.heard(), ["7: GET / host: a; all"]);
-    origin.resets(&mut stage, 7, Code::Http11Required);
-    assert_eq!(stage.sent(server), "GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-    stage.says(server, OK);
-    assert_eq!((status(&stage.sent(clients[0])), stage.dials()), ("200", 2));
-    assert_eq!((stage.failures(Cause::NoHttp2), stage.blocks_in_use()), (0, 0));
-}
-
-#[test]
-fn request_that_may_not_be_sent_again_gets_no_answer_by_http1() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let post = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    let early = asks(&mut stage, GET);
-    let begun = asks(&mut stage, GET);
-    origin.hears(&mut stage);
-    origin.resets(&mut stage, 3, Code::Http11Required);
-    let interim = origin.head(5, 103, &[], false);
-    origin.says(&mut stage, &interim);
-    origin.resets(&mut stage, 5, Code::Http11Required);
-    let head = origin.head(7, 200, &[("content-length", "2")], false);
-    origin.says(&mut stage, &head);
-    origin.resets(&mut stage, 7, Code::Http11Required);
-    assert_eq!(status(&stage.sent(post)), "502");
-    assert!(stage.sent(early).contains("HTTP/1.1 502 "));
-    assert!(stage.closed(begun).is_some());
-    assert_eq!((stage.failures(Cause::NoHttp2), stage.dials()), (3, 1));
-}
-
-#[test]
-fn request_by_http1_counts_as_a_connection() {
-    for (most, dials, answer) in [(1, 1, "502"), (2, 2, "200")] {
-        let mut narrow = to_http2(plan(1));
-        narrow.pools[0].servers[0].max_connections = most;
-        let mut stage = Stage::new(&narrow);
-        let clients = [asks(&mut stage, GET), asks(&mut stage, GET), asks(&mut stage, GET)];
-        let mut origin = Origin::new(&mut stage);
-        origin.resets(&mut stage, 1, Code::Http11Required);
-        assert_eq!(stage.dials(), dials);
-        if dials > 1 {
-            let server = stage.connected();
-            stage.says(server, OK);
-        }
-        assert_eq!(status(&stage.sent(clients[0])), answer, "at most {most}");
-    }
-}
-
-#[test]
-fn client_with_connections_of_its_own_has_one_for_http1() {
-    let mut plan = to_http2(plan(1));
-    plan.virtual_services[0].http.as_mut().expect("HTTP").connection_multiplexing = false;
-    let mut stage = Stage::new(&plan);
-    let client = asks(&mut stage, GET);
-    let mut origin = Origin::new(&mut stage);
-    origin.resets(&mut stage, 1, Code::Http11Required);
-    let server = stage.connected();
-    assert_eq!(stage.sent(server), "GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-    stage.says(server, OK);
-    assert_eq!((status(&stage.sent(client)), stage.closed(origin.conn)), ("200", Some(Close::Flush)));
-    stage.says(client, GET);
-    assert_eq!((stage.sent(server).as_str(), stage.dials()), ("GET / HTTP/1.1\r\nhost: a\r\n\r\n", 2));
-}
-
-#[test]
-fn streams_that_a_server_has_not_seen_go_to_another_connection() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
-    let seen = asks(&mut stage, post);
-    origin.hears(&mut stage);
-    // It does not know of the next when it goes away.
-    origin.connection.go_away(Code::NoError);
-    let goes = std::mem::take(origin.connection.control());
-    let unseen = asks(&mut stage, post);
-    stage.says(origin.conn, &goes);
-    assert_eq!(stage.dials(), 2);
-    let mut next = Origin::new(&mut stage);
-    assert_eq!(next.heard()[0], "1: POST / host: a; content-length: 2; ");
-    next.answers(&mut stage, 1, "again");
-    assert!(stage.sent(unseen).ends_with("again"));
-    let answer = [origin.head(3, 200, &[("content-length", "2")], false), origin.content(3, b"ok", true)].concat();
-    stage.says(origin.conn, &answer);
-    assert!(stage.sent(seen).ends_with("ok"));
-    assert_eq!(stage.closed(origin.conn), Some(Close::Flush), "it has carried its last stream");
-    asks(&mut stage, GET);
-    assert_eq!(stage.dials(), 2);
-}
-
-#[test]
-fn server_that_leaves_again_and_again_gets_the_request_until_it_takes_it() {
-    let mut stage = stage(1);
-    let clients: Vec<_> = (0..5).map(|_| asks(&mut stage, GET)).collect();
-    for client in clients {
-        let mut origin = Origin::new(&mut stage);
-        stage.says(origin.conn, GOES_AFTER_THE_FIRST);
-        origin.answers(&mut stage, 1, "ok");
-        assert!(stage.sent(client).ends_with("ok"));
-    }
-    assert_eq!((stage.dials(), stage.failures(Cause::ServerRefused)), (5, 0));
-}
-
-#[test]
-fn server_that_takes_nothing_before_it_leaves_is_asked_twice() {
-    let mut stage = stage(1);
-    let client = asks(&mut stage, GET);
-    for _ in 0..2 {
-        let origin = Origin::new(&mut stage);
-        stage.says(origin.conn, GOES_BEFORE_THE_FIRST);
-    }
-    assert_eq!((stage.dials(), status(&stage.sent(client))), (2, "503"));
-}
-
-#[test]
-fn lost_connection_repeats_what_may_be_repeated() {
-    let (mut stage, mut origin) = ready(Settings::default());
-    let get = asks(&mut stage, GET);
-    let post = asks(&mut stage, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
-    origin.hears(&mut stage);
-    stage.gone(origin.conn, Gone::Reset);
-    assert_eq!((status(&stage.sent(post)), stage.dials()), ("502", 2));
-    let mut next = Origin::new(&mut stage);
-    assert_eq!(next.heard(), ["1: GET / host: a; all"]);
-    stage.gone(next.conn, Gone::Reset);
-    assert_eq!(status(&stage.sent(get)), "502", "it is repeated once");
 }
 
 #[test]

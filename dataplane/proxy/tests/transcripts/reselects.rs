@@ -194,3 +194,31 @@ fn client_that_leaves_ends_the_second_try() {
     stage.batch(vec![Event::Gone { conn: client, why: Gone::Reset }]);
     assert!(stage.closed(second).is_some() && stage.proxy.is_idle());
 }
+
+#[test]
+fn retry_timeout_holds_on_connections_that_stood_before_it_was_set() {
+    let mut before = plan(2);
+    before.pools[0].reselect = Some(reselect());
+    let mut stage = Stage::new(&before);
+    let servers = [(); 2].map(|()| {
+        let client = stage.client();
+        stage.says(client, GET);
+        let server = stage.connected();
+        stage.says(server, OK);
+        stage.sent(server);
+        server
+    });
+    let mut after = before.clone();
+    after.revision += 1;
+    after.pools[0].reselect.as_mut().expect("set above").retry_timeout_ms = 300;
+    stage.replace(&after);
+    let client = stage.client();
+    stage.says(client, GET);
+    let (asked, other) = match stage.sent(servers[0]).is_empty() {
+        true => (servers[1], servers[0]),
+        false => (servers[0], servers[1]),
+    };
+    stage.says(asked, BUSY);
+    assert!(stage.sent(other).starts_with("GET "));
+    assert_eq!((stage.dials(), stage.wait_for_deadline(other)), (2, Duration::from_millis(300)));
+}

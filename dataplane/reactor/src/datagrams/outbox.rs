@@ -101,22 +101,18 @@ fn reply(
     headers: &mut Headers,
     failed: &mut Vec<Arrival>,
 ) {
-    let (mut no_train, mut for_all) = (None, false);
+    let mut no_train = None;
     while let Some((from, ..)) = run.first()
         && let Some(place) = listeners.place(*from)
     {
         let datagrams = run.iter().map(|(_, to, datagram)| (*datagram, Some(*to)));
         match headers.send(place.socket.as_fd(), arena, datagrams, place.trains.limit(no_train)) {
             Ok(count) => {
-                match for_all {
-                    true => place.trains.learn(&mut no_train),
-                    false => no_train = None,
-                }
+                no_train = None;
                 run = &run[count.min(run.len())..];
             }
             Err(unsent) if unsent.is_no_train() => {
-                // Any other error may be about the way to this client alone.
-                for_all = unsent.error.raw_os_error() == Some(libc::EIO);
+                // The way to another client may take trains.
                 no_train = Some(unsent.each);
             }
             Err(Unsent { error, datagrams, .. }) => {

@@ -7,6 +7,10 @@ use crate::http2::{ReceiveWindow, Role, SendWindow};
 /// How many streams that this end has reset are known, because frames of the peer may still be under way to them.
 const RESET_KEPT: usize = 64;
 
+/// For how many streams there is room at first, and for how many more at least when there is no more. Twice as much each
+/// time, as usual, would leave up to half of it empty.
+const GROWTH_MIN: usize = 4;
+
 pub struct Stream<S> {
     pub id: u32,
     /// What the caller keeps with it.
@@ -108,6 +112,9 @@ impl<S> Streams<S> {
     pub fn open(&mut self, stream: Stream<S>) {
         debug_assert!(stream.id > self.last, "{} after {}", stream.id, self.last);
         self.last = stream.id;
+        if self.open.len() == self.open.capacity() {
+            self.open.reserve_exact((self.open.len() / 4).max(GROWTH_MIN));
+        }
         self.open.push(stream);
     }
 
