@@ -72,26 +72,6 @@ impl Proxy {
         }
     }
 
-    /// How many connections a server has, without that of the request that is being placed: those that carry streams, and
-    /// one for each other request.
-    fn connections_beside(&mut self, place: Place) -> usize {
-        let Self { servers, core, .. } = self;
-        let requests = core.pools.requests(place).saturating_sub(1);
-        let Some(carriers) = core.pools.carriers(place) else { return requests };
-        let load = |conn: &Conn| servers.find(*conn)?.back.as_ref().map(|back| back.load as usize);
-        let streams: usize = carriers.conns.iter().filter_map(load).sum();
-        requests.saturating_sub(streams) + carriers.conns.len()
-    }
-
-    /// Has the connection that the exchange has got speak HTTP/1.1, if that is what the exchange needs.
-    fn keep_to_http1(&mut self, id: ExchangeId, needs_http1: bool) -> Result<(), Error> {
-        let conn = self.exchanges.live(id)?.server();
-        if let Some(server) = conn.and_then(|conn| self.servers.find(conn)) {
-            server.keeps_to_http1 |= needs_http1;
-        }
-        Ok(())
-    }
-
     /// The pool has changed since the request came: its servers do not speak HTTP/2 any more.
     #[cold]
     fn find_without_http2<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {

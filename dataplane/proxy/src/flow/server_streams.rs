@@ -194,22 +194,6 @@ impl Proxy {
         self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::StreamReset(code) });
     }
 
-    /// Sends a request by HTTP/1.1, as its server of HTTP/2 wants. Only an idempotent one, because such a server does not say
-    /// that it did not process the request (RFC 9113 §8.7). False: it cannot be sent again.
-    #[cold]
-    fn fall_back<I: Io>(&mut self, io: &mut I, id: ExchangeId) -> bool {
-        let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
-        if !exchange.method.is_idempotent() || !exchange.begin_again(true) {
-            return false;
-        }
-        exchange.fall_back();
-        let (client, stream) = (exchange.client, server.connection.conn());
-        self.close_server(io, stream, Close::Abort);
-        self.choose_server(io, id, Error::StreamReset(Code::Http11Required));
-        self.proceed(io, client);
-        true
-    }
-
     /// The client has got all that has come on a stream: the server may send as much again.
     pub(crate) fn return_server_credit(&mut self, conn: Conn) {
         let Some(server) = self.servers.find(conn) else { return };
