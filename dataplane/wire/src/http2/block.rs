@@ -17,6 +17,8 @@ use crate::{
 /// refused.
 const DECODED_MAX: usize = 4;
 
+const HOST: &[u8; 4] = b"host";
+
 /// Why a block is no head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
@@ -223,8 +225,20 @@ impl<'b> Reader<'b> {
         let start = self.parts.len();
         self.parts.extend_from_slice(line.value(self.text));
         self.pseudo[pseudo as usize] = Some((start, self.parts.len()));
+        if pseudo == Pseudo::Authority {
+            return self.keep_as_host(line);
+        }
         self.text.truncate(line.start);
-        if pseudo == Pseudo::Authority { self.put(Name::Host, b"host", start) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Keeps the line of the authority with the name of the field that it becomes.
+    fn keep_as_host(&mut self, line: Line) -> Result<(), Error> {
+        let name_end = line.start + HOST.len();
+        self.text.copy_within(line.start + line.name_bytes.., name_end);
+        self.text[line.start..name_end].copy_from_slice(HOST);
+        self.text.truncate(self.text.len() + HOST.len() - line.name_bytes);
+        self.keep(Name::Host, Line { name_bytes: HOST.len(), ..line })
     }
 
     fn has(&self, pseudo: Pseudo) -> bool {
