@@ -130,7 +130,7 @@ func TestCallThatFailsAmidItsAnswerTellsItsClientWhy(t *testing.T) {
 		code  codes.Code
 		cause string
 	}{
-		"/cut/between": {codes.Unavailable, "server_reset"},
+		"/cut/between": {codes.Internal, "server_reset"},
 		"/cut/never":   {codes.DeadlineExceeded, "server_response_timeout"},
 	} {
 		s.eventually(method, func() error { return isStatus(s.callMethod(s.ctx, method), want.code, want.cause) })

@@ -3,10 +3,10 @@
 //! comes in trailers, unless a message is incomplete: then a status would hide that.
 
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_telemetry::Cause;
 use weir_wire::{
     grpc::{self, Messages},
     head::{HeadSink, RequestHead},
+    http2::Code,
 };
 
 use crate::{
@@ -76,12 +76,34 @@ pub(crate) fn code(status: u16) -> u32 {
     }
 }
 
-/// The same of a failure, whose cause can say more.
-pub(crate) fn code_of(cause: Cause, status: u16) -> u32 {
-    match cause {
-        Cause::ServerResponseTimeout | Cause::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
-        Cause::NoHttp2 => 12,                                        // UNIMPLEMENTED
+/// The same of a failure, which can say more.
+pub(crate) fn code_of(error: Error, status: u16) -> u32 {
+    match error {
+        Error::ResponseTimeout | Error::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
+        Error::NoHttp2 => 12,                                  // UNIMPLEMENTED
+        Error::StreamReset(code) => code_of_reset(code),
         _ => code(status),
+    }
+}
+
+/// The same of a server's RST_STREAM ("Errors" in PROTOCOL-HTTP2.md).
+fn code_of_reset(code: Code) -> u32 {
+    match code {
+        Code::Cancel => 1,             // CANCELLED
+        Code::InadequateSecurity => 7, // PERMISSION_DENIED
+        Code::EnhanceYourCalm => 8,    // RESOURCE_EXHAUSTED
+        Code::Http11Required => 12,    // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
+        Code::RefusedStream => 14,     // UNAVAILABLE
+        _ => 13,                       // INTERNAL
+    }
+}
+
+/// The code that ends the stream of a call within a message, where trailers are not possible, so that its client finds
+/// the same status. `None`: the usual one. That a stream was refused is not passed on, because part of it was answered.
+pub(crate) fn reset_by(error: Error) -> Option<Code> {
+    match error {
+        Error::StreamReset(code @ (Code::Cancel | Code::EnhanceYourCalm | Code::InadequateSecurity)) => Some(code),
+        _ => None,
     }
 }
 
@@ -91,6 +113,7 @@ mod tests {
 
     #[test]
     fn causes_need_no_encoding() {
+        use weir_telemetry::Cause;
         for cause in Cause::ALL {
             assert!(cause.name().bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%'), "{}", cause.name());
         }
@@ -98,17 +121,24 @@ mod tests {
 
     #[test]
     fn failures_have_the_codes_of_the_standard() {
-        for (cause, status, expected) in [
-            (Cause::ClientBadRequest, 400, 13),
-            (Cause::NoServer, 503, 14),
-            (Cause::ServerConnectTimeout, 504, 14),
-            (Cause::ServerResponseTimeout, 504, 4),
-            (Cause::DeadlineExceeded, 504, 4),
-            (Cause::NoHttp2, 501, 12),
-            (Cause::ClientBodyTooLarge, 413, 2),
+        for (error, status, expected) in [
+            (Error::Request(weir_wire::Error::TwoFramings), 400, 13),
+            (Error::NoServer, 503, 14),
+            (Error::ServerReset, 502, 14),
+            (Error::ConnectTimeout, 504, 14),
+            (Error::ResponseTimeout, 504, 4),
+            (Error::DeadlineExceeded, 504, 4),
+            (Error::NoHttp2, 501, 12),
+            (Error::BodyTooLarge, 413, 2),
         ] {
-            assert_eq!(code_of(cause, status), expected, "{}", cause.name());
+            assert_eq!(code_of(error, status), expected, "{error:?}");
         }
         assert_eq!([401, 403, 404, 429, 308].map(code), [16, 7, 12, 14, 2]);
+    }
+
+    #[test]
+    fn resets_have_the_codes_of_the_standard() {
+        let codes = (0..15).map(|number| code_of(Error::StreamReset(Code::of(number)), 502));
+        assert_eq!(codes.collect::<Vec<_>>(), [13, 13, 13, 13, 13, 13, 13, 14, 1, 13, 13, 8, 7, 12, 13]);
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong with an exchange or with a client's connection, and who caused it.
 
+use weir_wire::http2::Code;
+
 use crate::io::Gone;
 
 /// Everything that can end an exchange or a client's connection early, by who caused it.
@@ -25,6 +27,8 @@ pub enum Error {
     /// The server's certificate is not trusted, or does not match the server's name.
     ServerUntrusted,
     ServerReset,
+    /// The server has ended the stream of the request with this code, and not its connection.
+    StreamReset(Code),
     ServerClosed,
     /// The server has said that it did not process the request (RFC 9113 §8.7).
     ServerRefused,
@@ -57,8 +61,8 @@ impl Error {
         use Error::*;
         match self {
             Connect(why) => why != Gone::Local,
-            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | ServerClosed | ServerRefused | ServerLeft
-            | ServerProtocol | ResponseTimeout | Response(_) => true,
+            ConnectTimeout | ServerTls | ServerUntrusted | ServerReset | StreamReset(_) | ServerClosed
+            | ServerRefused | ServerLeft | ServerProtocol | ResponseTimeout | Response(_) => true,
             _ => false,
         }
     }

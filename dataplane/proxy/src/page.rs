@@ -15,6 +15,8 @@ use crate::{
 /// A complete response of Weir itself.
 pub(crate) struct Page {
     pub status: u16,
+    /// The client of a call gets the status of gRPC for it.
+    pub error: Error,
     pub cause: Cause,
     /// The request was HEAD: the page is sent without its body.
     pub head_only: bool,
@@ -35,7 +37,7 @@ impl Page {
         date: &[u8],
     ) -> Result<Answer, Error> {
         if let Target::Call = target {
-            let code = call::code_of(self.cause, self.status);
+            let code = call::code_of(self.error, self.status);
             let head = call::answer(io, code, self.cause.name(), profile, client, date)?;
             return Ok(Answer { status: call::STATUS, head, content: None, keep_alive: false });
         }

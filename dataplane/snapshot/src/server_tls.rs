@@ -19,8 +19,8 @@ use crate::{
 pub struct ServerTls {
     /// For requests.
     pub config: ClientConfig,
-    /// For tunnels: what is spoken in them is their clients' choice, so nothing is offered by ALPN.
-    pub tunnels: ClientConfig,
+    /// For tunnels, because what is spoken in them is their clients' choice; and for requests that must go by HTTP/1.1.
+    pub without_alpn: ClientConfig,
     naming: Naming,
 }
 
@@ -146,18 +146,18 @@ impl ServerTlsReader<'_> {
         let verification = parts.authorities.clone().map(|authorities| Verification { authorities, host_check });
         let peer = PeerSettings { verification, certificate: parts.certificate.clone(), sni: source.sni };
         let built = ClientConfig::build(&settings, &peer, self.provider).and_then(|(config, warnings)| {
-            let tunnels = match protocols.is_empty() {
+            let without_alpn = match protocols.is_empty() {
                 true => config.clone(),
                 false => {
                     let settings = TlsSettings { protocols: Vec::new(), ..settings };
                     ClientConfig::build(&settings, &peer, self.provider)?.0
                 }
             };
-            Ok((config, tunnels, warnings))
+            Ok((config, without_alpn, warnings))
         });
         match built {
-            Ok((config, tunnels, warnings)) => {
-                let object = ServerTls { config, tunnels, naming };
+            Ok((config, without_alpn, warnings)) => {
+                let object = ServerTls { config, without_alpn, naming };
                 Some(KeptServerTls { source: source.clone(), protocols, parts, warnings, object })
             }
             Err(error) => {

@@ -66,7 +66,7 @@ causes! {
     ServerBadResponse = "server_bad_response",
     ServerHeadTooLarge = "server_head_too_large",
     NoPool = "no_pool",
-    /// The servers of a gRPC call do not speak HTTP/2.
+    /// The servers of a gRPC call do not speak HTTP/2, or a server does not take a request by HTTP/2 that cannot be sent again.
     NoHttp2 = "no_http2",
     /// Every server is down, disabled, full or already tried.
     NoServer = "no_server",

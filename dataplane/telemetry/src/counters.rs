@@ -279,6 +279,8 @@ struct Table<T> {
     stray: T,
 }
 
+/// That of a service has 512 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
+/// instructions more.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Row<T> {
     generation: u32,

@@ -47,8 +47,8 @@ pub(crate) struct Outbox {
     ends: Option<Close>,
     /// The peer has been told that nothing more comes.
     is_said: bool,
-    /// It carries a tunnel.
-    is_tunnel: bool,
+    /// What it is reset with behind the pieces, unless it ends well.
+    code: Code,
     /// The end was sent.
     is_over: bool,
     has_turn: bool,
@@ -65,7 +65,7 @@ impl Default for Outbox {
             has_head: false,
             ends: None,
             is_said: false,
-            is_tunnel: false,
+            code: Code::InternalError,
             is_over: false,
             has_turn: false,
             priority: Priority::UNSAID,
@@ -80,20 +80,21 @@ pub(crate) struct Departed {
     pub id: u32,
     pieces: Vec<Piece>,
     how: Close,
-    is_tunnel: bool,
     /// Why the stream is reset, if it is.
     code: Code,
 }
 
 impl Departed {
     pub fn of(stream: &mut Stream, how: Close) -> Self {
+        // A tunnel that breaks is cancelled, too (RFC 8441 §5).
+        let is_cancelled = how == Close::Abort || stream.is_tunnel;
+        let usual = if is_cancelled { Code::Cancel } else { Code::InternalError };
         Self {
             carrier: stream.carrier,
             id: stream.id,
             pieces: std::mem::take(&mut stream.fresh),
             how,
-            is_tunnel: stream.is_tunnel,
-            code: stream.code,
+            code: stream.code.unwrap_or(usual),
         }
     }
 }
@@ -163,7 +164,7 @@ impl Carrier {
 
     /// The session of a client's stream is gone.
     pub fn depart(&mut self, departed: Departed, now: Time) {
-        let Departed { id, pieces, how, code, is_tunnel, .. } = departed;
+        let Departed { id, pieces, how, code, .. } = departed;
         let Some(outbox) = self.connection.kept(id) else { return };
         outbox.take(pieces);
         let code = match how {
@@ -171,7 +172,7 @@ impl Carrier {
             // No server has seen the request.
             _ if !outbox.has_head => Code::RefusedStream,
             Close::Flush | Close::Linger | Close::Cut => {
-                (outbox.ends, outbox.took, outbox.is_tunnel) = (Some(how), (now, 0), is_tunnel);
+                (outbox.ends, outbox.took, outbox.code) = (Some(how), (now, 0), code);
                 return self.give_turn(id);
             }
         };

@@ -127,9 +127,10 @@ impl Carrier {
                 sent.frames.append(io, &header);
                 self.said_all(id)
             }
-            // RFC 8441 §5.
-            None if ends.is_some() && outbox.is_tunnel => self.over(id, Code::Cancel),
-            None if ends.is_some() => self.over(id, Code::InternalError),
+            None if ends.is_some() => {
+                let code = outbox.code;
+                self.over(id, code)
+            }
             None => Turn::Over,
         }
     }

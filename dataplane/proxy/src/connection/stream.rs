@@ -26,8 +26,8 @@ pub(crate) struct Stream {
     pub fresh: Vec<Piece>,
     /// Bytes that have come, and that the peer may not send again yet.
     pub credit: u32,
-    /// Why it is reset, if it is.
-    pub code: Code,
+    /// Why it is reset, if it is, and if there is more to say than usual.
+    pub code: Option<Code>,
     /// What it carries is not parsed any more.
     pub is_tunnel: bool,
     /// The call of gRPC that it carries.
@@ -52,7 +52,7 @@ pub(crate) enum Piece {
 impl Stream {
     pub fn new(carrier: Conn, id: u32, call: Option<Call>) -> Self {
         let (is_tunnel, waits_for_turn) = (false, false);
-        Self { carrier, id, fresh: Vec::new(), credit: 0, code: Code::Cancel, is_tunnel, call, waits_for_turn }
+        Self { carrier, id, fresh: Vec::new(), credit: 0, code: None, is_tunnel, call, waits_for_turn }
     }
 
     /// Queues output. The carrier takes it at the end of the batch.

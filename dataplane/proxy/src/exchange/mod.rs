@@ -73,6 +73,8 @@ struct Aside {
     pace: Pace,
     /// How many servers have answered in vain.
     reselects: u32,
+    /// A server of HTTP/2 wants the request by HTTP/1.1.
+    needs_http1: bool,
     /// How many connections were left by their server before it took the request.
     departures: u32,
     /// When the proxy learnt that the client has ended. Bytes that the client sent before may still be unread.
@@ -441,6 +443,15 @@ impl Exchange {
         if std::mem::replace(&mut self.repeated, true) {
             self.tried.push(server);
         }
+    }
+
+    /// A server of HTTP/2 wants the request by HTTP/1.1. That says nothing about the server, so it may be the next again.
+    pub fn fall_back(&mut self) {
+        self.aside().needs_http1 = true;
+    }
+
+    pub fn needs_http1(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.needs_http1)
     }
 
     fn return_to_choice(&mut self) {

@@ -42,7 +42,9 @@ impl Proxy {
         mut place: Place,
         otherwise: Error,
     ) -> Result<(), Error> {
-        if let Some(own) = self.own_carrier(id)?
+        let needs_http1 = self.exchanges.live(id)?.needs_http1();
+        if !needs_http1
+            && let Some(own) = self.own_carrier(id)?
             && self.take_reserved(io, id, own)?
         {
             self.core.pools.end(place);
@@ -53,11 +55,11 @@ impl Proxy {
             let Some(carriers) = self.core.pools.carriers(place) else {
                 return self.find_without_http2(io, id, place);
             };
-            if carriers.declines {
-                // The one that is counted already is this request.
-                let open = self.core.pools.requests(place).saturating_sub(1);
+            if carriers.declines || needs_http1 {
+                let open = self.connections_beside(place);
                 if self.core.pools.may_connect(place, open) {
-                    return self.find_connection(io, id, place);
+                    self.find_connection(io, id, place)?;
+                    return self.keep_to_http1(id, needs_http1);
                 }
             } else if let Some(carrier) = self.find_carrier(io, id, place)? {
                 return self.open_stream_on(io, id, place, carrier);

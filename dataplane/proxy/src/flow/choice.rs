@@ -110,7 +110,7 @@ impl Proxy {
             return Ok(false);
         };
         let has_room = match &server.back {
-            Some(back) => exchange.form == Form::Content && back.has_room(),
+            Some(back) => exchange.form == Form::Content && !exchange.needs_http1() && back.has_room(),
             None => true,
         };
         let (place, is_carrier) = (server.place, server.back.is_some());
@@ -190,7 +190,8 @@ impl Proxy {
     pub(crate) fn repeat<I: Io>(&mut self, io: &mut I, id: ExchangeId, error: Error) -> bool {
         let Ok(Parties { exchange, server, .. }) = self.parties(id) else { return false };
         let refused = matches!(error, Error::ServerRefused | Error::ServerLeft);
-        let ended = matches!(error, Error::ServerClosed | Error::ServerReset) && server.connection.inbox.is_empty();
+        let ended = matches!(error, Error::ServerClosed | Error::ServerReset | Error::StreamReset(_))
+            && server.connection.inbox.is_empty();
         if !ended && !refused || !exchange.begin_again(refused) {
             return false;
         }

@@ -7,6 +7,7 @@ mod carry;
 mod choice;
 mod client_events;
 mod eviction;
+mod fallback;
 mod frames_out;
 mod introduction;
 mod request;

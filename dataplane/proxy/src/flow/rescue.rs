@@ -4,7 +4,7 @@
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, Happening};
-use weir_wire::{head::Method, http1::Hop};
+use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
@@ -41,7 +41,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::BodyTooLarge => (413, Cause::ClientBodyTooLarge),
         Error::Connect(Gone::Refused) => (502, Cause::ServerRefused),
         Error::Connect(Gone::Unreachable) => (502, Cause::ServerUnreachable),
-        Error::Connect(Gone::Reset) | Error::ServerReset => (502, Cause::ServerReset),
+        Error::StreamReset(Code::Http11Required) => (502, Cause::NoHttp2),
+        Error::Connect(Gone::Reset) | Error::ServerReset | Error::StreamReset(_) => (502, Cause::ServerReset),
         Error::Connect(Gone::Local) => (503, Cause::LocalResources),
         Error::ConnectTimeout => (504, Cause::ServerConnectTimeout),
         Error::ServerTls => (502, Cause::ServerTls),
@@ -146,7 +147,7 @@ impl Proxy {
         match remedy.page {
             Some(_) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             Some(status) => {
-                let page = Page { status, cause: remedy.cause, head_only, keep_alive: false };
+                let page = Page { status, error, cause: remedy.cause, head_only, keep_alive: false };
                 self.answer_with_page(io, conn, page);
             }
             None => self.close_client(io, conn, remedy.close),
@@ -171,6 +172,9 @@ impl Proxy {
         let (conn, remedy, owed) = (exchange.client, remedy(error), Owed::of(exchange, client, error));
         core.counters.note(Happening::Failed { service: exchange.service.id, cause: remedy.cause });
         let may_stay = client.may_stay(core);
+        if let Some(stream) = client.connection.stream().filter(|stream| stream.call.is_some()) {
+            stream.code = call::reset_by(error);
+        }
         let hangs_up = error == Error::NoServer
             && exchange.service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
         if let Some(server_conn) = exchange.server() {
@@ -181,10 +185,11 @@ impl Proxy {
             (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
-                let page = Page { status, cause: remedy.cause, head_only, keep_alive: keep_alive && may_stay };
+                let keep_alive = keep_alive && may_stay;
+                let page = Page { status, error, cause: remedy.cause, head_only, keep_alive };
                 self.answer_with_page(io, conn, page);
             }
-            (Some(status), Owed::Status) => self.end_call(io, conn, status, remedy.cause),
+            (Some(status), Owed::Status) => self.end_call(io, conn, call::code_of(error, status), remedy.cause),
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
             _ => self.close_client(io, conn, remedy.close),
         }
@@ -192,9 +197,9 @@ impl Proxy {
     }
 
     /// Ends a call behind the messages that its client has got.
-    fn end_call<I: Io>(&mut self, io: &mut I, conn: Conn, status: u16, cause: Cause) {
+    fn end_call<I: Io>(&mut self, io: &mut I, conn: Conn, code: u32, cause: Cause) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let trailers = call::trailers(call::code_of(cause, status), cause.name());
+        let trailers = call::trailers(code, cause.name());
         client.connection.deliver_trailers(io, &mut self.core.unflushed, trailers.as_bytes());
         self.close_client(io, conn, Close::Linger);
     }

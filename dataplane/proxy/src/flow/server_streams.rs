@@ -177,6 +177,7 @@ impl Proxy {
     fn server_stream_reset<I: Io>(&mut self, io: &mut I, carrier: Conn, stream: u32, code: Code) {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return };
         let (Ok(exchange), Ok(server)) = (self.exchanges.live(id), self.servers.live(conn)) else { return };
+        let has_begun = exchange.has_begun_response();
         let has_all = matches!(&exchange.phase, Phase::Streaming { delivery, .. } if delivery.body.has_all_come());
         if has_all {
             // It only needs no more of the request (RFC 9113 §8.1), and what still comes of that goes nowhere.
@@ -186,8 +187,11 @@ impl Proxy {
             }
             return;
         }
-        let is_unseen = code == Code::RefusedStream && !exchange.has_begun_response();
-        self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::ServerReset });
+        if code == Code::Http11Required && self.fall_back(io, id) {
+            return;
+        }
+        let is_unseen = code == Code::RefusedStream && !has_begun;
+        self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::StreamReset(code) });
     }
 
     /// The client has got all that has come on a stream: the server may send as much again.

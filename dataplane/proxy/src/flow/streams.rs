@@ -182,7 +182,7 @@ impl Proxy {
     pub(crate) fn refuse_stream<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         let Some(stream) = client.connection.stream() else { return };
-        stream.code = Code::ProtocolError;
+        stream.code = Some(Code::ProtocolError);
         let carrier = stream.carrier;
         self.close_client(io, conn, Close::Abort);
         let found = self.clients.find(carrier).and_then(|client| client.carrier());

@@ -27,10 +27,11 @@ impl Server {
         self.back.as_mut().map(|back| &mut back.carrier)
     }
 
-    /// Whether the server has chosen HTTP/2, or was told that it has to speak it.
+    /// Whether the server has chosen HTTP/2, or has to speak it.
     pub fn speaks_http2(&self) -> bool {
         let channel = &self.connection.channel;
-        self.pool.http2.is_some() && (channel.is_plain() || channel.protocol() == Some(b"h2"))
+        let may = self.pool.http2.is_some() && !self.keeps_to_http1;
+        may && (channel.is_plain() || channel.protocol() == Some(b"h2"))
     }
 
     /// Asks whether the server still stands, if the connection was silent for long.

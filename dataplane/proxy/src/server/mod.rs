@@ -38,6 +38,8 @@ pub(crate) struct Server {
     /// Milliseconds to wait for the next byte of a response, if another server has answered the request in vain; 0: as for
     /// others.
     pub retry_timeout_ms: u32,
+    /// It was opened for requests by HTTP/1.1, whatever else the server speaks.
+    pub keeps_to_http1: bool,
     /// The server's TLS name, if a request determined it. Requests that need another name use other connections.
     pub asked_name: Option<Box<ServerName>>,
     /// Of a connection that carries streams. Boxed, because most carry none.
@@ -96,6 +98,7 @@ impl Server {
             life: Life::Whole,
             unproven: true,
             retry_timeout_ms: 0,
+            keeps_to_http1: false,
             asked_name: None,
             back: None,
         }
@@ -156,7 +159,8 @@ impl Server {
     pub fn begin_handshake<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>) -> Result<(), Error> {
         if let Some(tls) = &self.pool.tls {
             let config = match self.state {
-                State::Handshaking(Work::Tunnel(_)) => &tls.tunnels,
+                State::Handshaking(Work::Tunnel(_)) => &tls.without_alpn,
+                _ if self.keeps_to_http1 => &tls.without_alpn,
                 _ => &tls.config,
             };
             let config = config.towards(self.place.server);

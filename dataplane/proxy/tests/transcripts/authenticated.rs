@@ -270,3 +270,23 @@ fn credentials_share_connections_if_the_profile_ignores_ntlm() {
     shared.hears(&mut stage);
     assert_eq!((shared.heard().len(), stage.dials()), (2, 1));
 }
+
+#[test]
+fn server_that_wants_http1_authenticates_its_client_there() {
+    let mut stage = Stage::new(&detecting(to_http2(plan(1))));
+    let client = asks(&mut stage, GET);
+    let mut origin = Origin::new(&mut stage);
+    origin.resets(&mut stage, 1, Code::Http11Required);
+    let server = stage.connected();
+    stage.says(server, CHALLENGE);
+    assert!(stage.sent(client).contains("NTLM"));
+    stage.sent(server);
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nAuthorization: NTLM abc\r\nContent-Length: 2\r\n\r\nab";
+    stage.says(client, post);
+    assert!(stage.sent(server).ends_with("\r\n\r\nab"), "also what may not be sent again");
+    stage.says(server, OK);
+    assert_eq!((status(&stage.sent(client)), stage.dials()), ("200", 2));
+    asks(&mut stage, GET);
+    origin.hears(&mut stage);
+    assert_eq!(origin.heard().last().map(String::as_str), Some("3: GET / host: a; all"));
+}

@@ -14,6 +14,17 @@ use crate::{
 };
 
 const CALL: &[(&str, &str)] = &[("content-type", "application/grpc+proto"), ("te", "trailers")];
+/// Resets of servers, and the status of gRPC for each.
+const RESETS: [(Code, &str); 8] = [
+    (Code::NoError, "13"),
+    (Code::ProtocolError, "13"),
+    (Code::InternalError, "13"),
+    (Code::FlowControlError, "13"),
+    (Code::RefusedStream, "14"),
+    (Code::Cancel, "1"),
+    (Code::EnhanceYourCalm, "8"),
+    (Code::InadequateSecurity, "7"),
+];
 /// What the head of a server's answer says.
 const ANSWER: &[(&str, &str)] = &[("content-type", "application/grpc")];
 /// A message of three bytes.
@@ -171,11 +182,13 @@ fn call_ends_with_its_deadline_amid_its_answer() {
 #[test]
 fn call_that_fails_between_two_messages_gets_a_status() {
     for messages in [&[][..], &[MESSAGE], &[&MESSAGE[..6], &MESSAGE[6..], b"\x01\0\0\0\0"]] {
-        let (mut stage, mut browser, _, mut origin) = answered(&[]);
-        messages.iter().for_each(|part| says(&mut stage, &mut browser, &mut origin, part));
-        origin.resets(&mut stage, 1, Code::InternalError);
-        assert_trailers(&mut stage, &mut browser, "14", "server_reset");
-        assert_eq!((stage.failures(Cause::ServerReset), stage.closed(origin.conn)), (1, None));
+        for (code, status) in RESETS {
+            let (mut stage, mut browser, _, mut origin) = answered(&[]);
+            messages.iter().for_each(|part| says(&mut stage, &mut browser, &mut origin, part));
+            origin.resets(&mut stage, 1, code);
+            assert_trailers(&mut stage, &mut browser, status, "server_reset");
+            assert_eq!((stage.failures(Cause::ServerReset), stage.closed(origin.conn)), (1, None));
+        }
     }
     let (mut stage, mut browser, _, origin) = answered(&[]);
     stage.gone(origin.conn, Gone::Reset);
@@ -191,6 +204,64 @@ fn call_that_fails_within_a_message_is_reset() {
         origin.resets(&mut stage, 1, Code::InternalError);
         browser.hears(&mut stage);
         assert_eq!(browser.heard(), ["1: InternalError"], "{part:?}");
+    }
+}
+
+#[test]
+fn call_that_is_reset_before_its_answer_has_the_status_of_the_code() {
+    for (code, status) in RESETS {
+        let (mut stage, mut browser, id, mut origin) = connected(&plan(1), &[]);
+        browser.sends(&mut stage, id, MESSAGE, false);
+        origin.resets(&mut stage, 1, code);
+        if code == Code::RefusedStream {
+            // The server gets it once more.
+            origin.resets(&mut stage, 3, code);
+        }
+        browser.hears(&mut stage);
+        let cause = if code == Code::RefusedStream { "server_refused" } else { "server_reset" };
+        assert_answer(&mut browser, status, cause);
+    }
+}
+
+#[test]
+fn call_that_its_server_wants_by_http1_is_refused() {
+    let (mut stage, mut browser, id, mut origin) = connected(&plan(1), &[]);
+    browser.sends(&mut stage, id, MESSAGE, true);
+    origin.resets(&mut stage, 1, Code::Http11Required);
+    browser.hears(&mut stage);
+    assert_answer(&mut browser, "12", "no_http2");
+    assert_eq!((stage.failures(Cause::NoHttp2), stage.dials()), (1, 1));
+}
+
+#[test]
+fn reset_within_a_message_has_the_code_that_says_the_same() {
+    for (code, _) in RESETS {
+        let (mut stage, mut browser, _, mut origin) = answered(&[]);
+        says(&mut stage, &mut browser, &mut origin, &MESSAGE[..7]);
+        origin.resets(&mut stage, 1, code);
+        browser.hears(&mut stage);
+        let told = match code {
+            Code::Cancel | Code::EnhanceYourCalm | Code::InadequateSecurity => code,
+            // Part of a refused call has been answered.
+            _ => Code::InternalError,
+        };
+        assert_eq!(browser.heard(), [format!("1: {told:?}")], "{code:?}");
+    }
+}
+
+#[test]
+fn resets_of_requests_that_are_no_calls_are_all_alike() {
+    for (code, _) in RESETS {
+        let mut stage = Stage::new(&http2(to_http2(plan(1))));
+        let mut browser = Browser::new(&mut stage);
+        browser.asks(&mut stage, "POST", &[], true);
+        let mut origin = Origin::new(&mut stage);
+        let head = origin.head(1, 200, &[], false);
+        let content = origin.content(1, b"abc", false);
+        origin.says(&mut stage, &[head, content].concat());
+        origin.resets(&mut stage, 1, code);
+        browser.hears(&mut stage);
+        assert_eq!(browser.heard()[2..], ["1: InternalError"], "{code:?}");
     }
 }
 
@@ -298,7 +369,7 @@ fn call_goes_to_another_server_only_if_none_has_processed_it() {
     assert!(heard[0].ends_with("te: trailers; ") && heard.len() == 2, "the head and the message: {heard:?}");
     next.resets(&mut stage, 1, Code::Cancel);
     browser.hears(&mut stage);
-    assert_answer(&mut browser, "14", "server_reset");
+    assert_answer(&mut browser, "1", "server_reset");
     assert_eq!(stage.dials(), 2);
 }
 

@@ -560,6 +560,27 @@ fn server_that_chooses_http2_later_gets_it() {
 }
 
 #[test]
+fn request_that_a_server_wants_by_http1_gets_a_connection_without_alpn() {
+    let mut stage = Stage::new(&by_http2(secure(plan(1))));
+    let client = stage.client();
+    stage.says(client, GET);
+    let mut carrier = Server::speaking(&mut stage, Version::Tls13, &["h2", "http/1.1"]);
+    carrier.talk(&mut stage);
+    carrier.says(&mut stage, SETTINGS);
+    carrier.talk(&mut stage);
+    // RST_STREAM with HTTP_1_1_REQUIRED.
+    carrier.says_bytes(&mut stage, b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x0d");
+    assert_eq!(stage.dials(), 2);
+    let mut server = Server::speaking(&mut stage, Version::Tls13, &["h2", "http/1.1"]);
+    assert_eq!(server.heard(&mut stage), "GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    assert_eq!(server.session.protocol(), None);
+    server.says(&mut stage, OK);
+    assert_eq!(status(&stage.sent(client)), "200");
+    assert_eq!((stage.closed(carrier.conn), stage.failures(Cause::NoHttp2)), (None, 0));
+    assert_eq!(stage.blocks_in_use(), 0);
+}
+
+#[test]
 fn tunnel_offers_no_protocol_of_its_own() {
     let mut stage = Stage::new(&by_http2(secure(l4_plan(1))));
     let client = stage.client();

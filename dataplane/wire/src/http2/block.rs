@@ -17,6 +17,8 @@ use crate::{
 /// refused.
 const DECODED_MAX: usize = 4;
 
+const HOST: &[u8; 4] = b"host";
+
 /// Why a block is no head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
@@ -51,12 +53,16 @@ pub(super) struct Read<'b> {
 impl<'b> Read<'b> {
     /// The value of a pseudo-header field.
     pub fn pseudo(&self, pseudo: Pseudo) -> Option<&'b [u8]> {
-        self.pseudo[pseudo as usize].and_then(|(start, end)| self.parts.get(start..end))
+        part(self.parts, &self.pseudo, pseudo)
     }
 }
 
 /// Where the value of each pseudo-header field lies: start and end.
-type Places = [Option<(usize, usize)>; Pseudo::COUNT];
+type Places = [Option<(u32, u32)>; Pseudo::COUNT];
+
+fn part<'b>(parts: &'b [u8], places: &Places, pseudo: Pseudo) -> Option<&'b [u8]> {
+    places[pseudo as usize].and_then(|(start, end)| parts.get(start as usize..end as usize))
+}
 
 /// What fields say of the message itself.
 #[derive(Clone, Copy, Default)]
@@ -181,8 +187,7 @@ impl<'b> Reader<'b> {
         let Self { text, parts, spans, asked_for_head, count, seen, pseudo, facts, fault, .. } = self;
         match fault {
             Some(fault) => {
-                let method = pseudo[Pseudo::Method as usize].and_then(|(start, end)| parts.get(start..end));
-                *asked_for_head = method == Some(b"HEAD");
+                *asked_for_head = part(parts, &pseudo, Pseudo::Method) == Some(b"HEAD");
                 Err(fault)
             }
             None => {
@@ -222,9 +227,21 @@ impl<'b> Reader<'b> {
         }
         let start = self.parts.len();
         self.parts.extend_from_slice(line.value(self.text));
-        self.pseudo[pseudo as usize] = Some((start, self.parts.len()));
+        self.pseudo[pseudo as usize] = Some((start as u32, self.parts.len() as u32));
+        if pseudo == Pseudo::Authority {
+            return self.keep_as_host(line);
+        }
         self.text.truncate(line.start);
-        if pseudo == Pseudo::Authority { self.put(Name::Host, b"host", start) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Keeps the line of the authority with the name of the field that it becomes.
+    fn keep_as_host(&mut self, line: Line) -> Result<(), Error> {
+        let name_end = line.start + HOST.len();
+        self.text.copy_within(line.start + line.name_bytes.., name_end);
+        self.text[line.start..name_end].copy_from_slice(HOST);
+        self.text.truncate(self.text.len() + HOST.len() - line.name_bytes);
+        self.keep(Name::Host, Line { name_bytes: HOST.len(), ..line })
     }
 
     fn has(&self, pseudo: Pseudo) -> bool {
@@ -256,9 +273,7 @@ impl<'b> Reader<'b> {
                 return Ok(());
             }
             Name::Host if self.seen.has(Name::Host) => {
-                let authority = self.pseudo[Pseudo::Authority as usize];
-                let authority = authority.and_then(|(start, end)| self.parts.get(start..end));
-                if authority != Some(value) {
+                if part(self.parts, &self.pseudo, Pseudo::Authority) != Some(value) {
                     return Err(Error::Host);
                 }
                 // Says again what the authority says, and only that.

@@ -17,8 +17,6 @@ pub enum Code {
     EnhanceYourCalm,
     InadequateSecurity,
     Http11Required,
-    /// A code of an extension. It means the same as INTERNAL_ERROR (§7).
-    Other(u32),
 }
 
 const CODES: [Code; 14] = [
@@ -39,15 +37,13 @@ const CODES: [Code; 14] = [
 ];
 
 impl Code {
+    /// A code that is not known means the same as INTERNAL_ERROR (§7).
     pub fn of(number: u32) -> Self {
-        CODES.get(number as usize).copied().unwrap_or(Code::Other(number))
+        CODES.get(number as usize).copied().unwrap_or(Code::InternalError)
     }
 
     pub fn number(self) -> u32 {
-        match self {
-            Code::Other(number) => number,
-            code => CODES.iter().position(|known| *known == code).unwrap_or_default() as u32,
-        }
+        self as u32
     }
 }
 
@@ -63,6 +59,6 @@ mod tests {
             assert_eq!((Code::of(number), code.number()), (code, number));
         }
         assert_eq!((0..14).map(Code::of).map(Code::number).collect::<Vec<_>>(), (0..14).collect::<Vec<_>>());
-        assert_eq!((Code::of(14), Code::of(u32::MAX).number()), (Code::Other(14), u32::MAX));
+        assert_eq!([14, u32::MAX].map(Code::of), [Code::InternalError; 2]);
     }
 }
