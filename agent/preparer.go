@@ -92,7 +92,9 @@ func (p *preparer) assume(plan *plan.Plan) {
 	p.ask(func(c *chores) { c.assumed = plan })
 }
 
-func (p *preparer) refuse(plan *plan.Plan) { p.ask(func(c *chores) { c.refused = append(c.refused, plan) }) }
+func (p *preparer) refuse(plan *plan.Plan) {
+	p.ask(func(c *chores) { c.refused = append(c.refused, plan) })
+}
 
 func (p *preparer) attend() { p.ask(func(c *chores) { c.attend = true }) }
 
