@@ -140,7 +140,9 @@ fn new_clients_get_in_when_sockets_are_used_up_and_an_established_session_stays(
     let talker = client(at);
     let answer = ask(&talker, b"hello");
     assert_eq!(ask(&talker, b"hello"), answer);
-    (0..200).for_each(|_| drop(ask(&client(at), b"flood")));
+    // All of them stay, so that no two have the same port.
+    let flood: Vec<_> = (0..200).map(|_| client(at)).collect();
+    flood.iter().for_each(|client| drop(ask(client, b"flood")));
     assert_eq!(ask(&talker, b"hello"), answer);
     let sample = agent.sample_when(|sample| sample.virtual_services[0].received_datagrams_total == 203);
     let counted = &sample.virtual_services[0];
