@@ -23,6 +23,8 @@ pub(crate) struct Core {
     pub pools: Pools,
     pub counters: Counters,
     pub limits: Limits,
+    /// The maximum of client connections beside what the snapshot needs for datagrams.
+    pub clients_max: usize,
     /// How much each connection may queue in this batch, out of `limits`.
     pub room: Room,
     pub shortage: Shortage,
@@ -62,6 +64,7 @@ impl Core {
             counters: Counters::default(),
             room: limits.room(0),
             shortage: Shortage::new(limits.clients),
+            clients_max: limits.clients_max(false),
             limits,
             draining: false,
             fields: FieldTable::new(),

@@ -12,6 +12,8 @@ pub struct Limits {
     /// reached, the proxy closes an idle one. It also holds for streams of HTTP/2: one too many is refused. The last sixteenth of
     /// their places is for connections that carry few.
     pub clients: usize,
+    /// The same for connections while there are listeners for datagrams, whose sessions need descriptors, too.
+    pub clients_beside_sessions: usize,
     /// Memory for what peers have not taken yet and what the proxy has not read yet. From half of it on, the proxy
     /// reads less from servers. Beyond it, the proxy closes the clients that hold the memory.
     pub buffer_bytes: usize,
@@ -54,6 +56,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             clients: 1 << 16,
+            clients_beside_sessions: 1 << 16,
             buffer_bytes: 1 << 30,
             stuck: Duration::from_secs(10),
             queued_bytes: 256 * 1024,
@@ -74,9 +77,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// From this number of clients on, each new client needs the eviction of another.
-    pub fn clients_usual(&self) -> usize {
-        (self.clients - (self.clients / 16).max(1).min(self.clients)).max(1)
+    /// The maximum of client connections now.
+    pub fn clients_max(&self, takes_datagrams: bool) -> usize {
+        if takes_datagrams { self.clients.min(self.clients_beside_sessions) } else { self.clients }
+    }
+
+    /// From this part of the maximum on, each new client needs the eviction of another.
+    pub fn usual(most: usize) -> usize {
+        (most - (most / 16).max(1).min(most)).max(1)
     }
 
     pub(crate) fn session_sockets_usual(&self) -> usize {
@@ -140,7 +148,13 @@ mod tests {
     #[test]
     fn some_places_are_kept_free() {
         for (clients, usual) in [(9400, 8813), (16, 15), (2, 1), (1, 1)] {
-            assert_eq!(Limits { clients, ..Limits::default() }.clients_usual(), usual);
+            assert_eq!(Limits::usual(clients), usual);
         }
+    }
+
+    #[test]
+    fn sessions_take_places_of_clients_only_while_there_are_listeners_for_them() {
+        let limits = Limits { clients: 1000, clients_beside_sessions: 800, ..Limits::default() };
+        assert_eq!([false, true].map(|takes_datagrams| limits.clients_max(takes_datagrams)), [1000, 800]);
     }
 }

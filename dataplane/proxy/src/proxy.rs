@@ -96,6 +96,7 @@ impl Proxy {
             self.retire(io, orphan);
         }
         let displaces_clients = difference.displaces_clients;
+        self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         self.sessions.changes = self.sessions.changes.wrapping_add(1);

@@ -47,8 +47,12 @@ impl Reactor {
     /// The second half of the connections is for servers, which the clients of the first half need. If servers use more
     /// than their half, because some still send their rest, new clients wait.
     fn is_full_of_clients(&self) -> bool {
-        let most = self.limits.connections;
-        self.table.accepted() >= most / 2 || self.table.len() >= most
+        self.table.accepted() >= self.limits.connections / 2 || self.is_full()
+    }
+
+    /// Whether no connection more may begin.
+    pub(crate) fn is_full(&self) -> bool {
+        self.table.len() + self.datagrams.sockets() >= self.limits.connections
     }
 
     /// An accepted connection that the handler has given up does not end at once.

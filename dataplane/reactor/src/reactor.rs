@@ -354,7 +354,7 @@ impl Io for Reactor {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
-        let full = self.table.len() >= self.limits.connections;
+        let full = self.is_full();
         let conn = self.table.connect();
         let begun = if full { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { self.begin_connect(conn, &to) };
         if let Err(err) = begun {
@@ -442,7 +442,8 @@ impl DatagramIo for Reactor {
     }
 
     fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
-        self.datagrams.open(to, from, &self.poller)
+        let room = self.limits.connections.saturating_sub(self.table.len());
+        self.datagrams.open(to, from, room, &self.poller)
     }
 
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 use weir_api::dataplane::v1::{self, Plan};
 
 use crate::{
-    Change, Difference, Finding, Gone, Listener, Recycled, Snapshot, TransportAddress, Worker, certificate,
+    Change, Difference, Finding, Gone, Listener, Protocol, Recycled, Snapshot, TransportAddress, Worker, certificate,
     change::Source,
     check::{Leaving, check_names, check_revision, check_size},
     children::Children,
@@ -76,6 +76,7 @@ struct Draft<'c> {
     pool_ids: Renumbering,
     server_ids: Renumbering,
     servers: usize,
+    datagram_listeners: usize,
     difference: Difference,
     findings: Findings,
 }
@@ -101,6 +102,7 @@ impl<'c> Draft<'c> {
             pool_ids: before.numbers.pools.renumbering(),
             server_ids: before.numbers.servers.renumbering(),
             servers: before.servers,
+            datagram_listeners: before.datagram_listeners,
             difference: Difference::default(),
             findings: Findings::default(),
         }
@@ -273,7 +275,10 @@ impl<'c> Draft<'c> {
         let known = leaving.iter().map(AsRef::as_ref).chain(services.iter().map(|source| source.uuid()));
         let known = known.filter_map(|uuid| self.before.services.get(uuid));
         let left: Vec<TransportAddress> = known.flat_map(|kept| kept.addresses()).collect();
-        left.iter().for_each(|at| drop(self.listeners.remove(at)));
+        for at in &left {
+            let was_there = self.listeners.remove(at).is_some();
+            self.datagram_listeners -= usize::from(was_there && at.protocol == Protocol::Udp);
+        }
         let mut owners = HashMap::new();
         for source in services {
             for listener in &source.listeners {
@@ -306,8 +311,9 @@ impl<'c> Draft<'c> {
             self.findings.error(subject, "services", message);
         }
         if let Some(Some(kept)) = self.services.find(&source.uuid) {
-            self.listeners
-                .insert(at, Listener { tls: listener.tls, http2: listener.http2, service: kept.object.clone() });
+            let listener = Listener { tls: listener.tls, http2: listener.http2, service: kept.object.clone() };
+            let is_new = self.listeners.insert(at, listener).is_none();
+            self.datagram_listeners += usize::from(is_new && at.protocol == Protocol::Udp);
             self.difference.listeners.push(at);
         }
     }
@@ -367,6 +373,7 @@ impl<'c> Draft<'c> {
             warnings: self.warnings,
             numbers: Numbers { services, pools: self.pool_ids.done().0, servers },
             servers: self.servers,
+            datagram_listeners: self.datagram_listeners,
             difference: Difference { recycled, ..self.difference },
         };
         Ok((snapshot, warnings))

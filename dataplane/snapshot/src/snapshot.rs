@@ -26,6 +26,7 @@ pub struct Snapshot {
     pub(crate) numbers: Numbers,
     /// The number of servers in all pools.
     pub(crate) servers: usize,
+    pub(crate) datagram_listeners: usize,
     pub(crate) difference: Difference,
 }
 
@@ -84,6 +85,11 @@ impl Snapshot {
 
     pub fn listeners(&self) -> impl Iterator<Item = (TransportAddress, &Listener)> {
         self.listeners.iter().map(|(at, listener)| (*at, listener))
+    }
+
+    /// Whether some listeners are for datagrams.
+    pub fn takes_datagrams(&self) -> bool {
+        self.datagram_listeners > 0
     }
 
     /// A virtual service, if it is a child of this one.

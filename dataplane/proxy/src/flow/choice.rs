@@ -94,7 +94,7 @@ impl Proxy {
     pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
         let server = self.servers.insert(server.connection.conn(), server);
         server.connection.line.expect(io, server.connect_patience(&self.core.limits));
-        if self.servers.len() >= self.core.limits.clients
+        if self.servers.len() >= self.core.clients_max
             && let Some(idle) = self.core.pools.spare_idle()
         {
             // A reset, because the next connect, maybe in this batch, needs the place.

@@ -24,6 +24,7 @@ use crate::{
     error::Error,
     exchange::Exchange,
     io::{Close, Conn, Io, Time, TransportAddress},
+    limits::Limits,
     proxy::Proxy,
     server::Server,
     shortage::{Candidate, FAR_MORE, Holder, Standing, Turn, addresses::network, turn},
@@ -49,7 +50,7 @@ const WALK_PAUSE: Duration = Duration::from_micros(1);
 impl Proxy {
     /// Whether one more client may be accepted. Evicts another client for it if necessary.
     pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: TransportAddress, peer: SocketAddr) -> bool {
-        if self.clients.len() < self.core.limits.clients_usual() {
+        if self.clients.len() < Limits::usual(self.core.clients_max) {
             return true;
         }
         let Some(found) = self.core.snapshot.listener(listener) else { return false };
@@ -61,7 +62,7 @@ impl Proxy {
         let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
         // The free places are for virtual services and addresses that hold little.
         let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
-        let may_come = placed || is_entitled && self.clients.len() < self.core.limits.clients;
+        let may_come = placed || is_entitled && self.clients.len() < self.core.clients_max;
         if !may_come {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
         }

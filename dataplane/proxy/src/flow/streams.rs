@@ -12,6 +12,7 @@ use crate::{
     exchange::{Outcome, table::ExchangeId},
     head,
     io::{Close, Conn, Io, Time},
+    limits::Limits,
     proxy::Proxy,
 };
 
@@ -98,8 +99,8 @@ impl Proxy {
 
     /// Whether one more stream finds no place. The last places are for connections that carry few.
     fn has_no_place(&mut self, carrier: Conn) -> bool {
-        let limits = &self.core.limits;
-        let (open, usual, most) = (self.clients.streams(), limits.clients_usual(), limits.clients);
+        let most = self.core.limits.clients;
+        let (open, usual) = (self.clients.streams(), Limits::usual(most));
         if open < usual {
             return false;
         }

@@ -128,6 +128,11 @@ impl Datagrams {
         self.batch = self.batch.wrapping_add(1);
     }
 
+    /// Sockets of sessions, with those that rest.
+    pub fn sockets(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Whether there are arrivals that no poll has given out yet.
     pub fn has_arrivals(&self) -> bool {
         !self.arrivals.is_empty()
@@ -137,13 +142,15 @@ impl Datagrams {
         self.listeners.address(listener)
     }
 
+    /// Opens a socket, if there are less than `room`.
     pub fn open(
         &mut self,
         to: SocketAddr,
         from: Option<SocketAddr>,
+        room: usize,
         poller: &Poller,
     ) -> Result<ServerSocket, NotOpened> {
-        self.servers.open(&to, from, poller).map_err(|err| not_opened(&err, from.is_some()))
+        self.servers.open(&to, from, room, poller).map_err(|err| not_opened(&err, from.is_some()))
     }
 
     pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {

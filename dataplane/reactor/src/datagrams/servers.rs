@@ -82,17 +82,27 @@ impl Servers {
         Self { slots: Vec::new(), empty: Vec::new(), resting: Default::default(), most }
     }
 
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.empty.len()
+    }
+
     /// Connects a socket to a server, from the address and port of a client, or from a port that the kernel chooses. The
-    /// error is `AddrInUse` if another socket has the client's.
-    pub fn open(&mut self, to: &SocketAddr, from: Option<SocketAddr>, poller: &Poller) -> io::Result<ServerSocket> {
+    /// error is `AddrInUse` if another socket has the client's. There is room for so many sockets in all.
+    pub fn open(
+        &mut self,
+        to: &SocketAddr,
+        from: Option<SocketAddr>,
+        room: usize,
+        poller: &Poller,
+    ) -> io::Result<ServerSocket> {
         if let Some(client) = from {
             let pair = Pair::claim(client, *to)?;
-            return self.add(to, poller, Some(pair), || socket::open_datagrams_from(&client, to));
+            return self.add(to, room, poller, Some(pair), || socket::open_datagrams_from(&client, to));
         }
         let family = Family::of(to);
         match self.resting[family as usize].pop_front() {
             Some(slot) => self.wake(slot, to).inspect_err(|_| self.resting[family as usize].push_back(slot)),
-            None => self.add(to, poller, None, || {
+            None => self.add(to, room, poller, None, || {
                 let socket = socket::open_datagrams(to)?;
                 socket::connect_datagrams(&socket, to)?;
                 Ok(socket)
@@ -169,12 +179,13 @@ impl Servers {
     fn add(
         &mut self,
         to: &SocketAddr,
+        room: usize,
         poller: &Poller,
         pair: Option<Box<Pair>>,
         open: impl FnOnce() -> io::Result<UdpSocket>,
     ) -> io::Result<ServerSocket> {
         let family = Family::of(to);
-        if self.slots.len() - self.empty.len() >= self.most {
+        if self.len() >= self.most.min(room) {
             self.close_one_that_rests([family.other(), family])?;
         }
         let socket = open()?;
@@ -219,7 +230,7 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, None, &poller).unwrap();
+        let first = servers.open(&address, None, 9, &poller).unwrap();
         let before = descriptor(&mut servers, first);
         let port = servers.place(first).unwrap().socket.local_addr().unwrap();
         server.send_to(b"late", port).unwrap();
@@ -230,7 +241,7 @@ mod tests {
         assert_eq!(resting.recv(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         // The port is free: another may have it.
         assert!(UdpSocket::bind(port).is_ok());
-        let next = servers.open(&address, None, &poller).unwrap();
+        let next = servers.open(&address, None, 9, &poller).unwrap();
         assert_ne!(next, first);
         assert_eq!((next.slot, descriptor(&mut servers, next)), (first.slot, before));
         let socket = &servers.place(next).unwrap().socket;
@@ -244,10 +255,10 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, None, &poller).unwrap();
+        let first = servers.open(&address, None, 9, &poller).unwrap();
         server.send_to(b"late", servers.place(first).unwrap().socket.local_addr().unwrap()).unwrap();
         servers.release(first);
-        let next = servers.open(&address, None, &poller).unwrap();
+        let next = servers.open(&address, None, 9, &poller).unwrap();
         let got = servers.place(next).unwrap().socket.recv(&mut [0; 8]);
         assert_eq!(got.unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
@@ -258,11 +269,22 @@ mod tests {
         let mut servers = Servers::new(1);
         let ((_v4, v4), (_v6, v6)) = (server("127.0.0.1:0"), server("[::1]:0"));
         for to in [v4, v6, v6, v4] {
-            let socket = servers.open(&to, None, &poller).unwrap();
+            let socket = servers.open(&to, None, 9, &poller).unwrap();
             assert_eq!(servers.place(socket).unwrap().socket.peer_addr().unwrap(), to);
-            assert_eq!(servers.open(&to, None, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+            assert_eq!(servers.open(&to, None, 9, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
             servers.release(socket);
         }
+    }
+
+    #[test]
+    fn connections_leave_no_room_for_sockets() {
+        let poller = Poller::new().unwrap();
+        let mut servers = Servers::new(9);
+        let (_server, address) = server("127.0.0.1:0");
+        assert_eq!(servers.open(&address, None, 0, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+        servers.open(&address, None, 1, &poller).unwrap();
+        assert_eq!(servers.open(&address, None, 1, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
+        assert_eq!(servers.len(), 1);
     }
 
     #[test]
@@ -270,12 +292,12 @@ mod tests {
         let poller = Poller::new().unwrap();
         let mut servers = Servers::new(1);
         let (_server, address) = server("127.0.0.1:0");
-        let first = servers.open(&address, None, &poller).unwrap();
+        let first = servers.open(&address, None, 9, &poller).unwrap();
         servers.release(first);
         // The kernel refuses broadcasts on sockets that have not asked for them.
-        assert!(servers.open(&"255.255.255.255:9".parse().unwrap(), None, &poller).is_err());
+        assert!(servers.open(&"255.255.255.255:9".parse().unwrap(), None, 9, &poller).is_err());
         let State::Resting(resting) = &servers.slots[0].state else { panic!("it does not rest") };
         assert_eq!(resting.local_addr().unwrap().port(), 0);
-        assert_eq!(servers.open(&address, None, &poller).unwrap().slot, first.slot);
+        assert_eq!(servers.open(&address, None, 9, &poller).unwrap().slot, first.slot);
     }
 }

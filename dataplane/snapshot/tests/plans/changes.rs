@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use weir_api::dataplane::v1::{Plan, VirtualService};
+use weir_api::dataplane::v1::{Listener, Plan, VirtualService};
 use weir_snapshot::{HostName, Snapshot, Worker};
 use weir_telemetry::{Counters, Happening, id};
 
-use crate::plan::*;
+use crate::{findings::datagrams, plan::*};
 
 fn changed(change: impl FnOnce(&mut Plan)) -> (Snapshot, Snapshot) {
     let worker = worker();
@@ -158,6 +158,29 @@ fn recycled_ids_are_reported_so_that_their_counters_restart() {
     assert_eq!(snapshot.difference().recycled.servers, [0, 1, 2].map(id::successor));
     let ids: Vec<_> = snapshot.pool("pool-1").unwrap().servers.iter().map(|server| server.id).collect();
     assert_eq!(ids, [0, 1, 2].map(id::successor));
+}
+
+#[test]
+fn listeners_for_datagrams_are_known_as_they_come_and_go() {
+    let worker = worker();
+    let (mut plan, mut snapshot, mut seen) = (plan(), Snapshot::empty(), Vec::new());
+    let edits: [fn(&mut Plan); 5] = [
+        |_| {},
+        |plan| _ = datagrams(plan),
+        |plan| {
+            let listeners = &mut plan.virtual_services[1].listeners;
+            listeners.push(Listener { port: 81, ..listeners[0].clone() });
+        },
+        |plan| plan.virtual_services[1].listeners.truncate(1),
+        |plan| plan.virtual_services.truncate(1),
+    ];
+    for edit in edits {
+        plan.revision += 1;
+        edit(&mut plan);
+        snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
+        seen.push(snapshot.takes_datagrams());
+    }
+    assert_eq!(seen, [false, true, true, true, false]);
 }
 
 /// Many services are removed at once. The next change adds one, which gets the row of one of them.

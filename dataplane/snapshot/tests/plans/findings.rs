@@ -25,7 +25,7 @@ fn child(plan: &mut Plan, edit: impl FnOnce(&mut VirtualService)) {
 }
 
 /// The second service, made one of datagrams.
-fn datagrams(plan: &mut Plan) -> &mut VirtualService {
+pub fn datagrams(plan: &mut Plan) -> &mut VirtualService {
     let service = &mut plan.virtual_services[1];
     (service.http, service.tcp, service.l4) = (None, None, Some(L4Profile::default()));
     service.udp = Some(UdpProfile { idle_timeout_s: 10, ..UdpProfile::default() });
