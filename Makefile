@@ -10,7 +10,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # Debian packages, installed only where missing.
 BUILD_PACKAGES := build-essential protobuf-compiler
-TEST_PACKAGES  := nginx-light libnginx-mod-stream haproxy openssl curl nghttp2-client bind9-dnsutils dnsmasq-base python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
+TEST_PACKAGES  := chromium nginx-light libnginx-mod-stream haproxy openssl curl nghttp2-client bind9-dnsutils dnsmasq-base python3-venv frr bird2 openssh-server $(GEN_PACKAGES)
 DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell id -u)),frr))
 GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
@@ -29,9 +29,11 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 
 .PHONY: test
 test: packages-test build ## set up and run every test
-	go test -race -timeout 40m ./agent/... ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/...
-	@# -p 1: while some count requests that fail, others shall not take the cores
-	go test -p 1 -timeout 60m ./api/... ./demo/... ./tests/...
+	go test -race -timeout 40m ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
+	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/...
+	@# -p 1: while some count requests that fail, others shall not take the cores.
+	@# The race detector makes the tests of ./logs ten times as long: they wait for processes, and share no memory with them.
+	go test -p 1 -timeout 60m ./api/... ./demo/... ./logs ./web ./tests/...
 	cargo test --workspace --quiet
 
 .PHONY: check
@@ -41,7 +43,7 @@ check: packages-build ## what must hold before the tests: format, vet, lints, in
 	go vet ./...
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	@$(MAKE) bench-icount
+	@$(MAKE) web-check bench-icount
 
 .PHONY: fix
 fix: ## repair what check finds, where a tool can
@@ -57,11 +59,24 @@ gen: packages-build packages-gen ## generate code from the contracts in api/, co
 	WEIR_GEN=write cargo test --quiet -p weir-api
 
 .PHONY: build
-build: packages-build ## release binaries into bin/
+build: packages-build web/dist/app/index.html ## release binaries into bin/
 	@[ -e target/release/weir-dataplane ] || echo 'The first build takes about four minutes on two cores.'
 	cargo build --release --quiet -p weir-dataplane -p weir-load
-	go build -o $(BIN)/weir ./cmd/weir
+	go build -tags release -o $(BIN)/weir ./cmd/weir # release: refuses to build without the pages
 	@install -m 755 target/release/weir-dataplane target/release/weir-load target/release/weir-origin $(BIN)/
+
+# The pages of the web UI. vite.config.ts holds them to limits of size.
+WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -path web/dist -prune -o -type f ! -name '*.go' -print)
+web/dist/app/index.html: web/node_modules/.installed $(WEB_SOURCES)
+	@cd web && npm run --silent build -- --logLevel warn
+web/node_modules/.installed: web/package-lock.json
+	@command -v npm >/dev/null || { echo 'node is missing: install Node 20.19 or newer, see https://nodejs.org' >&2; exit 1; }
+	@cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
+
+.PHONY: web-check
+web-check: web/dist/app/index.html # types and unit tests of the pages; the build before them checks the sizes
+	@cd web && npm run --silent types && npm run --silent test -- --silent --reporter=dot
 
 .PHONY: lab
 lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)
@@ -100,6 +115,8 @@ robustness: packages-test build ## run the long forms of tests, about two hours 
 	$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed 10001 --count 200000
 	go test ./controller/reconcile -run EverySeed -timeout 60m -sim.seeds 20000
 	PROPTEST_CASES=100000 cargo test --quiet -p weir-balance -p weir-snapshot
+	go test ./logs/store -run Hostile -count 50 -timeout 30m
+	go test ./logs/store -run Million -rows 1000000 -v -timeout 60m
 	go test -count 3 -timeout 90m ./tests/e2e
 
 .PHONY: fuzz

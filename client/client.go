@@ -23,16 +23,25 @@ type Object = map[string]any
 
 // Session is a logged-in client. It is safe for concurrent use.
 type Session struct {
-	base   *url.URL
-	http   *http.Client
-	saved  Saved
-	tenant string
+	base       *url.URL
+	http       *http.Client
+	saved      Saved
+	tenant     string
+	unattended bool // requests are repeated by a program, see Background
 }
 
 // InTenant returns a session with the same login, in another tenant.
 func (s *Session) InTenant(tenant string) *Session {
 	other := *s
 	other.tenant = tenant
+	return &other
+}
+
+// Background returns a session with the same login for requests that a program repeats by itself. They do not keep the
+// login alive.
+func (s *Session) Background() *Session {
+	other := *s
+	other.unattended = true
 	return &other
 }
 
@@ -156,6 +165,9 @@ func (s *Session) request(ctx context.Context, method, path string, in any) (*ht
 	request.Header.Set("X-Avi-Version", APIVersion)
 	request.Header.Set("X-Avi-Tenant", s.tenant)
 	request.Header.Set("Referer", s.base.String()+"/")
+	if s.unattended {
+		request.Header.Set("X-Weir-Background", "true")
+	}
 	s.saved.sign(request)
 	return request, nil
 }

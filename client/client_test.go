@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -67,6 +68,22 @@ func TestSignsItsCalls(t *testing.T) {
 	}
 	if _, err := resumed.InTenant("blue").Create(t.Context(), "pool", Object{"name": "web"}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestSaysWhatItRepeatsByItself(t *testing.T) {
+	var told []string
+	session, _ := logIn(t, func(w http.ResponseWriter, r *http.Request) {
+		told = append(told, r.Header.Get("X-Weir-Background"))
+		fmt.Fprint(w, "{}")
+	})
+	for _, each := range []*Session{session, session.Background(), session} {
+		if err := each.Get(t.Context(), "pool", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(told, ","); got != ",true," {
+		t.Errorf("got %q", got)
 	}
 }
 

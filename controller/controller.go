@@ -26,6 +26,7 @@ type Config struct {
 	AdminPasswordFile string      // for the first start; empty: the controller generates a password
 	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators start them
 	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
+	Records           RecordStore // of events and audit entries
 	Out               io.Writer   // one line for each fact that an operator needs
 	Log               *slog.Logger
 }
@@ -42,24 +43,28 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer engines.Close()
-	data, err := openData(ctx, config)
+	records := newRecords(config)
+	data, err := openData(ctx, config, records)
 	if err != nil {
 		return err
 	}
 	defer data.objects.Close()
-	return serve(ctx, config, data, api, engines)
+	return serve(ctx, config, data, records, api, engines)
 }
 
 // serve runs the parts of this node, and those of the leader, until one part fails or ctx ends. Then it waits for the
 // other parts to end. This controller has one node, which leads.
-func serve(ctx context.Context, config Config, data *data, api, engines net.Listener) error {
+func serve(
+	ctx context.Context, config Config, data *data, records *records, api, engines net.Listener,
+) error {
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
 	leader := newLeader(config, data, tokens, dialled(engines.Addr()))
-	node, err := openNode(ctx, config, data, authority, tokens, leader)
+	records.keepEvents(leader.events)
+	node, err := openNode(ctx, config, data, authority, tokens, leader, records)
 	if err != nil {
 		return err
 	}
@@ -68,6 +73,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 		return err
 	}
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
+	defer records.run()()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return node.run(ctx, api, engines) })
 	group.Go(func() error { return leader.run(ctx, node.link) })
@@ -75,6 +81,7 @@ func serve(ctx context.Context, config Config, data *data, api, engines net.List
 }
 
 func announce(out io.Writer, data *data, api, engines net.Addr, fingerprint string) {
+	fmt.Fprintf(out, "Web pages       https://%s/\n", reachable(api))
 	fmt.Fprintf(out, "REST API        https://%s\n", reachable(api))
 	fmt.Fprintf(out, "Certificate     SHA-256 fingerprint %s\n", fingerprint)
 	fmt.Fprintf(out, "Engines join    %s\n", reachable(engines))

@@ -81,7 +81,11 @@ func boot(t *testing.T, dir string, engines cloud.Cloud) (started *house, url st
 	}
 	t.Cleanup(func() { house.stop() })
 	lines := bufio.NewScanner(reader)
+	pages := house.announced(lines, "Web pages")
 	url = house.announced(lines, "REST API")
+	if pages != url+"/" {
+		t.Errorf("the pages are at %s, the API at %s", pages, url)
+	}
 	house.fingerprint = strings.TrimPrefix(house.announced(lines, "Certificate"), "SHA-256 fingerprint ")
 	house.engines = house.announced(lines, "Engines join")
 	house.admin = house.announced(lines, "User admin")

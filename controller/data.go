@@ -36,7 +36,7 @@ type data struct {
 	passwordFile string // file of the administrator's first password; empty: not known any more
 }
 
-func openData(ctx context.Context, config Config) (*data, error) {
+func openData(ctx context.Context, config Config, records *records) (*data, error) {
 	if err := os.MkdirAll(config.DataDir, 0o700); err != nil {
 		return nil, unusable(config.DataDir, err)
 	}
@@ -50,6 +50,7 @@ func openData(ctx context.Context, config Config) (*data, error) {
 		return nil, err
 	}
 	if data.gate, err = admit.Open(ctx, data.objects, time.Now, config.Log); err == nil {
+		records.keepAudit(data.gate)
 		err = data.bootstrap(ctx, config)
 	}
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/link"
+	"github.com/weir-lb/weir/controller/live"
 	"github.com/weir-lb/weir/controller/membership"
+	"github.com/weir-lb/weir/controller/metrics"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/store"
@@ -28,8 +30,10 @@ type leader struct {
 	log     *slog.Logger
 	events  *events.Log
 	fleet   *fleet.Fleet
+	live    *live.Live
 	reader  *reader
 	keeper  *cloud.Keeper
+	history *metrics.History
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
@@ -38,9 +42,10 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	find := func(engineUUID string) (name string, exists bool) {
 		return membership.Find(data.objects.View(), engineUUID)
 	}
+	known := fleet.New(find, told, time.Now)
 	return &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
-		fleet: fleet.New(find, told, time.Now),
+		fleet: known, live: live.New(known, time.Now), history: historyOf(config, data, known, told),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,
@@ -67,6 +72,8 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return l.keeper.Run(ctx) })
+	group.Go(func() error { return l.live.Run(ctx) })
+	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()
 }

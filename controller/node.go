@@ -11,6 +11,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/web"
 )
 
 // node is what each node of a controller does: it stores the objects (data.go), serves REST, and holds the streams with
@@ -26,14 +27,23 @@ type node struct {
 
 func openNode(
 	ctx context.Context, config Config, data *data, authority *pki.Authority, tokens *pki.Tokens, leader *leader,
+	records *records,
 ) (*node, error) {
 	members := membership.New(membership.Config{
 		Objects: data.objects, Gate: data.gate, IsConnected: leader.fleet.IsConnected, Origin: originOf,
 	})
+	pages, err := web.Open()
+	if err != nil {
+		return nil, err
+	}
 	api, err := rest.Open(ctx, rest.Config{
 		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages()), Tokens: tokens,
 		Orders:  leader.orders(),
 		Events:  leader.events,
+		Pages:   pages,
+		Live:    liveOf(leader.live),
+		Metrics: leader.history,
+		Logs:    records.logs(),
 		Version: config.Version, Logger: config.Log,
 	})
 	if err != nil {

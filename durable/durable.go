@@ -27,11 +27,11 @@ func WriteFile(path string, content []byte) error {
 		os.Remove(part.Name())
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
-// syncDir puts the names in a directory on disk. Without it a power cut can undo the rename.
-func syncDir(path string) error {
+// SyncDir puts the names in a directory on disk. Without it a power cut can undo the rename.
+func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -78,7 +77,7 @@ func TestAnEngineThatWasKilledComesBackWithoutJoiningAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := space.Signal(syscall.SIGKILL); err != nil {
+	if err := space.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Restart(t.Context(), "engine-1"); err != nil {

@@ -3,8 +3,8 @@ package dataplane
 import (
 	"time"
 
-	"github.com/weir-lb/weir/agent/backoff"
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/backoff"
 )
 
 const (
@@ -96,8 +96,8 @@ func (r *rollout) restoring() bool {
 	return r.flight != nil && r.flight == r.applied
 }
 
-// answered ends the flight. It returns the verdict when somebody waits for one, or when an older Plan serves instead of
-// the one that the agent does not have.
+// answered ends the flight. It returns the verdict when somebody waits for one, or when an older Plan serves after the
+// process with the newer Plan has died.
 func (r *rollout) answered(applied bool) *verdict {
 	landed := r.flight
 	restoring := r.restoring()

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weir-lb/weir/agent/backoff"
 	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/backoff"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/weir-lb/weir/fastpath/detour"
-	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/tests/alone"
 )
 
 func must(t *testing.T, err error) {
@@ -39,10 +39,7 @@ func TestEveryProgramIsKnownByTheNameOfItsFolder(t *testing.T) {
 }
 
 func TestProgramsStandBesideEachOtherAndGoOneByOne(t *testing.T) {
-	if err := network.CheckRoot(); err != nil {
-		t.Skip(err)
-	}
-	must(t, network.StandAlone())
+	alone.Stand(t)
 	own := netip.MustParseAddr("10.1.0.11")
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "uplink"

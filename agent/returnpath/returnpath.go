@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// answerersMax bounds the rules, which the kernel looks at one after the other.
+	// answerersMax bounds the rules of one Plan. The kernel looks at rules one after the other. While Plans change, it
+	// has those of all Plans that may serve.
 	answerersMax = 512
 	// attendEvery is the number of calls of Attend between two looks: others may remove rules, as systemd-networkd does
 	// when it starts.
@@ -39,8 +40,7 @@ type Set struct {
 
 	mu       sync.Mutex
 	kernel   kernel
-	held     *plan.Plan    // that serves, or stands for the one that does; nil: none yet
-	coming   *plan.Plan    // that was expected last, and does not serve yet; nil: none
+	plans    plan.Standing
 	known    bool          // what serves is known: it needs no rules but those of held
 	added    map[rule]bool // by this agent
 	has      map[bool]bool // families of which the kernel has something of ours, or may have
@@ -55,18 +55,20 @@ func New(config Config) *Set {
 }
 
 // Expect adds what a new Plan needs, while the current one still serves. If it cannot, it returns why the Plan cannot
-// serve.
+// serve, and does not expect it.
 func (s *Set) Expect(coming *plan.Plan) []plan.Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := coming.Answerers()
-	if s.coming = coming; s.closed || len(wanted) == 0 {
-		return nil
+	if wanted := coming.Answerers(); !s.closed && len(wanted) > 0 {
+		if findings := refusals(wanted); findings != nil {
+			return findings
+		}
+		if findings := findingsOf(wanted, s.ensure(wanted)); findings != nil {
+			return findings
+		}
 	}
-	if findings := refusals(wanted); findings != nil {
-		return findings
-	}
-	return findingsOf(wanted, s.ensure(wanted))
+	s.plans.Expect(coming)
+	return nil
 }
 
 // Hold is called when a Plan serves. It removes what this Plan does not need.
@@ -74,7 +76,8 @@ func (s *Set) Hold(plan *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = true
-	s.goBy(plan)
+	s.plans.Hold(plan)
+	s.follow()
 }
 
 // Assume is called when a Plan serves that the agent does not have, and this one stands for it. Rules of an earlier
@@ -82,17 +85,16 @@ func (s *Set) Hold(plan *plan.Plan) {
 func (s *Set) Assume(plan *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.goBy(plan)
+	s.plans.Hold(plan)
+	s.follow()
 }
 
-// Refused is called when a new Plan was refused, and the current one keeps serving. Another may have been expected
-// since.
+// Refused is called when a new Plan was refused, by Expect or by the data plane, and the current one keeps serving.
+// Others may be on their way.
 func (s *Set) Refused(plan *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.coming == plan {
-		s.coming = nil
-	}
+	s.plans.Drop(plan)
 	s.follow()
 }
 
@@ -100,7 +102,7 @@ func (s *Set) Refused(plan *plan.Plan) {
 func (s *Set) Attend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := s.held.Answerers()
+	wanted := s.plans.Held.Answerers()
 	switch s.attended++; {
 	case s.closed:
 	case s.failure != "":
@@ -119,27 +121,22 @@ func (s *Set) Close() {
 		return
 	}
 	if !s.Keep {
-		s.held, s.coming, s.known = nil, nil, true
+		s.plans, s.known = plan.Standing{}, true
 		s.follow()
 	}
 	s.closed = true
 }
 
-func (s *Set) goBy(plan *plan.Plan) {
-	s.held = plan
-	if s.coming == plan {
-		s.coming = nil
-	}
-	s.follow()
-}
-
-// follow brings the kernel to what the Plan needs that serves, and the coming one.
+// follow brings the kernel to what the Plan needs that serves, and keeps what coming ones need.
 func (s *Set) follow() {
 	if s.closed {
 		return
 	}
-	wanted := s.held.Answerers()
-	s.complain(errors.Join(s.ensure(wanted), s.retain(append(wanted, s.coming.Answerers()...))))
+	var needed []plan.Answerer
+	for _, each := range s.plans.All() {
+		needed = append(needed, each.Answerers()...)
+	}
+	s.complain(errors.Join(s.ensure(s.plans.Held.Answerers()), s.retain(needed)))
 }
 
 // ensure adds the missing rules, and the routes that they lead to before them.

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
-	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/tests/alone"
 )
 
 const (
@@ -54,10 +54,7 @@ func newSet(engine string, keep bool) (s *Set, said *bytes.Buffer) {
 // standAlone gives the test a network namespace between clients and servers. Needs root.
 func standAlone(t *testing.T) {
 	t.Helper()
-	if err := network.CheckRoot(); err != nil {
-		t.Skip(err)
-	}
-	must(t, network.StandAlone())
+	alone.Stand(t)
 	for _, each := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
 		must(t, os.WriteFile("/proc/sys/net/"+each, []byte("1"), 0o644))
 	}
@@ -197,6 +194,29 @@ func TestRulesComeBeforeThePlanServesAndGoWithTheLastThatNeedsThem(t *testing.T)
 	}
 	if said.Len() != 0 {
 		t.Error(said)
+	}
+}
+
+func TestRulesOfAllPlansOnTheirWayStayWhenOneCannotServe(t *testing.T) {
+	standAlone(t)
+	s, said := newSet("engine", false)
+	s.Hold(planOf(t))
+	first, second := planOf(t, server+":53"), planOf(t, "10.2.0.3:53")
+	s.Expect(first)
+	s.Expect(second)
+	refused := planOf(t, "10.2.0.1:53") // which is on this engine
+	if s.Expect(refused) == nil {
+		t.Fatal("it is not refused")
+	}
+	s.Refused(refused)
+	for _, each := range []string{server, "10.2.0.3"} {
+		if !delivers(t, unix.IPPROTO_UDP, each, client, 53) {
+			t.Errorf("answers of %s are passed on: %v", each, rules(t))
+		}
+	}
+	s.Hold(second)
+	if delivers(t, unix.IPPROTO_UDP, server, client, 53) || said.Len() != 0 {
+		t.Errorf("the first was overtaken, and there are %v: %s", rules(t), said)
 	}
 }
 

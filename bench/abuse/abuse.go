@@ -183,7 +183,9 @@ func (r *run) balancer(ctx context.Context, row row, name string,
 		if err != nil {
 			return fmt.Errorf("servers: %w", err)
 		}
+		end := s.noteBusy()
 		b, err := start(s, ctx, victim, attacked)
+		end()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

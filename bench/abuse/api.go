@@ -31,7 +31,9 @@ var stayers = manners{opening: get("/api/initial-data"), reads: 64 << 10, period
 // another address reads the API, and the engine stays connected.
 func measureAPI(ctx context.Context, r *run, row row) (finding Finding, err error) {
 	err = r.inStage(row.abuse, func(s *stage) error {
+		end := s.noteBusy()
 		w, err := s.startController(ctx)
+		end()
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ Written by ` + "`weir bench abuse`" +
 clients from another address ask the second one %d times a second, half of them over %d connections that stay, half over new ones. A client waits %v for
 its answer; one that got none has failed, and its wait counts. When the bench runs as root, clients, balancer and
 servers (but those of ` + "`vanish` and `drip`" +
-	`, which are within the bench) go before attackers and whatever else runs on the machine.
+	`, which are within the bench) go before attackers and whatever else runs on the machine, first clients and the servers of their service.
 The value is the 99th percentile of the way of asking that suffered more, while the attack lasts and attackers come, over that at rest, which
 counts as %v at least: less is noise where two cores are shared by all.
 Bar: no request fails, and %g × at rest; in the rows of HTTP/2 %g ×. There attackers come again a tenth of a second after their connection was

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
@@ -22,6 +23,7 @@ type stage struct {
 	dir   string
 	cert  peers.Certificate
 	stops []func() error
+	busy  []int // processes that the attack keeps busy
 }
 
 // inStage does something on a stage of its own, from nothing to nothing.
@@ -51,10 +53,10 @@ func (s *stage) startServers(ctx context.Context) (victim, attacked service, err
 		attacked.Servers, err = s.begin(beginBusy(busyPlaces))
 		victim.Servers = attacked.Servers
 		return victim, attacked, err
-	case large:
-		attacked.Servers, err = s.startFiles(ctx, attackedName, largeObjectBytes)
 	default:
-		attacked.Servers, err = s.startFiles(ctx, attackedName, smallObjectBytes)
+		end := s.noteBusy()
+		attacked.Servers, err = s.startFiles(ctx, attackedName, s.abuse.behind.objectBytes())
+		end()
 	}
 	if err == nil {
 		victim.Servers, err = s.startFiles(ctx, victimName, smallObjectBytes)
@@ -78,20 +80,40 @@ const (
 	sendBuffer = "16k"
 )
 
+func (b behind) objectBytes() int {
+	if b == large {
+		return largeObjectBytes
+	}
+	return smallObjectBytes
+}
+
 func (s *stage) startFiles(ctx context.Context, name string, objectBytes int) ([]string, error) {
 	return origin.Start(ctx, s.lab, origin.Setup{Dir: filepath.Join(s.dir, "servers-"+name), Servers: 2,
 		Host: "127.0.0.1", ObjectBytes: objectBytes,
 		Bulk: objectBytes == largeObjectBytes, SendBuffer: sendBuffer})
 }
 
+// noteBusy has what starts until end is called count as kept busy by the attack.
+func (s *stage) noteBusy() (end func()) {
+	before := meter.Group(os.Getpid())
+	return func() {
+		for _, pid := range meter.Group(os.Getpid()) {
+			if !slices.Contains(before, pid) {
+				s.busy = append(s.busy, pid)
+			}
+		}
+	}
+}
+
 // ask starts the clients. Clients, balancer and servers get CPU time before everything else, also before attackers: the
-// attack is to use up what a balancer gives away, and not CPU time.
+// attack is to use up what a balancer gives away, and not CPU time. Clients and the servers of their service go before
+// those of the attacked one, with which they share cores here.
 func (s *stage) ask(ctx context.Context, a asking) (crew, error) {
 	c, err := a.begin(ctx, s.lab, s.longest())
 	if err != nil {
 		return nil, err
 	}
-	if err := meter.Prefer(os.Getpid()); err != nil && !s.unpreferred {
+	if err := meter.Prefer(os.Getpid(), s.busy); err != nil && !s.unpreferred {
 		s.unpreferred = true
 		s.Say("  Whatever else runs on this machine shows in the figures: %v.", err)
 	}

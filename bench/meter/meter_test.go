@@ -87,30 +87,39 @@ func TestKnowsHowLongAProcessWaitedForItsCore(t *testing.T) {
 }
 
 func TestWhatAProcessHasStartedIsPreferredAndNotItself(t *testing.T) {
-	command := exec.Command("sleep", "60")
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	own := sessionOf(t, os.Getpid())
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	}()
-	if err := Prefer(os.Getpid()); errors.Is(err, fs.ErrPermission) {
+	atOnce, busy := sleeper(t), sleeper(t)
+	if err := Prefer(os.Getpid(), []int{busy}); errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if nice := niceOf(t, command.Process.Pid); nice != most {
-		t.Errorf("what it has started has nice %d", nice)
+	for pid, want := range map[int][2]int{atOnce: {unix.SCHED_RR, 0}, busy: {unix.SCHED_NORMAL, most}} {
+		if policy, nice := policyOf(t, pid); policy != want[0] || nice != want[1] {
+			t.Errorf("what it has started has policy %d and nice %d, want %d", policy, nice, want)
+		}
 	}
-	if nice := niceOf(t, os.Getpid()); nice == most {
-		t.Errorf("itself has nice %d", nice)
+	if policy, nice := policyOf(t, os.Getpid()); policy != unix.SCHED_NORMAL || nice == most {
+		t.Errorf("itself has policy %d and nice %d", policy, nice)
 	}
 	if now := sessionOf(t, os.Getpid()); now != own {
 		t.Errorf("its own session was %q, and is %q", own, now)
 	}
+}
+
+// sleeper starts a process in a session of its own, which ends with the test.
+func sleeper(t *testing.T) (pid int) {
+	t.Helper()
+	command := exec.Command("sleep", "60")
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return command.Process.Pid
 }
 
 // sessionOf is the priority of a process's session; empty where the kernel tells none apart.
@@ -123,13 +132,13 @@ func sessionOf(t *testing.T, pid int) string {
 	return string(text)
 }
 
-func niceOf(t *testing.T, pid int) int {
+func policyOf(t *testing.T, pid int) (policy, nice int) {
 	t.Helper()
-	priority, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	attributes, err := unix.SchedGetAttr(pid, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return 20 - priority // as the kernel gives it, so that it is never negative
+	return int(attributes.Policy), int(attributes.Nice)
 }
 
 func TestSaysThatAProcessIsGone(t *testing.T) {

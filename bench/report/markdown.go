@@ -27,7 +27,8 @@ func Markdown(machine Machine, rows []*Row) string {
 		"cheaper. *Saturated*: three spinning processes share each of the balancer's cores, so that it always has a backlog. *Light*: the")
 	write(
 		"load is the bottleneck. A row is in doubt when its rounds spread over more than %.0f %% of their median, or are fewer than %d,", 100*spreadMax, RoundsMin)
-	write("or when a peer is missing, or when a proxy had work for less than %.0f %% of the time although it was saturated;",
+	write(
+		"or when a peer is missing, or when a proxy had work for less than %.0f %% of the time although it was saturated;",
 		100*busyMin)
 	write(
 		"a row of growth when its bar lies within the interval of the median (sign test over pairs of slices), or that is wider than the bar.\n")

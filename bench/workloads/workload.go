@@ -63,7 +63,7 @@ type Service struct {
 
 // Load is what the load generator does.
 type Load struct {
-	ObjectBytes           int    `toml:"object_bytes"`            // of answers; of messages and datagrams in both directions
+	ObjectBytes           int    `toml:"object_bytes"`            // of answers; of messages and datagrams, both ways
 	Connections           int    `toml:"connections"`             // of UDP: sessions
 	Streams               int    `toml:"streams"`                 // requests at once on each connection of HTTP/2
 	RequestsPerConnection int    `toml:"requests_per_connection"` // 0: no limit

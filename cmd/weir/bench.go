@@ -86,7 +86,8 @@ weir-origin, and weir-icount for the workloads U-HANDSHAKE and U-REQUEST.`,
 		"a proxy that runs already, pinned to the balancer's cores, as NAME=host:port,pid; may be repeated")
 	flags.IntSliceVar(&options.Cores, "cores", []int{1}, "cores for the balancer, one row each")
 	flags.BoolVar(&options.Quick, "quick", false, "two short rounds: a first impression, not a measurement")
-	flags.IntVar(&options.Rounds, "rounds", 0, "rounds (default: 5, and 10 for cost growth); under light load and of memory 3 at most")
+	flags.IntVar(&options.Rounds, "rounds", 0,
+		"rounds (default: 5, and 10 for cost growth); under light load and of memory 3 at most")
 	flags.BoolVar(&weir, "weir", true, "measure Weir; --weir=false: the peers alone")
 	flags.BoolVar(&options.Confirm, "h2load", false,
 		"measure rows of HTTP/2 once more with h2load (nghttp2), an independent load generator")

@@ -32,7 +32,7 @@ var causes = map[string]string{
 	"server_bad_response":     "a response was malformed: does the server speak what enable_http2 of the pool says?",
 	"server_head_too_large":   "the head of a response was too large",
 	"no_pool":                 "the virtual service has no pool",
-	"no_http2":                "a server wanted HTTP/1.1 for a gRPC call, or for a request that cannot be sent twice",
+	"no_http2":                "the pool of a gRPC call has no enable_http2, or a server wanted HTTP/1.1 for a call or for a request that cannot be sent twice",
 	"no_server":               "every server was down, disabled, full or already tried",
 	"local_resources":         "the engine had no descriptor, port or memory left",
 	"engine_evicted":          "a connection was closed because others needed its place",

@@ -17,7 +17,7 @@ import (
 
 func controllerCommand() *cobra.Command {
 	config := controller.Config{Version: version}
-	engines := byOperators
+	engines, logs := byOperators, logsInStore
 	command := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the controller: objects, placement and the REST API",
@@ -29,6 +29,9 @@ func controllerCommand() *cobra.Command {
 			}
 			config.Programs = filepath.Dir(self)
 			if config.Engines, err = startsEngines(engines, self, config.DataDir); err != nil {
+				return err
+			}
+			if config.Records.Program, err = keepsLogs(logs, config.Records, self); err != nil {
 				return err
 			}
 			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
@@ -45,7 +48,37 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&engines, "engines", byOperators,
 		"who starts the engines of groups in a cloud of type CLOUD_NONE: \"none\" (operators do), "+
 			"\"process\" (the controller, on this machine), \"lab:NAME\" (the controller, in the namespaces of a lab)")
+	flags.StringVar(&logs, "logs", logsInStore,
+		"where events and audit entries are kept: \"store\" (the record store, in <data-dir>/records), "+
+			"\"memory\" (the newest ones, until the controller ends)")
+	flags.IntVar(&config.Records.Days, "logs-days", 30, "how many days the record store keeps them")
+	flags.IntVar(&config.Records.DiskMiB, "logs-disk-mib", 2048,
+		"how much of the disk they may take, in MiB; the oldest days go first, the last two days stay")
+	flags.IntVar(&config.Records.MemoryMiB, "logs-memory-mib", 256,
+		"memory of the record store for buffers and caches, in MiB")
 	return command
+}
+
+const (
+	logsInStore  = "store"
+	logsInMemory = "memory"
+)
+
+// keepsLogs returns the program that is the record store; empty: none.
+func keepsLogs(flag string, config controller.RecordStore, self string) (program string, err error) {
+	switch {
+	case flag == logsInMemory:
+		return "", nil
+	case flag != logsInStore:
+		return "", fmt.Errorf("--logs %q: give store or memory", flag)
+	case config.Days < 1 || config.Days > 3660:
+		return "", fmt.Errorf("--logs-days %d: give 1 to 3660", config.Days)
+	case config.DiskMiB < 64:
+		return "", fmt.Errorf("--logs-disk-mib %d: give at least 64", config.DiskMiB)
+	case config.MemoryMiB < 64:
+		return "", fmt.Errorf("--logs-memory-mib %d: give at least 64", config.MemoryMiB)
+	}
+	return self, nil
 }
 
 const byOperators = "none"

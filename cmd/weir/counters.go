@@ -22,21 +22,34 @@ var counterOrder = []string{"connections", "http2_connections", "tls_handshakes"
 	"client_aborts", "received_bytes",
 	"sent_bytes", "received_datagrams", "sent_datagrams"}
 
-// takeCounters removes the counters from the runtime of an object and returns them. Nil: nothing was counted yet.
-func takeCounters(object client.Object) (rest, counters map[string]any) {
-	runtime, _ := object["runtime"].(map[string]any)
-	counters, isCounted := runtime["counters"].(map[string]any)
-	if !isCounted {
-		return object, nil
-	}
-	rest, runtime = maps.Clone(object), maps.Clone(runtime)
-	delete(runtime, "counters")
-	rest["runtime"] = runtime
-	return rest, counters
+// takeGroup removes a group of values from the runtime of an object and returns it. Nil: there is no such group.
+func takeGroup(object client.Object, name string) (rest client.Object, group map[string]any) {
+	return take[map[string]any](object, name)
 }
 
-// countersOf has a row for each counter: the total, what came per second, and how many are open now.
+// takeList is as takeGroup, for a list.
+func takeList(object client.Object, name string) (rest client.Object, list []any) {
+	return take[[]any](object, name)
+}
+
+func take[T any](object client.Object, name string) (rest client.Object, taken T) {
+	runtime, _ := object["runtime"].(map[string]any)
+	taken, exists := runtime[name].(T)
+	if !exists {
+		return object, taken
+	}
+	rest, runtime = maps.Clone(object), maps.Clone(runtime)
+	delete(runtime, name)
+	rest["runtime"] = runtime
+	return rest, taken
+}
+
+// countersOf has a row for each counter: the total, what came per second, and how many are open now. It is empty if
+// nothing was counted yet.
 func countersOf(counters map[string]any) table {
+	if counters == nil {
+		return nil
+	}
 	rows := table{{"COUNTER", "TOTAL", "PER SECOND", "OPEN NOW"}}
 	for _, name := range counterNames(counters) {
 		rows = append(rows, []string{name, column.Text(counters[name]), perSecond(counters, name),

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/client/top"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
 )
@@ -127,34 +128,56 @@ func showCommand(kind *schema.Kind) *cobra.Command {
 		Args:       arguments(named(kind)...),
 		SuggestFor: []string{"get"},
 	}
-	return reading(command, kind, show, func(object client.Object) any { return object })
+	how := alone(show)
+	if kind.Name == "virtualservice" {
+		how = showService
+	}
+	return reading(command, kind, how, func(object client.Object) any { return object })
+}
+
+// showing shows an object that was read over a session.
+type showing func(ctx context.Context, session *client.Session, object client.Object) error
+
+// alone shows an object, and nothing beside it.
+func alone(show func(io.Writer, client.Object, time.Time) error) showing {
+	return func(_ context.Context, _ *client.Session, object client.Object) error {
+		return show(os.Stdout, object, time.Now())
+	}
+}
+
+// showService shows a virtual service, and what it did in the last minutes.
+func showService(ctx context.Context, session *client.Session, object client.Object) error {
+	if err := show(os.Stdout, object, time.Now()); err != nil {
+		return err
+	}
+	fmt.Println()
+	return top.Recent(ctx, session, fmt.Sprint(object["uuid"]), os.Stdout)
 }
 
 // reading makes a command show the object of a kind that its arguments name, or print what is asked for of it as JSON.
-func reading(command *cobra.Command, kind *schema.Kind, show func(io.Writer, client.Object, time.Time) error,
-	asked func(client.Object) any) *cobra.Command {
+func reading(command *cobra.Command, kind *schema.Kind, show showing, asked func(client.Object) any) *cobra.Command {
 	command.ValidArgsFunction = completeNames(kind, 1)
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		_, object, err := open(command.Context(), kind, args)
+		session, object, err := open(command.Context(), kind, args)
 		if err != nil {
 			return err
 		}
 		if *output == asJSON {
 			return printJSON(os.Stdout, asked(object))
 		}
-		return show(os.Stdout, object, time.Now())
+		return show(command.Context(), session, object)
 	}
 	return command
 }
 
 func show(out io.Writer, object client.Object, now time.Time) error {
-	rest, counters := takeCounters(object)
-	parts := []table{fieldsOf(rest)}
-	if counters != nil {
-		parts = append(parts, countersOf(counters), causesOf(counters))
-	}
-	if err := printParts(out, parts...); err != nil || column.At(object, "runtime", "service_engine") == nil {
+	rest, counters := takeGroup(object, "counters")
+	rest, times := takeGroup(rest, "times")
+	rest, workers := takeList(rest, "workers")
+	err := printParts(out, fieldsOf(rest), countersOf(counters), timesOf(times), workersOf(workers), serversOf(object),
+		causesOf(counters))
+	if err != nil || column.At(object, "runtime", "service_engine") == nil {
 		return err
 	}
 	fmt.Fprintln(out)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -178,7 +176,7 @@ func enginesCommand(kind *schema.Kind) *cobra.Command {
 		Use: "engines NAME", Short: "List the engines that serve it, and which part of its connections comes to each",
 		Args: arguments("NAME"),
 	}
-	return reading(command, kind, showEngines, func(object client.Object) any {
+	return reading(command, kind, alone(showEngines), func(object client.Object) any {
 		return column.List(object, "runtime", "service_engine")
 	})
 }
@@ -230,52 +228,4 @@ func upOrWhyNot(status any) string {
 		return "yes"
 	}
 	return strings.Join(append([]string{"no"}, column.Texts(column.List(status, "reason"))...), ": ")
-}
-
-// eventsCommand shows what the controller remembers.
-func eventsCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use: "events", Short: "List what happened to engines and virtual services lately, newest first",
-		Args: arguments(),
-	}
-	most := command.Flags().Int("most", 50, "how many")
-	output := addOutput(command)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		found, err := happened(command.Context(), session, *most)
-		if err != nil {
-			return err
-		}
-		if *output == asJSON {
-			return printJSON(os.Stdout, found)
-		}
-		rows := table{{"TIME", "EVENT", "OBJECT", "WHAT"}}
-		for _, event := range found {
-			rows = append(rows, []string{toMillis(column.Text(event["report_timestamp"])),
-				column.Text(event["event_id"]), column.Text(event["obj_name"]),
-				column.Text(event["event_description"])})
-		}
-		return rows.print(os.Stdout)
-	}
-	return command
-}
-
-// toMillis cuts a time off after its milliseconds, so that times stand in a column.
-func toMillis(moment string) string {
-	at, err := time.Parse(time.RFC3339Nano, moment)
-	if err != nil {
-		return moment
-	}
-	return at.Format("2006-01-02T15:04:05.000Z07:00")
-}
-
-func happened(ctx context.Context, session *client.Session, most int) ([]client.Object, error) {
-	var page struct {
-		Results []client.Object `json:"results"`
-	}
-	err := session.Get(ctx, fmt.Sprintf("analytics/logs?type=2&page_size=%d", most), &page)
-	return page.Results, err
 }

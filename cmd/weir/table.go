@@ -41,6 +41,22 @@ func (t table) print(out io.Writer) error {
 	return nil
 }
 
+// alignRight pads the cells of all columns but the first, so that numbers line up. All rows have the same columns.
+func (t table) alignRight() { t.alignRightIn(1, len(t[0])-1) }
+
+// alignRightIn pads the cells of some columns.
+func (t table) alignRightIn(first, last int) {
+	for at := first; at <= last; at++ {
+		width := 0
+		for _, row := range t {
+			width = max(width, utf8.RuneCountInString(row[at]))
+		}
+		for _, row := range t {
+			row[at] = fmt.Sprintf("%*s", width, row[at])
+		}
+	}
+}
+
 // printParts prints tables with an empty line between them. Those without rows are left out.
 func printParts(out io.Writer, parts ...table) error {
 	parts = slices.DeleteFunc(parts, func(part table) bool { return len(part) == 0 })

@@ -29,6 +29,7 @@ type Gate struct {
 	store    *store.Store
 	throttle *throttle
 	shares   *shares // of addresses in logins
+	bearers  *shares // of addresses in look-ups of tokens
 	logins   *queue  // apart from chores, so that logins do not delay users who are logged in
 	chores   *queue
 	now      func() time.Time
@@ -38,8 +39,11 @@ const (
 	loginsAtOnce  = 4 // bounds the memory for logins to 76 MiB
 	loginsWaiting = 60
 	loginsPerHost = 16 // in progress or waiting
-	choresAtOnce  = 2
-	choresWaiting = 30
+	// bearersPerHost is the number of requests with a user token that are being looked up for one address: each asks
+	// etcd.
+	bearersPerHost = 64
+	choresAtOnce   = 2
+	choresWaiting  = 30
 )
 
 // Open loads the sessions that the store keeps. The store must have IndexKeys as its Index: without them, no two
@@ -59,6 +63,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 		store:    objects,
 		throttle: newThrottle(now),
 		shares:   newShares(loginsPerHost),
+		bearers:  newShares(bearersPerHost),
 		logins:   newQueue(loginsAtOnce, loginsWaiting),
 		chores:   newQueue(choresAtOnce, choresWaiting),
 		now:      now,
@@ -90,7 +95,7 @@ func (g *Gate) Create(ctx context.Context, w Write, sent schema.Object, chosen s
 			return err
 		})
 	}
-	g.Audit.note(w, "create", textOf(sent, "name"), err)
+	g.Audit.noteChange(w, "create", textOf(sent, "name"), change{is: made}, err)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +126,7 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 			return err
 		})
 	}
-	g.Audit.note(w, "change", id, err)
+	g.Audit.noteChange(w, "change", id, change{was, made}, err)
 	if err != nil {
 		return nil, err
 	}
@@ -188,30 +193,35 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 
 // Delete admits the deletion of an object.
 func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
+	var was *store.Record
 	err := w.mayDelete()
 	if err == nil {
-		err = g.store.Update(ctx, func(tx *store.Tx) error { return remove(tx, w, id) })
+		err = g.store.Update(ctx, func(tx *store.Tx) (err error) {
+			was, err = remove(tx, w, id)
+			return err
+		})
 	}
-	g.Audit.note(w, "delete", id, err)
+	g.Audit.noteChange(w, "delete", id, change{was: was}, err)
 	if err == nil && w.Kind.Name == userKind {
 		g.endLogins(ctx, id, "")
 	}
 	return err
 }
 
-func remove(tx *store.Tx, w Write, id string) error {
+// remove deletes an object, and returns what it was.
+func remove(tx *store.Tx, w Write, id string) (*store.Record, error) {
 	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := staysBuiltIn(stored); err != nil {
-		return err
+		return nil, err
 	}
 	if err := notReferred(tx.View(), stored); err != nil {
-		return err
+		return nil, err
 	}
 	tx.Delete(stored.Kind, stored.UUID)
-	return nil
+	return stored, nil
 }
 
 // newUUID returns the uuid of a new object. A chosen one must be new among the objects of all kinds, because Plans name

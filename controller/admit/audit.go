@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -25,11 +26,28 @@ type Entry struct {
 	Kind    string    `json:"kind"`
 	Object  string    `json:"object"` // name of a new object, uuid of another
 	Refused string    `json:"refused,omitempty"`
+
+	// Old and New are the fields of the object that differ, as JSON, with secrets hidden. Only the record store has
+	// them: they would fill the memory.
+	Old string `json:"-"`
+	New string `json:"-"`
 }
 
-// Audit records who did what at this node. The entries are in memory and lost when the node ends; the log has all of
-// them.
+// Fields are the fields of an entry besides its time, as the record store keeps them.
+func (e Entry) Fields() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		_ = yield("user", e.User) && yield("address", e.Address) && yield("tenant", e.Tenant) &&
+			yield("action", e.Action) && yield("kind", e.Kind) && yield("object", e.Object) &&
+			yield("refused", e.Refused) && yield("old", e.Old) && yield("new", e.New)
+	}
+}
+
+// Audit records who did what at this node. The newest entries are in memory, and lost when the node ends; the record
+// store and the log have all of them.
 type Audit struct {
+	// Keep has each entry kept, and never waits; nil: only memory and log have it. It is set before the first entry.
+	Keep func(Entry)
+
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
@@ -49,8 +67,17 @@ func (a *Audit) Note(who Principal, action, kind, object string, err error) {
 }
 
 func (a *Audit) note(w Write, action, object string, err error) {
-	a.add(Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: action,
-		Kind: w.Kind.Name, Object: object}, err)
+	a.noteChange(w, action, object, change{}, err)
+}
+
+// noteChange records what an object was before and after.
+func (a *Audit) noteChange(w Write, action, object string, made change, err error) {
+	entry := Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: action,
+		Kind: w.Kind.Name, Object: object}
+	if err == nil {
+		entry.Old, entry.New = made.texts(w.Kind)
+	}
+	a.add(entry, err)
 }
 
 func (a *Audit) add(entry Entry, err error) {
@@ -61,6 +88,10 @@ func (a *Audit) add(entry Entry, err error) {
 		entry.Refused, level = shortened(err.Error()), slog.LevelWarn
 	}
 	a.log.LogAttrs(context.Background(), level, "audit", entry.attributes()...)
+	if a.Keep != nil {
+		a.Keep(entry)
+	}
+	entry.Old, entry.New = "", ""
 	a.entries.Add(entry)
 }
 

@@ -19,7 +19,17 @@ func (g *Gate) Login(ctx context.Context, c Credentials, address string) (Sessio
 		g.Audit.add(Entry{User: c.Username, Address: address, Action: "login", Kind: userKind}, err)
 		return Session{}, Principal{}, err
 	}
-	session, err := g.Sessions.Start(ctx, who.UUID, who.mark)
+	token := ""
+	if c.Token != "" {
+		token = tokenID(c.Token)
+	}
+	session, err := g.Sessions.Start(ctx, who.UUID, who.mark, token)
+	if err == nil && token != "" {
+		if _, err = g.Tokens.find(ctx, c.Token); err != nil { // it was revoked meanwhile
+			_ = g.Sessions.End(context.WithoutCancel(ctx), session.ID)
+			session = Session{}
+		}
+	}
 	g.Audit.add(Entry{User: who.Name, Address: address, Action: "login", Kind: userKind, Object: who.UUID}, err)
 	who.SessionID = session.ID
 	return session, who, err
@@ -33,18 +43,84 @@ func (g *Gate) Basic(ctx context.Context, username, password, address string) (P
 	return g.prove(ctx, Credentials{Username: username, Password: password}, address)
 }
 
-// Resume finds the session and the user of a request.
+// Bearer finds the user of a request with a user token, which programs send that do not log in, such as Prometheus.
+// Errors: ErrInvalidCredentials, ErrBusy.
+func (g *Gate) Bearer(ctx context.Context, secret, address string) (Principal, error) {
+	giveBack, err := g.bearers.take(port.HolderOf(address))
+	if err != nil {
+		return Principal{}, err
+	}
+	defer giveBack()
+	return g.bearer(ctx, secret, address)
+}
+
+func (g *Gate) bearer(ctx context.Context, secret, address string) (Principal, error) {
+	token, err := g.Tokens.find(ctx, secret)
+	if err != nil {
+		return Principal{}, err
+	}
+	who, active := principalOf(g.store.View(), token.UserUUID, address)
+	if !active || !token.fits(who) {
+		return Principal{}, ErrInvalidCredentials
+	}
+	who.bearer, who.byToken = secret, true
+	return who, nil
+}
+
+// Resume finds the session and the user of a request, and notes the use of the session.
 func (g *Gate) Resume(ctx context.Context, sessionID, address string) (Session, Principal, error) {
 	session, err := g.Sessions.Resume(ctx, sessionID)
 	if err != nil {
 		return Session{}, Principal{}, err
 	}
+	return g.holder(ctx, session, address)
+}
+
+// Look is Resume for a request that a program repeats by itself: it notes no use, so the session expires as if the
+// program were not there.
+func (g *Gate) Look(ctx context.Context, sessionID, address string) (Session, Principal, error) {
+	session, err := g.Sessions.Look(sessionID)
+	if err != nil {
+		return Session{}, Principal{}, err
+	}
+	return g.holder(ctx, session, address)
+}
+
+// LookAgain returns the user of an earlier request with the rights of now. It notes no use of the session. Errors:
+// ErrNotLoggedIn, ErrSessionExpired.
+func (g *Gate) LookAgain(ctx context.Context, who Principal) (Principal, error) {
+	if who.SessionID != "" {
+		_, now, err := g.Look(ctx, who.SessionID, who.Address)
+		return now, err
+	}
+	if who.bearer != "" {
+		return g.bearer(ctx, who.bearer, who.Address)
+	}
+	view := g.store.View()
+	now, ok := principalOf(view, who.UUID, who.Address)
+	if !ok || now.mark != who.mark || !basicAllowed(view) {
+		return Principal{}, ErrNotLoggedIn
+	}
+	return now, nil
+}
+
+// RevokeToken ends a token of a user, and the sessions that it opened; error: NotFound.
+func (g *Gate) RevokeToken(ctx context.Context, userUUID, id string) error {
+	if err := g.Tokens.Revoke(ctx, userUUID, id); err != nil {
+		return err
+	}
+	g.Sessions.EndOfToken(context.WithoutCancel(ctx), id)
+	return nil
+}
+
+// holder finds the user of a session.
+func (g *Gate) holder(ctx context.Context, session Session, address string) (Session, Principal, error) {
 	who, ok := principalOf(g.store.View(), session.UserUUID, address)
 	if !ok || !session.Fits(who.mark) {
-		_ = g.Sessions.End(ctx, sessionID) // it is invalid in any case
+		_ = g.Sessions.End(ctx, session.ID) // it is invalid in any case
 		return Session{}, Principal{}, ErrNotLoggedIn
 	}
-	who.SessionID = sessionID
+	who.SessionID, who.byToken = session.ID, session.TokenID != ""
 	return session, who, nil
 }
 

@@ -28,7 +28,7 @@ func TestLoginInFlightDoesNotOutliveThePassword(t *testing.T) {
 		Account{OldPassword: firstPassword, Password: secondPassword}); err != nil {
 		t.Fatal(err)
 	}
-	session, err := gate.Sessions.Start(t.Context(), slow.UUID, slow.mark)
+	session, err := gate.Sessions.Start(t.Context(), slow.UUID, slow.mark, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,10 @@ type Principal struct {
 	UUID, Name string
 	Superuser  bool
 	Address    string // where the request came from
-	SessionID  string // empty: basic authentication
+	SessionID  string // empty: basic authentication, or a bearer token
 
+	bearer     string // the user token that came with the request itself
+	byToken    bool   // the request, or the login of its session, had a user token
 	mark       string // mark of the user's password; sessions with another mark are over
 	everywhere bool
 	tenants    []string // uuids

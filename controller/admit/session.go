@@ -42,6 +42,9 @@ type Session struct {
 	Created time.Time `json:"created"`
 	Used    time.Time `json:"used"`
 
+	// TokenID is the user token that opened the session; empty: a password did
+	TokenID string `json:"token_id,omitempty"`
+
 	saved time.Time
 	next  string // mark of the new password while the session changes the password
 }
@@ -55,11 +58,12 @@ type Sessions struct {
 
 	mutex  sync.Mutex
 	byHash map[string]*Session
+	ended  chan struct{} // closed when the next session ends
 }
 
 // OpenSessions loads the valid sessions and deletes the others.
 func OpenSessions(ctx context.Context, vault Vault, now func() time.Time, log *slog.Logger) (*Sessions, error) {
-	s := &Sessions{vault: vault, now: now, log: log, byHash: map[string]*Session{}}
+	s := &Sessions{vault: vault, now: now, log: log, byHash: map[string]*Session{}, ended: make(chan struct{})}
 	stored, err := vault.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("load sessions: %w", err)
@@ -76,11 +80,11 @@ func OpenSessions(ctx context.Context, vault Vault, now func() time.Time, log *s
 	return s, nil
 }
 
-// Start opens a session.
-func (s *Sessions) Start(ctx context.Context, userUUID, mark string) (Session, error) {
+// Start opens a session. tokenID is the user token that opens it, if one does.
+func (s *Sessions) Start(ctx context.Context, userUUID, mark, tokenID string) (Session, error) {
 	now := s.now()
 	session := Session{ID: randomText(), CSRF: randomText(), UserUUID: userUUID, Mark: mark, Created: now,
-		Used: now, saved: now}
+		Used: now, TokenID: tokenID, saved: now}
 	hash := hashOf(session.ID)
 	if err := s.save(ctx, hash, session); err != nil {
 		return Session{}, err
@@ -105,7 +109,7 @@ func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 		return Session{}, ErrNotLoggedIn
 	}
 	if known.expired(now) {
-		delete(s.byHash, hash)
+		s.remove(hash)
 		s.mutex.Unlock()
 		s.drop(ctx, hash)
 		return Session{}, ErrSessionExpired
@@ -122,6 +126,37 @@ func (s *Sessions) Resume(ctx context.Context, id string) (Session, error) {
 	}
 	session.ID = id
 	return session, nil
+}
+
+// Look finds a session without noting its use. Errors: ErrNotLoggedIn, ErrSessionExpired.
+func (s *Sessions) Look(id string) (Session, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	known, ok := s.byHash[hashOf(id)]
+	switch {
+	case !ok:
+		return Session{}, ErrNotLoggedIn
+	case known.expired(s.now()):
+		return Session{}, ErrSessionExpired
+	}
+	session := *known
+	session.ID = id
+	return session, nil
+}
+
+// Ended returns a channel that is closed when a session ends before its time. One that expires is noticed when it is
+// looked at.
+func (s *Sessions) Ended() <-chan struct{} {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.ended
+}
+
+// remove takes a session out of the memory, and says so. The caller holds the lock.
+func (s *Sessions) remove(hash string) {
+	delete(s.byHash, hash)
+	close(s.ended)
+	s.ended = make(chan struct{})
 }
 
 // saveUse stores a session. It removes the stored session again if the session has ended meanwhile.
@@ -143,7 +178,9 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	hash := hashOf(id)
 	s.mutex.Lock()
 	known, open := s.byHash[hash]
-	delete(s.byHash, hash)
+	if open {
+		s.remove(hash)
+	}
 	s.mutex.Unlock()
 	if !open {
 		return nil
@@ -184,11 +221,20 @@ func (s *Sessions) Renew(ctx context.Context, id string) {
 // EndAll ends all sessions of a user, except but (empty: all).
 func (s *Sessions) EndAll(ctx context.Context, userUUID, but string) {
 	kept := hashOf(but)
+	s.endThose(ctx, func(hash string, session *Session) bool { return session.UserUUID == userUUID && hash != kept })
+}
+
+// EndOfToken ends the sessions that a user token opened.
+func (s *Sessions) EndOfToken(ctx context.Context, tokenID string) {
+	s.endThose(ctx, func(_ string, session *Session) bool { return session.TokenID == tokenID })
+}
+
+func (s *Sessions) endThose(ctx context.Context, ends func(hash string, session *Session) bool) {
 	s.mutex.Lock()
 	var ended []string
 	for hash, session := range s.byHash {
-		if session.UserUUID == userUUID && hash != kept {
-			delete(s.byHash, hash)
+		if ends(hash, session) {
+			s.remove(hash)
 			ended = append(ended, hash)
 		}
 	}
@@ -220,7 +266,7 @@ func (s *Sessions) makeRoom() (evicted string) {
 			evicted = hash
 		}
 	}
-	delete(s.byHash, evicted)
+	s.remove(evicted)
 	return evicted
 }
 

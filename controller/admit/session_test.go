@@ -64,7 +64,7 @@ func openSessions(t *testing.T, vault Vault, now func() time.Time) *Sessions {
 
 func TestSessionIDIsNotInTheVault(t *testing.T) {
 	vault := &shelf{values: map[string][]byte{}}
-	session, err := openSessions(t, vault, standing(time.Unix(1000, 0))).Start(t.Context(), "user-1", "mark")
+	session, err := openSessions(t, vault, standing(time.Unix(1000, 0))).Start(t.Context(), "user-1", "mark", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSessionEndsADayAfterItsLogin(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, func() time.Time { return now })
-	session, err := sessions.Start(t.Context(), "user-1", "mark")
+	session, err := sessions.Start(t.Context(), "user-1", "mark", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +104,13 @@ func TestOldestSessionEndsWhenThereAreTooMany(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, func() time.Time { return now })
-	first, err := sessions.Start(t.Context(), "user-1", "mark")
+	first, err := sessions.Start(t.Context(), "user-1", "mark", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Second)
 	for range maxSessions {
-		if _, err := sessions.Start(t.Context(), "user-2", "mark"); err != nil {
+		if _, err := sessions.Start(t.Context(), "user-2", "mark", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestOldestSessionEndsWhenThereAreTooMany(t *testing.T) {
 func TestSessionThatCannotBeRemovedGoesOn(t *testing.T) {
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, standing(time.Unix(1000, 0)))
-	session, err := sessions.Start(t.Context(), "user-1", "mark")
+	session, err := sessions.Start(t.Context(), "user-1", "mark", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +149,8 @@ func TestSessionThatCannotBeRemovedGoesOn(t *testing.T) {
 
 func TestEndAllEndsTheSessionsOfOneUser(t *testing.T) {
 	sessions := openSessions(t, &shelf{values: map[string][]byte{}}, standing(time.Unix(1000, 0)))
-	one, _ := sessions.Start(t.Context(), "user-1", "mark")
-	other, _ := sessions.Start(t.Context(), "user-2", "mark")
+	one, _ := sessions.Start(t.Context(), "user-1", "mark", "")
+	other, _ := sessions.Start(t.Context(), "user-2", "mark", "")
 	sessions.EndAll(t.Context(), "user-1", "")
 	if _, err := sessions.Resume(t.Context(), one.ID); !errors.Is(err, ErrNotLoggedIn) {
 		t.Errorf("an ended session answers %v", err)
@@ -164,7 +164,7 @@ func TestSessionEndedWhileItsUseIsSavedStaysEnded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, func() time.Time { return now })
-	session, err := sessions.Start(t.Context(), "user-1", "mark")
+	session, err := sessions.Start(t.Context(), "user-1", "mark", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestNoSessionStartsThatWouldNotSurvive(t *testing.T) {
 	vault := &shelf{values: map[string][]byte{}}
 	sessions := openSessions(t, vault, standing(time.Unix(1000, 0)))
 	vault.broken = errors.New("disk on fire")
-	if _, err := sessions.Start(t.Context(), "user-1", "mark"); !errors.Is(err, vault.broken) {
+	if _, err := sessions.Start(t.Context(), "user-1", "mark", ""); !errors.Is(err, vault.broken) {
 		t.Errorf("got %v", err)
 	}
 	if len(sessions.byHash) != 0 {

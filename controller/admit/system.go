@@ -31,7 +31,7 @@ func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) er
 		if errors.Is(reason, errAsked) { // the attempt was to be repeated after a chore, and the chore failed
 			reason = nil
 		}
-		g.Audit.note(attempt.write, attempt.action, attempt.object, cmp.Or(reason, err))
+		g.Audit.noteChange(attempt.write, attempt.action, attempt.object, attempt.change, cmp.Or(reason, err))
 	}
 	return err
 }
@@ -49,6 +49,7 @@ type Tx struct {
 type attempted struct {
 	write          Write
 	action, object string
+	change         change
 	err            error
 }
 
@@ -67,38 +68,41 @@ func (t *Tx) View() *store.View { return t.tx.View() }
 
 // Create admits a new object, in the admin tenant unless the object names another. chosen is its uuid, or empty.
 func (t *Tx) Create(kind string, object schema.Object, chosen string) (made *store.Record, err error) {
-	err = t.attempt(kind, "create", textOf(object, "name"), func(w Write) error {
+	err = t.attempt(kind, "create", textOf(object, "name"), func(w Write) (change, error) {
 		made, err = t.gate.create(t.tx, w, schema.Clone(object), chosen)
-		return err
+		return change{is: made}, err
 	})
 	return made, err
 }
 
 // Change admits a new state of an object. edit changes a copy of the stored object.
 func (t *Tx) Change(kind, uuid string, edit func(object schema.Object)) error {
-	return t.attempt(kind, "change", uuid, func(w Write) error {
-		_, _, err := t.gate.change(t.tx, w, uuid, func(object schema.Object) (schema.Object, error) {
+	return t.attempt(kind, "change", uuid, func(w Write) (change, error) {
+		was, is, err := t.gate.change(t.tx, w, uuid, func(object schema.Object) (schema.Object, error) {
 			edit(object)
 			return object, nil
 		})
-		return err
+		return change{was, is}, err
 	})
 }
 
 // Delete admits the deletion of an object.
 func (t *Tx) Delete(kind, uuid string) error {
-	return t.attempt(kind, "delete", uuid, func(w Write) error { return remove(t.tx, w, uuid) })
+	return t.attempt(kind, "delete", uuid, func(w Write) (change, error) {
+		was, err := remove(t.tx, w, uuid)
+		return change{was: was}, err
+	})
 }
 
-func (t *Tx) attempt(kind, action, object string, do func(Write) error) error {
+func (t *Tx) attempt(kind, action, object string, do func(Write) (change, error)) error {
 	known, ok := schema.Lookup(kind)
 	if !ok {
 		return fmt.Errorf("defect: %s is no kind of object", kind)
 	}
 	w := Write{Who: t.who, Tenant: Tenant{UUID: AdminTenant, Name: AdminTenant, All: true},
 		Kind: known, chores: t.chores, system: true}
-	err := do(w)
-	t.attempts = append(t.attempts, attempted{w, action, object, err})
+	made, err := do(w)
+	t.attempts = append(t.attempts, attempted{w, action, object, made, err})
 	return err
 }
 

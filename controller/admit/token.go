@@ -41,6 +41,10 @@ func NewUserTokens(vault Vault, now func() time.Time, log *slog.Logger) *UserTok
 
 // Issue makes a token and returns its secret, which is not stored.
 func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (string, Token, error) {
+	if who.byToken {
+		return "", Token{},
+			&Forbidden{Reason: "A token makes no tokens, because they could outlive it: log in with the password"}
+	}
 	if hours < 1 || hours > maxTokenHours {
 		return "", Token{}, &schema.FieldError{Kind: "user-token", Field: "hours",
 			Problem: fmt.Sprintf("%d is out of range; give 1 to %d", hours, maxTokenHours)}
@@ -68,16 +72,27 @@ func (t *UserTokens) Issue(ctx context.Context, who Principal, hours int64) (str
 // OpensFor checks that this is a valid token of the user, made under the user's current password. Error:
 // ErrInvalidCredentials.
 func (t *UserTokens) OpensFor(ctx context.Context, who Principal, secret string) error {
+	token, err := t.find(ctx, secret)
+	if err == nil && !token.fits(who) {
+		err = ErrInvalidCredentials
+	}
+	return err
+}
+
+// fits tells whether a token was made for a user, under the user's current password.
+func (t *Token) fits(who Principal) bool { return t.UserUUID == who.UUID && t.Mark == who.mark }
+
+// find returns the token with a secret, if it has not expired. Error: ErrInvalidCredentials.
+func (t *UserTokens) find(ctx context.Context, secret string) (Token, error) {
 	value, err := t.vault.Get(ctx, tokenID(secret))
 	if err != nil {
-		return fmt.Errorf("look up user token: %w", err)
+		return Token{}, fmt.Errorf("look up user token: %w", err)
 	}
 	var token Token
-	if value == nil || json.Unmarshal(value, &token) != nil || t.now().After(token.Expires) ||
-		token.UserUUID != who.UUID || token.Mark != who.mark {
-		return ErrInvalidCredentials
+	if value == nil || json.Unmarshal(value, &token) != nil || t.now().After(token.Expires) {
+		return Token{}, ErrInvalidCredentials
 	}
-	return nil
+	return token, nil
 }
 
 // List returns the valid tokens of a user, oldest first.

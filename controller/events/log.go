@@ -4,10 +4,13 @@
 // about engines.
 //
 // The list is in memory and bounded: it drops the oldest entry first, and is lost when the leader ends. Each entry is
-// also written to the log of the process, by a goroutine of its own: callers hold locks, and a log can be slow.
+// also given to the record store, which keeps it, and written to the log of the process, by a goroutine of its own:
+// callers hold locks, and a log can be slow.
 package events
 
 import (
+	"encoding/json"
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -30,8 +33,25 @@ type Entry struct {
 	Related []string  `json:"related_uuids"`
 }
 
+// ForAll tells whether every tenant may see the event: engines serve them all.
+func (e Entry) ForAll() bool { return e.Kind == "SERVICEENGINE" }
+
+// Fields are the fields of an event besides its time, as the record store keeps them.
+func (e Entry) Fields() iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		related, _ := json.Marshal(e.Related) // strings always have a JSON
+		_ = yield("event_id", e.ID) && yield("obj_type", e.Kind) && yield("obj_uuid", e.UUID) &&
+			yield("obj_name", e.Name) && yield("tenant", e.Tenant) && yield("event_description", e.Message) &&
+			yield("related_uuids", string(related))
+	}
+}
+
 // Log is the list of events. It is safe for concurrent use.
 type Log struct {
+	// Keep has each entry kept beyond the list, and never waits; nil: only the list has it. It is set before the first
+	// entry.
+	Keep func(Entry)
+
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
@@ -57,6 +77,9 @@ func (l *Log) Add(entry Entry) {
 		entry.Related = []string{}
 	}
 	l.entries.Add(entry)
+	if l.Keep != nil {
+		l.Keep(entry)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending) == entriesMax {

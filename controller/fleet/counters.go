@@ -90,22 +90,28 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "websockets", now: now.GetWebsocketsTotal(), then: then.GetWebsocketsTotal()},
 		{name: "open_websockets", now: now.GetOpenWebsockets(), gauge: true},
 	}
-	for i, total := range now.GetResponsesTotal() {
-		if i >= len(responseNames) {
-			break
-		}
-		c := count{name: responseNames[i], now: total}
-		if i < len(then.GetResponsesTotal()) {
-			c.then = then.GetResponsesTotal()[i]
-		}
-		counts = append(counts, c)
-	}
+	counts = append(counts, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
 	for _, failure := range now.GetErrors() {
 		counts = append(
 			counts,
 			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(),
 				then: errorsIn(then, failure.GetCause())},
 		)
+	}
+	return counts
+}
+
+// responses are counts of responses by the class of their status.
+func responses(now, then []uint64) (counts []count) {
+	for i, total := range now {
+		if i >= len(responseNames) {
+			break
+		}
+		c := count{name: responseNames[i], now: total}
+		if i < len(then) {
+			c.then = then[i]
+		}
+		counts = append(counts, c)
 	}
 	return counts
 }
@@ -131,12 +137,14 @@ func (k *Known) ServerCounters(server ServerKey) Tally {
 }
 
 func serverCounts(now, then *dataplanev1.ServerCounters) []count {
-	return []count{
+	return append([]count{
 		{name: "connections", now: now.GetConnectionsTotal(), then: then.GetConnectionsTotal()},
 		{name: "open_connections", now: now.GetOpenConnections(), gauge: true},
 		{name: "http2_connections", now: now.GetHttp2ConnectionsTotal(), then: then.GetHttp2ConnectionsTotal()},
 		{name: "requests", now: now.GetRequestsTotal(), then: then.GetRequestsTotal()},
 		{name: "failures", now: now.GetFailuresTotal(), then: then.GetFailuresTotal()},
 		{name: "reused", now: now.GetReusedTotal(), then: then.GetReusedTotal()},
-	}
+		{name: "received_bytes", now: now.GetReceivedBytesTotal(), then: then.GetReceivedBytesTotal()},
+		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
+	}, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
 }

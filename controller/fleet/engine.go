@@ -31,7 +31,13 @@ type Engine struct {
 	Routing  *enginev1.Routing
 	Detours  *enginev1.Detours // nil: the engine has no detour
 	Sample   *Sample
-	Earlier  *Sample // the sample before, for rates; nil: it is of another process, or there is none
+	// the sample before, for rates; nil: it is of another process, or there is none
+	Earlier *Sample
+	begun   map[string]*dataplanev1.Times // in the first sample, by virtual service uuid
+
+	// What this process had counted in earlier samples.
+	serviceMinute minute[map[string]serviceTimes]
+	serverMinute  minute[map[ServerKey]serverTimes]
 
 	turnedAt  time.Time // when it last began or ceased to serve; before that, when it first connected
 	served    time.Time // when it first served; zero: never
@@ -50,6 +56,7 @@ type Engine struct {
 	suspects   map[ServerKey]time.Time // since when servers are suspect to its workers
 	sentAway   [shortages]sentAway
 
+	counted bool // it had a Plan when this leader first heard of it, so its data plane may have counted before
 	resumes bool // it served before this leader began: that it serves again is no event
 }
 

@@ -23,6 +23,8 @@ type Fleet struct {
 	moved  chan struct{} // capacity 1
 	start  time.Time     // of this leader
 
+	sampled chan struct{} // capacity 1
+
 	mu        sync.RWMutex
 	known     Known
 	greetings uint64    // number of sessions that have begun
@@ -38,7 +40,9 @@ func New(find Find, events *events.Log, now func() time.Time) *Fleet {
 	wanted := newWanted()
 	f := &Fleet{
 		find: find, events: events, now: now, moved: make(chan struct{}, 1), start: now(), began: now(),
-		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted), news: newNews()},
+		sampled: make(chan struct{}, 1),
+		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted),
+			before: newBefore(), news: newNews()},
 	}
 	f.known.index(reconcile.State{})
 	return f

@@ -18,10 +18,11 @@ type Known struct {
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	*wanted
-	lacks func() map[string]*place.Unplaced // of state, by virtual service uuid
-	found func() map[string][]int           // positions in the findings of state, by uuid of the object
-	past  past
-	news  news
+	lacks  func() map[string]*place.Unplaced // of state, by virtual service uuid
+	found  func() map[string][]int           // positions in the findings of state, by uuid of the object
+	past   past
+	before before
+	news   news
 }
 
 // ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.
@@ -109,6 +110,7 @@ func (k *Known) observe(state reconcile.State) {
 	for uuid := range services {
 		if k.services[uuid] == nil {
 			delete(k.past.services, uuid)
+			delete(k.before.services, uuid)
 		}
 	}
 }

@@ -19,6 +19,7 @@ func (f *Fleet) Connected(engineUUID string, hello *enginev1.Hello) uint64 {
 	f.greetings++
 	engine := f.engine(engineUUID)
 	if engine.State == health.Unheard {
+		engine.counted = hello.GetRevision() != 0
 		engine.resumes = hello.GetRevision() != 0 && f.isResuming()
 	}
 	engine.Since, engine.Reported, engine.Gone = f.now(), f.now(), ""
@@ -74,8 +75,9 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 }
 
 func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *Sample) {
-	f.known.news.of(nil, engine.take(sample, f.known.past))
+	f.known.news.of(nil, engine.take(sample, f.known.past, f.known.before))
 	f.tellShortages(engineUUID, engine)
+	f.tellSampled()
 	if engine.countIdle() {
 		f.move()
 	}

@@ -30,12 +30,19 @@ func newSample(from *dataplanev1.Sample) *Sample {
 	return made
 }
 
+// at is the time of the sample, by the engine's clock.
+func (s *Sample) at() time.Time { return time.UnixMilli(int64(s.GetUnixMs())) }
+
 // busy is the CPU time that the process has used, in µs.
 func (s *Sample) busy() uint64 { return s.GetCpuUserUs() + s.GetCpuSystemUs() }
 
 // take keeps the last two samples of one process. The counts of an earlier process go to past. take returns the uuids
 // of the pools with a server that became suspect, or ceased to be.
-func (e *Engine) take(next *Sample, past past) (pools map[string]bool) {
+func (e *Engine) take(next *Sample, past past, before before) (pools map[string]bool) {
+	if e.Sample == nil && e.counted {
+		before.keep(next)
+		e.begun = next.timesOf()
+	}
 	e.Earlier = e.Sample
 	if last := e.Sample; last != nil {
 		next.process = last.process
@@ -46,6 +53,8 @@ func (e *Engine) take(next *Sample, past past) (pools map[string]bool) {
 		}
 	}
 	past.keep(e.Sample, next)
+	e.serviceMinute = e.serviceMinute.follow(e.Sample, next, serviceStep, (*Sample).serviceTimes)
+	e.serverMinute = e.serverMinute.follow(e.Sample, next, serverStep, (*Sample).serverTimes)
 	e.Sample = next
 	return e.suspect(next)
 }
@@ -61,7 +70,7 @@ func (e *Engine) suspect(told *Sample) (pools map[string]bool) {
 		}
 		since, known := before[key]
 		if !known {
-			since, pools[key.Pool] = time.UnixMilli(int64(told.GetUnixMs())), true
+			since, pools[key.Pool] = told.at(), true
 		}
 		e.suspects[key] = since
 	}

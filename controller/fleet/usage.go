@@ -21,7 +21,7 @@ func (f *Fleet) Usage() map[string]place.Usage {
 
 func (s *Sample) usage() place.Usage {
 	usage := place.Usage{
-		At: time.UnixMilli(int64(s.GetUnixMs())), Process: s.process, Workers: int(s.GetWorkers()),
+		At: s.at(), Process: s.process, Workers: int(s.GetWorkers()),
 		CPU:      time.Duration(s.busy()) * time.Microsecond,
 		Services: make(map[string]place.ServiceUsage, len(s.services)),
 	}

@@ -77,6 +77,7 @@ func (k *Known) forgetServers() {
 	k.unwanted = map[ServerKey]bool{}
 	for key := range unwanted {
 		delete(k.past.servers, key)
+		delete(k.before.servers, key)
 	}
 	for _, engine := range k.engines {
 		for _, key := range engine.forgetServers(unwanted) {

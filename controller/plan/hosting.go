@@ -45,8 +45,9 @@ func refuseRole(subject subject, vs *model.VirtualService, report *report) {
 	case parent.ByRequest() != vs.ByRequest():
 		report.block(subject, "vh_type", "differs from that of its parent %s", parent.Name)
 	case lacksNames(vs):
-		report.block(subject, "vh_parent_vs_ref", "its parent %s has no port with enable_ssl, and clients name no server "+
-			"without TLS: set enable_ssl there, or use VS_TYPE_VH_ENHANCED for both", parent.Name)
+		report.block(subject, "vh_parent_vs_ref",
+			"its parent %s has no port with enable_ssl, and clients name no server "+
+				"without TLS: set enable_ssl there, or use VS_TYPE_VH_ENHANCED for both", parent.Name)
 	case len(vs.Wishes()) == 0:
 		report.block(subject, wishField(vs), "is empty: its parent has no client for it")
 	}
@@ -170,8 +171,9 @@ var limitsOfParent = []struct {
 func noteLimitsOfParent(subject subject, vs, parent *model.VirtualService, report *report) {
 	for _, limit := range limitsOfParent {
 		if limit.value(vs.HTTP) != limit.value(parent.HTTP) {
-			report.warn(subject, "application_profile_ref", "%s: http_profile.%s has no effect: a request is read by the "+
-				"settings of the parent %s, before it is given to a child", vs.ApplicationProfile.Name, limit.field,
+			report.warn(subject, "application_profile_ref",
+				"%s: http_profile.%s has no effect: a request is read by the "+
+					"settings of the parent %s, before it is given to a child", vs.ApplicationProfile.Name, limit.field,
 				parent.Name)
 		}
 	}

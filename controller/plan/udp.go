@@ -106,8 +106,9 @@ func refuseUnkeptAddresses(subject subject, vs *model.VirtualService, report *re
 		return
 	}
 	if len(vs.Pool.Members) > keptServersMax {
-		report.block(subject, "pool_ref", "pool %s has %d servers, and at most %d on an engine can see the addresses of "+
-			"clients: split the pool, or set snat to true in %s",
+		report.block(subject, "pool_ref",
+			"pool %s has %d servers, and at most %d on an engine can see the addresses of "+
+				"clients: split the pool, or set snat to true in %s",
 			vs.Pool.Name, len(vs.Pool.Members), keptServersMax, vs.NetworkProfile.Name)
 		return
 	}

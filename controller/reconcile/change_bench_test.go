@@ -79,7 +79,8 @@ func objectsOf(b *testing.B, services int) []model.Change {
 func uuidOfService(i int) string { return fmt.Sprintf("virtualservice-%05d", i) }
 
 func serviceNamed(i, version int) string {
-	return fmt.Sprintf(`{"name":"service-%d-%d","pool_ref":"/api/pool/pool-%05d","services":[{"port":80}],"limit_doser":true,
+	return fmt.Sprintf(
+		`{"name":"service-%d-%d","pool_ref":"/api/pool/pool-%05d","services":[{"port":80}],"limit_doser":true,
 		"se_group_ref":"/api/serviceenginegroup/seg-bench","vip":[{"ip_address":{"addr":"127.64.%d.%d","type":"V4"}}]}`,
 		i, version, i, i>>8, i&0xff)
 }

@@ -48,13 +48,13 @@ func (c *call) serve() error {
 		return err
 	}
 	if audience != anybody {
-		if err := c.recognise(); err != nil {
+		if err := c.recognise(audience); err != nil {
 			return err
 		}
 		c.conn.Trust()
 	}
-	if audience == tenants {
-		if err := c.enter(); err != nil {
+	if audience == tenants || audience == watchers {
+		if err := c.enter(audience); err != nil {
 			return err
 		}
 	}

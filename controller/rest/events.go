@@ -1,16 +1,16 @@
 package rest
 
 import (
-	"net/http"
-	"strings"
-
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
-	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/logs/query"
 )
 
 // eventLogs is the type of the logs that Weir keeps. It does not keep logs of connections and requests yet.
 const eventLogs = "2"
+
+// maxLogPageSize is that of Avi: its clients read logs in pages of 10,000.
+const maxLogPageSize = query.MaxRows
 
 // showLogs lists events, newest first: "GET /api/analytics/logs?type=2". With virtualservice or obj_uuid, it lists the
 // events of one object; with event_id, those of one kind.
@@ -18,26 +18,34 @@ func showLogs(c *call) error {
 	if kind := c.query.Get("type"); kind != eventLogs {
 		return &badQuery{"type", "give 2, for events: no other logs are kept yet"}
 	}
-	page, err := parsePage(c.query)
-	if err != nil {
-		return err
-	}
 	object, err := c.loggedObject()
 	if err != nil {
 		return err
 	}
-	found := []events.Entry{}
+	var where []query.Expr
+	if object != "" {
+		where = append(where, query.Compare("obj_uuid", query.Eq, object))
+	}
+	if id := c.query.Get("event_id"); id != "" {
+		where = append(where, query.Compare("event_id", query.Eq, id))
+	}
+	return c.showRecords(records{
+		kind: query.Events, time: "report_timestamp", pageSize: defaultPageSize,
+		also:   []string{"type", "virtualservice", "obj_uuid", "event_id"},
+		scope:  query.Scope{All: c.tenant.All, Tenant: c.tenant.UUID},
+		where:  where,
+		recent: c.recentEvents,
+	})
+}
+
+func (c *call) recentEvents() []query.Row {
+	var rows []query.Row
 	for _, entry := range c.api.events.Entries() {
-		if c.maySee(entry) && (object == "" || entry.UUID == object) && c.asksFor(entry.ID) {
-			found = append(found, entry)
+		if c.maySee(entry) {
+			rows = append(rows, rowOf(entry.Time, entry.Fields()))
 		}
 	}
-	from, to := page.bounds(len(found))
-	answer := schema.Object{"count": len(found), "results": found[from:to], "percent_remaining": 0}
-	if page.hasNext(len(found)) {
-		answer["next"] = c.origin() + "/api/analytics/logs?" + page.next(c.query).Encode()
-	}
-	return c.reply(http.StatusOK, answer)
+	return rows
 }
 
 // loggedObject returns the uuid of the object that the query asks about; empty: all.
@@ -56,12 +64,29 @@ func (c *call) loggedObject() (string, error) {
 	return found.UUID, nil
 }
 
-func (c *call) asksFor(id string) bool {
-	asked := c.query.Get("event_id")
-	return asked == "" || strings.EqualFold(asked, id)
-}
-
 // maySee tells whether a tenant may see an event. It may see the events of its own objects, and of engines.
 func (c *call) maySee(entry events.Entry) bool {
-	return c.tenant.All || c.tenant.UUID == entry.Tenant || entry.Kind == "SERVICEENGINE"
+	return c.tenant.All || c.tenant.UUID == entry.Tenant || entry.ForAll()
+}
+
+// showAudit lists who did what, newest first: "GET /api/audit".
+func showAudit(c *call) error {
+	if !c.who.Superuser {
+		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not read the audit trail"}
+	}
+	return c.showRecords(records{
+		kind: query.Audit, time: "time", pageSize: auditPageSize, optional: []string{"refused", "old", "new"},
+		scope: query.Scope{All: true}, recent: c.recentAudit,
+	})
+}
+
+// auditPageSize is larger than that of other lists: clients of the audit trail read it whole.
+const auditPageSize = 1000
+
+func (c *call) recentAudit() []query.Row {
+	var rows []query.Row
+	for _, entry := range c.api.gate.Audit.Entries() {
+		rows = append(rows, rowOf(entry.Time, entry.Fields()))
+	}
+	return rows
 }

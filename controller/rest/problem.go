@@ -11,7 +11,10 @@ import (
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/series"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/logs"
+	"github.com/weir-lb/weir/logs/query"
 )
 
 // This file is the only map from an error to a status.
@@ -36,15 +39,25 @@ func (c *call) refuse(err error) {
 	if wait, ok := errors.AsType[*admit.Throttled](err); ok {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Wait.Seconds()))))
 	}
-	if errors.Is(err, admit.ErrBusy) {
+	if away, ok := errors.AsType[*logs.Unavailable](err); ok {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(away.RetryAfter().Seconds()))))
+	}
+	if errors.Is(err, admit.ErrBusy) || errors.Is(err, series.ErrBusy) || errors.Is(err, logs.ErrBusy) {
 		c.w.Header().Set("Retry-After", "1")
+	}
+	if errors.Is(err, series.ErrOpening) {
+		c.w.Header().Set("Retry-After", "5")
 	}
 	if errors.Is(err, admit.ErrForged) { // plain text, because clients compare it
 		c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		c.send(status, []byte(text))
 		return
 	}
-	c.broken(c.reply(status, schema.Object{"error": text}))
+	body := schema.Object{"error": text}
+	if c.isPromQL() {
+		body = promFailure(status, text)
+	}
+	c.broken(c.reply(status, body))
 }
 
 func statusOf(err error) int {
@@ -54,11 +67,14 @@ func statusOf(err error) int {
 		}
 	}
 	switch cause := err.(type) {
-	case *schema.FieldError, *unsupportedVersion, *badQuery, *place.Refusal:
+	case *schema.FieldError, *unsupportedVersion, *badQuery, *place.Refusal, *series.Refusal, *series.UnknownMetric,
+		*query.Error:
 		return http.StatusBadRequest
+	case *logs.Unavailable:
+		return http.StatusServiceUnavailable
 	case *admit.Forbidden:
 		return http.StatusForbidden
-	case *admit.NotFound, *noSuchPath:
+	case *admit.NotFound, *noSuchPath, *noSuchMetrics:
 		return http.StatusNotFound
 	case *admit.NotAllowed:
 		return http.StatusMethodNotAllowed
@@ -66,7 +82,7 @@ func statusOf(err error) int {
 		return http.StatusConflict
 	case *admit.InUse:
 		return http.StatusPreconditionFailed
-	case *admit.Throttled:
+	case *admit.Throttled, *tooManyStreams:
 		return http.StatusTooManyRequests
 	case *http.MaxBytesError:
 		return http.StatusRequestEntityTooLarge
@@ -85,10 +101,15 @@ var sentinels = []struct {
 	{admit.ErrForged, http.StatusUnauthorized},
 	{admit.ErrSessionExpired, statusSessionExpired},
 	{admit.ErrBusy, http.StatusServiceUnavailable},
+	{logs.ErrBusy, http.StatusTooManyRequests},
 	{admit.ErrStale, http.StatusPreconditionFailed},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge},
 	{store.ErrDiskFull, http.StatusInsufficientStorage},
+	{errStops, http.StatusServiceUnavailable},
 	{store.ErrClosed, http.StatusServiceUnavailable},
+	{series.ErrOpening, http.StatusServiceUnavailable},
+	{series.ErrBusy, http.StatusTooManyRequests},
+	{series.ErrTimeout, http.StatusServiceUnavailable},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 	{context.Canceled, http.StatusServiceUnavailable},
 }

@@ -61,11 +61,15 @@ func flag(query url.Values, name string) bool {
 type page struct{ number, size int }
 
 func parsePage(query url.Values) (page, error) {
+	return pageWithin(query, defaultPageSize, maxPageSize)
+}
+
+func pageWithin(query url.Values, size, most int) (page, error) {
 	number, err := positive(query, "page", 1, math.MaxInt32)
 	if err != nil {
 		return page{}, err
 	}
-	size, err := positive(query, "page_size", defaultPageSize, maxPageSize)
+	size, err = positive(query, "page_size", size, most)
 	return page{number, size}, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/web"
 )
 
 // APIVersion is the newest version of the API that Weir knows. Requests for a newer one are refused.
@@ -58,6 +59,10 @@ type Config struct {
 	Tokens  JoinTokens
 	Orders  Orders
 	Events  *events.Log
+	Pages   *web.Site // the web UI; nil: none
+	Live    Live
+	Metrics Metrics
+	Logs    Logs             // nil: only what is in memory is listed
 	Version string           // of this build
 	Logger  *slog.Logger     // nil: slog.Default()
 	Now     func() time.Time // nil: time.Now
@@ -71,18 +76,26 @@ type API struct {
 	tokens  JoinTokens
 	orders  Orders
 	events  *events.Log
+	pages   *web.Site
+	live    Live
+	metrics Metrics
+	logs    Logs // nil: there is no record store
 	log     *slog.Logger
 	now     func() time.Time
 	cluster cluster
 
 	connections port.Bounds
+	timeouts    timeouts
+	streams     *streams
 }
 
 // Open makes the API. It reads the uuid of the cluster; at the first start, it writes one.
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports, tokens: config.Tokens,
-		orders: config.Orders, events: config.Events,
-		log: config.Logger, now: config.Now, connections: connections}
+		orders: config.Orders, events: config.Events, live: config.Live, metrics: config.Metrics, logs: config.Logs,
+		pages: config.Pages,
+		log:   config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+		streams: newStreams()}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
@@ -116,6 +129,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.conn.Work()
 	defer c.conn.Rest()
 	defer a.survive(c)
+	secured(w.Header())
 	if err := c.serve(); err != nil {
 		c.refuse(err)
 	}

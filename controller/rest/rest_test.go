@@ -33,6 +33,7 @@ type house struct {
 	store   *store.Store
 	gate    *admit.Gate
 	runtime *reports
+	feeds   *feeds
 	clock   *clock
 	vips    int // number of VIPs made so far
 }
@@ -93,7 +94,8 @@ func (joinTokens) Issue(context.Context) (string, error) { return "weir1.fingerp
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	h := &house{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, runtime: &reports{}}
+	h := &house{t: t, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, runtime: &reports{},
+		feeds: &feeds{}}
 	dir := t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
@@ -106,6 +108,7 @@ func newHouse(t testing.TB) *house {
 	h.must(err)
 	h.api, err = Open(t.Context(), Config{Store: h.store, Gate: h.gate, Reports: h.runtime.pages(),
 		Tokens:  joinTokens{},
+		Live:    h.feeds.open,
 		Version: "test", Logger: quiet, Now: h.clock.now})
 	h.must(err)
 	return h
@@ -175,8 +178,13 @@ func (h *house) login() *client { return h.loginAs("admin", testPassword) }
 
 func (h *house) loginAs(username, password string) *client {
 	h.t.Helper()
+	return h.loginWith(schema.Object{"username": username, "password": password})
+}
+
+func (h *house) loginWith(credentials schema.Object) *client {
+	h.t.Helper()
 	anonymous := &client{h: h, header: http.Header{"Content-Type": {"application/json"}}}
-	answer := anonymous.do("POST", "/login", schema.Object{"username": username, "password": password})
+	answer := anonymous.do("POST", "/login", credentials)
 	if answer.Code != http.StatusOK {
 		h.t.Fatalf("login: %d %s", answer.Code, answer.Body)
 	}

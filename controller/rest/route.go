@@ -26,8 +26,9 @@ type endpoint struct {
 type audience int
 
 const (
-	tenants audience = iota // users, in a tenant that they have access to
-	users                   // users, even without access to a tenant
+	tenants  audience = iota // users, in a tenant that they have access to
+	watchers                 // as tenants, but the request is no use of the session: it expires as if there were none
+	users                    // users, even without access to a tenant
 	anybody
 )
 
@@ -47,6 +48,7 @@ var endpoints = map[string]endpoint{
 	"api/securetoken-generate":              {tenants, methods{"POST": createJoinToken}},
 	"api/audit":                             {tenants, methods{"GET": showAudit}},
 	"api/analytics/logs":                    {tenants, methods{"GET": showLogs}},
+	"api/weir/live":                         {watchers, methods{"GET": streamLive}},
 	"api/virtualservice/*/scaleout":         {tenants, methods{"POST": scale(place.DoScaleOut)}},
 	"api/virtualservice/*/scalein":          {tenants, methods{"POST": scale(place.DoScaleIn)}},
 	"api/virtualservice/*/migrate":          {tenants, methods{"POST": scale(place.DoMigrate)}},
@@ -60,6 +62,9 @@ var endpoints = map[string]endpoint{
 // route returns the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
 func (c *call) route() (handle handler, audience audience, err error) {
 	found, ok := c.endpoint()
+	if !ok {
+		found, ok = c.page()
+	}
 	if !ok {
 		kind, known := c.kind()
 		if !known {
@@ -86,6 +91,9 @@ func (c *call) route() (handle handler, audience audience, err error) {
 
 func (c *call) endpoint() (endpoint, bool) {
 	if found, ok := endpoints[strings.Join(c.path, "/")]; ok {
+		return found, true
+	}
+	if found, ok := c.area(); ok {
 		return found, true
 	}
 	if len(c.path) < 3 {

@@ -12,10 +12,20 @@ import (
 	"github.com/weir-lb/weir/controller/port"
 )
 
+// timeouts are how long clients may take, and streams be silent.
+type timeouts struct {
+	request time.Duration // to send a request
+	answer  time.Duration // to read the answer
+	event   time.Duration // to read one event of a stream. A slower client is cut off
+	ping    time.Duration // how long a stream is silent before it shows that it is there
+}
+
+var usualTimeouts = timeouts{
+	request: 60 * time.Second, answer: 120 * time.Second, event: 10 * time.Second, ping: 15 * time.Second,
+}
+
 const (
 	headerTimeout  = 10 * time.Second
-	requestTimeout = 60 * time.Second
-	answerTimeout  = 120 * time.Second
 	idleTimeout    = 120 * time.Second
 	goodbyeTimeout = 5 * time.Second
 
@@ -38,8 +48,8 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 		Handler:           a,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: portal.certificate},
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
+		ReadTimeout:       a.timeouts.request,
+		WriteTimeout:      a.timeouts.answer,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // handshakes that clients ended
@@ -53,6 +63,7 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
+	a.streams.endAll()
 	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
 	defer cancel()
 	if err := server.Shutdown(goodbye); err != nil {

@@ -1,10 +1,12 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/admit"
 )
@@ -13,17 +15,25 @@ const (
 	csrfCookie    = "csrftoken"
 	sessionCookie = "avi-sessionid"
 	legacyCookie  = "sessionid"
-	csrfMaxAgeS   = 364 * 24 * 3600
+
+	backgroundHeader = "X-Weir-Background"
+
+	csrfMaxAgeS = 364 * 24 * 3600
 )
 
-// enter finds the tenant that the request works in.
-func (c *call) enter() (err error) {
-	c.tenant, err = admit.TenantOf(c.view, c.who, c.r.Header.Get("X-Avi-Tenant"), c.r.Header.Get("X-Avi-Tenant-UUID"))
+// enter finds the tenant that the request works in. Watchers may name it in the query, because browsers send no fields
+// of their own with an EventSource.
+func (c *call) enter(audience audience) (err error) {
+	name := c.r.Header.Get("X-Avi-Tenant")
+	if audience == watchers && name == "" {
+		name = c.query.Get("tenant")
+	}
+	c.tenant, err = admit.TenantOf(c.view, c.who, name, c.r.Header.Get("X-Avi-Tenant-UUID"))
 	return err
 }
 
 // recognise finds the user of the request.
-func (c *call) recognise() (err error) {
+func (c *call) recognise(audience audience) (err error) {
 	if c.changes() && !c.ownPage() {
 		return admit.ErrForged
 	}
@@ -31,7 +41,15 @@ func (c *call) recognise() (err error) {
 		c.who, err = c.api.gate.Basic(c.r.Context(), username, password, c.address())
 		return err
 	}
-	session, who, err := c.resume()
+	if token, is := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer "); is {
+		c.who, err = c.api.gate.Bearer(c.r.Context(), token, c.address())
+		return err
+	}
+	find, watches := c.api.gate.Resume, audience == watchers || c.isBackground()
+	if watches {
+		find = c.api.gate.Look
+	}
+	session, who, err := c.resume(find)
 	if err != nil {
 		return err
 	}
@@ -39,16 +57,25 @@ func (c *call) recognise() (err error) {
 		return admit.ErrForged
 	}
 	c.who = who
-	c.setSessionCookies(session.ID)
+	if !watches {
+		c.setSessionCookies(session.ID)
+	}
 	return nil
 }
 
+// isBackground tells whether a page reads by itself, and not because its user did something. Such a read does not keep
+// the session alive.
+func (c *call) isBackground() bool { return !c.changes() && c.r.Header.Get(backgroundHeader) == "true" }
+
+// finding is Resume or Look of a gate.
+type finding func(ctx context.Context, sessionID, address string) (admit.Session, admit.Principal, error)
+
 // resume finds the session of the request. A client may send several session cookies, from different paths or logins:
 // the last one with a valid session counts. Errors: ErrNotLoggedIn, ErrSessionExpired.
-func (c *call) resume() (admit.Session, admit.Principal, error) {
+func (c *call) resume(find finding) (admit.Session, admit.Principal, error) {
 	failure := admit.ErrNotLoggedIn
 	for _, id := range c.sessionIDs() {
-		session, who, err := c.api.gate.Resume(c.r.Context(), id, c.address())
+		session, who, err := find(c.r.Context(), id, c.address())
 		if err == nil {
 			return session, who, nil
 		}

@@ -57,7 +57,7 @@ func listTokens(c *call) error {
 }
 
 func revokeToken(c *call) error {
-	if err := c.api.gate.Tokens.Revoke(c.r.Context(), c.who.UUID, c.path[2]); err != nil {
+	if err := c.api.gate.RevokeToken(c.r.Context(), c.who.UUID, c.path[2]); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)

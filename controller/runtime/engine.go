@@ -43,6 +43,9 @@ func enginePage(engine *fleet.Engine, name string) schema.Object {
 		page["last_report"] = engine.Reported.UTC().Format(time.RFC3339Nano)
 	}
 	counted(page, engine.Counters())
+	if workers := workersOf(engine); len(workers) > 0 {
+		page["workers"] = objectList(workers)
+	}
 	if resources := engine.Resources; resources != nil {
 		page["resources"] = schema.Object{
 			"num_vcpus": int64(resources.GetCores()), "memory_bytes": int64(resources.GetMemoryBytes()),

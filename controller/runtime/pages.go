@@ -29,6 +29,9 @@ var operStates = map[health.State]string{
 	health.Initializing: "OPER_INITIALIZING", health.Unused: "OPER_UNUSED", health.NoResources: "OPER_RESOURCES",
 }
 
+// StateName returns Avi's name of a state.
+func StateName(state health.State) string { return operStates[state] }
+
 func operStatus(state health.State, reasons ...string) schema.Object {
 	return schema.Object{"state": operStates[state], "reason": stringList(reasons)}
 }

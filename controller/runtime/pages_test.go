@@ -15,6 +15,7 @@ import (
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/fleet/fleettest"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -193,12 +194,21 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 			SentBytesTotal:     8,
 			ResponsesTotal:     []uint64{0, connections, 0, 1, 0},
 			Errors:             []*dataplanev1.ErrorCounter{{Cause: "server_reset", Total: connections / 10}},
+			Times:              fleettest.Times(uint32(connections)),
+			ClientRtt:          fleettest.Times(uint32(connections) / 8).GetWait(),
 		}},
 		Servers: []*dataplanev1.ServerCounters{{
 			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: connections, OpenConnections: 2,
 			RequestsTotal: connections, Http2ConnectionsTotal: connections / 4,
 			FailuresTotal: 1, ReusedTotal: 3, SuspectingWorkers: uint32(suspecting),
+			ReceivedBytesTotal: 10 * connections, SentBytesTotal: 20 * connections,
+			ResponsesTotal: []uint64{0, connections, 0, 0, 1}, ConnectTicksTotal: connections << 10,
+			AppResponse: fleettest.ServerTimes(uint32(connections)),
 		}},
+		WorkerCounters: []*dataplanev1.WorkerCounters{
+			{Worker: 0, CpuUs: 140 * unixMs, BatchesTotal: 3 * unixMs, EventsTotal: 5 * unixMs, OpenConnections: 9},
+			{Worker: 1, CpuUs: 10 * unixMs, BatchesTotal: unixMs, EventsTotal: unixMs, OpenConnections: 1},
+		},
 	}}})
 }
 

@@ -62,6 +62,7 @@ func server(known *fleet.Known, key fleet.ServerKey, member model.Member, state 
 		"hostname": member.Hostname, "server_id": member.ID, "oper_status": status, "engines": engines,
 	}
 	counted(page, known.ServerCounters(key))
+	serverTimed(page, known.ServerTimes(key))
 	return page
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // VirtualService returns the runtime page of a virtual service: its state and the reasons, the engines that serve it,
-// on how many of them its newest configuration is in force, the findings, and the counters.
+// on how many of them its newest configuration is in force, the findings, the counters, and how long requests take.
 func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if vs := known.VirtualService(uuid); vs != nil {
@@ -47,6 +47,7 @@ func (s service) page() schema.Object {
 	}
 	maps.Copy(page, s.scale())
 	counted(page, s.known.ServiceCounters(s.vs.UUID))
+	timed(page, s.known.ServiceTimes(s.vs.UUID))
 	return page
 }
 

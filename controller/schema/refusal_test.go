@@ -41,8 +41,10 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 			`LB_ALGORITHM_LEAST_LOAD, LB_ALGORITHM_FEWEST_SERVERS, LB_ALGORITHM_RANDOM, LB_ALGORITHM_FEWEST_TASKS, ` +
 			`LB_ALGORITHM_NEAREST_SERVER, LB_ALGORITHM_CORE_AFFINITY, LB_ALGORITHM_TOPOLOGY`},
 		{"pool", `{"name":"p","servers":{}}`, `pool: servers: must be a list, not an object`},
-		{"pool", `{"name":"p","servers":[80]}`, `pool: servers[0]: must be an object, not 80: give its fields, such as servers[0].ip.addr`},
-		{"pool", server(`null`), `pool: servers[1]: must be an object, not null: give its fields, such as servers[1].ip.addr`},
+		{"pool", `{"name":"p","servers":[80]}`,
+			`pool: servers[0]: must be an object, not 80: give its fields, such as servers[0].ip.addr`},
+		{"pool", server(`null`),
+			`pool: servers[1]: must be an object, not null: give its fields, such as servers[1].ip.addr`},
 		{"pool", server(`{}`), `pool: servers[1].ip: is required`},
 		{"pool", server(`{"ip":{"type":"V4"}}`), `pool: servers[1].ip.addr: is required`},
 		{"pool", server(`{"ip":{"addr":"10.0.0.2","type":"V4"},"port":-1}`),
@@ -67,10 +69,12 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"pool",
 			`{"name":"p","server_reselect":{"enabled":true,"svr_resp_code":{"ranges":[{"begin":500,"end":500},{"begin":504,"end":502}]}}}`,
 			`pool: server_reselect.svr_resp_code.ranges[1].end: 502 is before begin 504`},
-		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":8}, {"ip_addr":{"addr":"lb.example"},"mask":8}`),
+		{"networkprofile", proxied(
+			`{"ip_addr":{"addr":"10.0.0.0"},"mask":8}, {"ip_addr":{"addr":"lb.example"},"mask":8}`),
 			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[1].ip_addr.addr: "lb.example" is a DNS name; ` +
 				`give an IPv4 or IPv6 address`},
-		{"healthmonitor", `{"name":"h","type":"HEALTH_MONITOR_WEIR_GRPC","weir_grpc_monitor":{"tls":true,"server_name":"10.0.0.1"}}`,
+		{"healthmonitor",
+			`{"name":"h","type":"HEALTH_MONITOR_WEIR_GRPC","weir_grpc_monitor":{"tls":true,"server_name":"10.0.0.1"}}`,
 			`healthmonitor: weir_grpc_monitor.server_name: "10.0.0.1" is not a host name`},
 		{"networkprofile", proxied(`{"ip_addr":{"addr":"10.0.0.0"},"mask":33}`),
 			`networkprofile: profile.tcp_proxy_profile.weir_proxy_protocol_sources[0].mask: 33 is longer than the 32 bits of 10.0.0.0`},

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/fastpath"
-	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/tests/alone"
 )
 
 // What the programs answer with (linux/pkt_cls.h).
@@ -68,11 +68,8 @@ func newBench(t *testing.T) *bench {
 
 func newBenchOver(t *testing.T, underlay underlay) *bench {
 	t.Helper()
-	if err := network.CheckRoot(); err != nil {
-		t.Skip(err)
-	}
+	alone.Stand(t)
 	b := &bench{T: t, underlay: underlay}
-	b.must(network.StandAlone())
 	at, err := fastpath.AnswerNumberAt()
 	b.must(err)
 	err = fastpath.Load(LoadKernel, &b.KernelObjects, at)

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -108,20 +107,6 @@ func awayFromHome(do func() error) error {
 		panic(fmt.Sprintf("no way back from a namespace: %v", back)) // this thread would work in the wrong network
 	}
 	return err
-}
-
-// StandAlone moves the calling goroutine into a network namespace of its own, where only the interface lo is up. It is
-// for tests: the goroutine keeps its thread, and thread and namespace end with it.
-func StandAlone() error {
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("make a network namespace: %w", err)
-	}
-	loopback, err := netlink.LinkByName("lo")
-	if err != nil {
-		return err
-	}
-	return netlink.LinkSetUp(loopback)
 }
 
 // Start starts a command in the namespace.

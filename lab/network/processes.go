@@ -119,6 +119,13 @@ func signalAll(spaces []*Namespace, signal syscall.Signal) error {
 	return errors.Join(errs...)
 }
 
+// Kill ends all that runs in the namespace as kill -9 does, and waits until it is gone.
+func (s *Namespace) Kill() error { return killAll([]*Namespace{s}) }
+
+func killAll(spaces []*Namespace) error {
+	return untilEmpty(spaces, goneTimeout, func() error { return signalAll(spaces, syscall.SIGKILL) })
+}
+
 // Empty asks all processes in the namespace to end, and kills the others.
 func (s *Namespace) Empty() error { return emptyAll([]*Namespace{s}) }
 
@@ -127,22 +134,23 @@ func emptyAll(spaces []*Namespace) error {
 		return err
 	}
 	_ = signalAll(spaces, syscall.SIGCONT) // what is frozen cannot end
-	if untilEmpty(spaces, stopTimeout) == nil {
+	if untilEmpty(spaces, stopTimeout, func() error { return nil }) == nil {
 		return nil
 	}
-	if err := signalAll(spaces, syscall.SIGKILL); err != nil {
-		return err
-	}
-	return untilEmpty(spaces, goneTimeout)
+	return killAll(spaces)
 }
 
-// untilEmpty waits until nothing runs in the namespaces any more.
-func untilEmpty(spaces []*Namespace, timeout time.Duration) error {
+// untilEmpty waits until nothing runs in the namespaces any more, and calls each time what there is to do about the
+// rest: processes may have started others since the last call.
+func untilEmpty(spaces []*Namespace, timeout time.Duration, rest func() error) error {
 	deadline, poll := time.After(timeout), time.NewTicker(10*time.Millisecond)
 	defer poll.Stop()
 	for {
 		of, err := ProcessesOf(spaces)
 		if err != nil || len(of) == 0 {
+			return err
+		}
+		if err := rest(); err != nil {
 			return err
 		}
 		select {

@@ -21,8 +21,10 @@ type origin struct{ rooms, endings []string }
 
 var origins = map[string]origin{
 	"weir": {
-		[]string{"agent", "api/gen/go", "bench", "client", "cmd", "controller", "demo", "durable", "fastpath", "lab"},
-		[]string{".go", ".o", ".sh", ".tmpl", ".toml"},
+		[]string{"agent", "api/gen/go", "backoff", "bench", "client", "cmd", "controller", "demo", "durable",
+			"fastpath", "lab",
+			"logs", "web"},
+		[]string{".go", ".o", ".sh", ".tmpl", ".toml", ".ts", ".tsx", ".css", ".html"},
 	},
 	"weir-dataplane": {[]string{"api/gen/rust", "api/src", "dataplane"}, []string{".rs"}},
 	"weir-load":      {[]string{"lab/load"}, []string{".rs", ".txt"}},
@@ -30,7 +32,7 @@ var origins = map[string]origin{
 }
 
 // apart are no part of any program.
-var apart = []string{"benches", "fuzz", "icount", "results", "testdata", "tests"}
+var apart = []string{"benches", "fuzz", "dist", "icount", "node_modules", "results", "testdata", "tests"}
 
 // Programs is the directory that holds them, as an absolute path.
 func Programs(t testing.TB) string {

@@ -54,7 +54,7 @@ func (s *stage) told(id string) (messages []string) {
 	var logs struct {
 		Results []map[string]any `json:"results"`
 	}
-	s.must(s.controller.Session.Get(s.ctx, "analytics/logs?type=2&page_size=1000&event_id="+id, &logs))
+	s.must(s.controller.Session.Get(s.ctx, "analytics/logs?type=2&source=memory&page_size=1000&event_id="+id, &logs))
 	for _, event := range logs.Results {
 		messages = append(messages, fmt.Sprintf("%v: %v", event["obj_name"], event["event_description"]))
 	}
@@ -85,7 +85,7 @@ func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
 		// One that ends is started again.
 		engine, err := f.site.Network.Namespace("engine-2")
 		f.must(err)
-		f.must(engine.Signal(syscall.SIGKILL))
+		f.must(engine.Kill())
 		f.untilHops("engine-1", "engine-3")
 		f.untilHops(f.engineNames(3)...)
 		f.untilRunning(f.engineNames(3)...)

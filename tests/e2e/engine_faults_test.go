@@ -24,7 +24,7 @@ type engineFault struct {
 
 var engineFaults = []engineFault{
 	{name: "killed",
-		does: func(f *fabric) error { return f.namespace("engine-2").Signal(syscall.SIGKILL) },
+		does: func(f *fabric) error { return f.namespace("engine-2").Kill() },
 		undo: func(f *fabric) error { return f.site.Restart(f.ctx, "engine-2") },
 		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
 	{name: "frozen",
@@ -43,7 +43,7 @@ var engineFaults = []engineFault{
 		later: []string{"SE_UP engine-2: serves"}},
 	{name: "gone with its namespace",
 		does: func(f *fabric) error {
-			return errors.Join(f.namespace("engine-2").Signal(syscall.SIGKILL), f.site.Network.Detach("engine-2"))
+			return errors.Join(f.namespace("engine-2").Kill(), f.site.Network.Detach("engine-2"))
 		},
 		undo: func(f *fabric) error { return f.site.Restart(f.ctx, "engine-2") },
 		told: []string{"SE_DOWN engine-2: "}, later: []string{"SE_UP engine-2: serves"}},
@@ -153,7 +153,7 @@ func (f *fabric) story() (told []string) {
 			Message string `json:"event_description"`
 		} `json:"results"`
 	}
-	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&page_size=1000", &logs))
+	f.must(f.controller.Session.Get(f.ctx, "analytics/logs?type=2&source=memory&page_size=1000", &logs))
 	for _, event := range logs.Results {
 		told = append(told, fmt.Sprintf("%s %s: %s", event.ID, event.Name, event.Message))
 	}
@@ -186,7 +186,7 @@ func TestEnginesServeAndAnnounceWhileTheControllerIsAway(t *testing.T) {
 		f.must(f.controller.Kill())
 		engine, err := f.site.Network.Namespace("engine-2")
 		f.must(err)
-		f.must(engine.Signal(syscall.SIGKILL))
+		f.must(engine.Kill())
 		f.untilHops("engine-1")
 		withdrawn := time.Now()
 		f.spread(secureURL, 50)

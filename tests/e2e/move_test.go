@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,7 +86,7 @@ func TestVirtualServiceIsElsewhereSoonWhenItsOnlyEngineIsKilled(t *testing.T) {
 		was := fmt.Sprint(f.seats()[0]["name"])
 		now := f.others(was)[0]
 		before := f.story()
-		f.must(f.namespace(was).Signal(syscall.SIGKILL))
+		f.must(f.namespace(was).Kill())
 		killed := time.Now()
 		f.untilHops(now)
 		t.Logf("the router sends clients to another engine %v after the only one was killed", time.Since(killed))
@@ -139,7 +138,7 @@ func TestStandbyTakesTheActiveOnesPlaceByOrderAndWhenItIsKilled(t *testing.T) {
 			f.untilHops(standby)
 		})
 
-		f.must(f.namespace(standby).Signal(syscall.SIGKILL))
+		f.must(f.namespace(standby).Kill())
 		f.untilHops(active)
 		f.spread(secureURL, 50)
 		f.must(f.site.Restart(f.ctx, standby))

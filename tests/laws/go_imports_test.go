@@ -18,7 +18,7 @@ const module = "github.com/weir-lb/weir/"
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
 var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan",
 	"controller/place", "controller/tickets",
-	"controller/reconcile", "controller/sorted", "agent/plan"}
+	"controller/reconcile", "controller/sorted", "controller/histogram", "controller/series", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -33,10 +33,13 @@ var onlyImporter = map[string][]string{
 	"github.com/osrg/gobgp/":     {"agent/route", "agent/route/bfd"},
 	"github.com/spf13/cobra":     {"cmd/weir"},
 	"github.com/BurntSushi/toml": {"bench/workloads", "lab/topology"},
-	"github.com/vishvananda/":    {"lab/network", "agent/route", "agent/fastpath", "agent/returnpath"},
-	"github.com/cilium/ebpf":     {"agent/fastpath", "agent/fastpath/detour", "fastpath", "fastpath/detour"},
-	"golang.org/x/net/icmp":      {"agent/monitor"},
-	"golang.org/x/crypto/":       {"controller/pki", "controller/admit", "controller/cloud/linux"},
+	"github.com/vishvananda/": {"lab/network", "agent/route", "agent/fastpath",
+		"agent/returnpath", "tests/alone"},
+	"github.com/cilium/ebpf":            {"agent/fastpath", "agent/fastpath/detour", "fastpath", "fastpath/detour"},
+	"golang.org/x/net/icmp":             {"agent/monitor"},
+	"github.com/prometheus/prometheus/": {"controller/metrics"},
+	"github.com/VictoriaMetrics":        {"logs/store"},
+	"golang.org/x/crypto/":              {"controller/pki", "controller/admit", "controller/cloud/linux"},
 }
 
 // mayImport says which of our own packages each package may know; what is not listed may not be imported, and a package
@@ -49,6 +52,8 @@ var mayImport = map[string][]string{
 	"controller/model":         {"controller/schema", "controller/schema/kinds", "controller/sorted"},
 	"controller/place":         {"controller/schema", "controller/sorted", "controller/model"},
 	"controller/recent":        {},
+	"controller/series":        {},
+	"controller/histogram":     {"api"},
 	"controller/health":        {"api", "controller/model", "controller/place"},
 	"controller/events":        {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":          {"controller/events"},
@@ -67,12 +72,16 @@ var mayImport = map[string][]string{
 	"controller/cloud/linux": {"controller/cloud", "controller/model", "controller/schema",
 		"controller/schema/kinds"},
 	"controller/fleet": {"api", "controller/sorted", "controller/model", "controller/place", "controller/plan",
-		"controller/reconcile", "controller/health", "controller/events"},
+		"controller/reconcile", "controller/health", "controller/events", "controller/histogram"},
 	"controller/fleet/fleettest": {"api", "controller/schema/kinds", "controller/model", "controller/place",
 		"controller/reconcile", "controller/events", "controller/fleet"},
 	"controller/runtime": {"api", "controller/schema", "controller/schema/kinds", "controller/model",
 		"controller/place",
-		"controller/health", "controller/fleet"},
+		"controller/health", "controller/fleet", "controller/histogram"},
+	"controller/live": {"api", "controller/model", "controller/health", "controller/fleet", "controller/histogram",
+		"controller/runtime"},
+	"controller/metrics": {"api", "controller/model", "controller/fleet", "controller/events", "controller/histogram",
+		"controller/series"},
 	"controller/membership": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/admit"},
 	"controller/link": {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port",
 		"controller/events"},
@@ -80,19 +89,28 @@ var mayImport = map[string][]string{
 		"controller/recent", "controller/port"},
 	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
 		"controller/events",
-		"controller/port"},
+		"controller/port", "controller/series", "logs", "logs/query", "logs/text", "web"},
 	"controller": {"api", "controller/sorted", "controller/schema", "controller/store", "controller/admit",
 		"controller/rest",
 		"controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
-		"controller/membership", "controller/runtime", "controller/link", "controller/pki",
-		"controller/cloud", "controller/cloud/linux", "durable"},
+		"controller/live", "controller/membership", "controller/metrics", "controller/runtime", "controller/link",
+		"controller/pki",
+		"controller/cloud", "controller/cloud/linux", "durable", "logs", "logs/query", "logs/wire", "web"},
+	"web": {},
 
-	"agent/backoff":         {},
+	"logs/text":    {},
+	"logs/query":   {"logs/text"},
+	"logs/wire":    {},
+	"logs/journal": {"durable", "logs/wire"},
+	"logs":         {"backoff", "logs/query", "logs/wire"},
+	"logs/store":   {"logs", "logs/journal", "logs/query", "logs/text", "logs/wire"},
+
+	"backoff":               {},
 	"agent/plan":            {"api"},
 	"agent/state":           {"api", "durable"},
-	"agent/link":            {"api", "agent/backoff", "agent/plan", "agent/state"},
-	"agent/dataplane":       {"api", "agent/backoff", "agent/plan"},
+	"agent/link":            {"api", "backoff", "agent/plan", "agent/state"},
+	"agent/dataplane":       {"api", "backoff", "agent/plan"},
 	"agent/monitor":         {"agent/plan"},
 	"agent/route":           {"agent/plan", "agent/route/bfd"},
 	"agent/route/bfd":       {},
@@ -107,6 +125,7 @@ var mayImport = map[string][]string{
 
 	"durable":         {},
 	"client":          {},
+	"client/top":      {"client"},
 	"lab/draw":        {},
 	"lab/clients":     {"lab", "lab/draw", "lab/topology"},
 	"lab/topology":    {},
@@ -136,7 +155,7 @@ var mayImport = map[string][]string{
 		"bench/workloads", "client", "lab"},
 	"cmd/weir": {"controller", "controller/schema", "controller/schema/column", "controller/cloud",
 		"controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic",
-		"bench/verdict", "client",
+		"bench/verdict", "client", "client/top", "logs/store",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 
@@ -215,7 +234,9 @@ var (
 	ofNodes = []string{"controller/store", "controller/admit", "controller/membership", "controller/rest",
 		"controller/link",
 		"controller/port", "controller/pki"}
-	ofTheLeader = []string{"controller/fleet", "controller/runtime", "controller/reconcile", "controller/cloud"}
+	ofTheLeader = []string{"controller/fleet", "controller/live", "controller/metrics", "controller/runtime",
+		"controller/reconcile",
+		"controller/cloud"}
 )
 
 func TestRoomsOfANodeKnowNoneOfTheLeader(t *testing.T) {

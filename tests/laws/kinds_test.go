@@ -28,7 +28,9 @@ var mayNameKinds = map[string][]string{
 		"sslkeyandcertificate", "systemconfiguration", // keys are made; the portal needs one
 		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
 	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
-		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile"}, // what can be done with them
+		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
+		"pool"}, // what can be watched
+	"controller/live": {"pool"}, // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
 		"virtualservice", "pool", "vsvip",
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
@@ -41,8 +43,12 @@ var mayNameKinds = map[string][]string{
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
 	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},     // engines join
 	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"}, // references in pages
+	// the field of an event that says who may see it
+	"controller/events": {"tenant"},
 	// the administrator; of what there are reports
-	"controller": {"user", "virtualservice", "pool", "serviceengine"},
+	"controller":         {"user", "virtualservice", "pool", "serviceengine", "tenant"},
+	"controller/series":  {"virtualservice", "pool", "serviceengine"}, // of what there are numbers
+	"controller/metrics": {"pool", "tenant"},                          // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
 		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all
 }

@@ -6,7 +6,6 @@
 package detour
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -46,11 +45,10 @@ type Set struct {
 	loader *fastpath.Loader
 
 	work     sync.Mutex // held by methods that may take long; guards the fields below
-	held     *plan.Plan // that serves, or stands for the one that does
-	coming   *plan.Plan // that was expected last, and does not serve yet; nil: none
-	earlier  siblings   // what programs of an earlier agent know; nil: nothing, or it does not matter any more
-	unread   error      // why that is not known
-	looked   bool       // for such programs
+	plans    plan.Standing
+	earlier  siblings // what programs of an earlier agent know; nil: nothing, or it does not matter any more
+	unread   error    // why that is not known; nil: it is, or it does not matter any more
+	looked   bool     // for such programs
 	fed      wish
 	uplinks  fastpath.Uplinks
 	failure  string // the last that was logged
@@ -81,7 +79,7 @@ func New(config Config) *Set {
 func (s *Set) Expect(coming *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.coming = coming
+	s.plans.Expect(coming)
 	s.follow()
 }
 
@@ -89,8 +87,9 @@ func (s *Set) Expect(coming *plan.Plan) {
 func (s *Set) Hold(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.looked, s.earlier = true, nil
-	s.goBy(plan)
+	s.looked, s.earlier, s.unread = true, nil, nil
+	s.plans.Hold(plan)
+	s.follow()
 }
 
 // Assume is called when a Plan serves that the agent does not have, and this one stands for it. What programs of an
@@ -98,21 +97,19 @@ func (s *Set) Hold(plan *plan.Plan) {
 func (s *Set) Assume(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	s.goBy(plan)
+	s.plans.Hold(plan)
+	s.follow()
 	if s.unread != nil {
 		s.Log.Warn("connections that a router moves from one engine to another may be reset until a Plan of the "+
 			"controller serves: what the agent before this one knew cannot be read", "reason", s.unread)
 	}
 }
 
-// Refused is called when a new Plan was refused, and the current one keeps serving. Another may have been expected
-// since.
+// Refused is called when a new Plan was refused, and the current one keeps serving. Others may be on their way.
 func (s *Set) Refused(plan *plan.Plan) {
 	s.work.Lock()
 	defer s.work.Unlock()
-	if s.coming == plan {
-		s.coming = nil
-	}
+	s.plans.Drop(plan)
 	s.follow()
 }
 
@@ -151,6 +148,9 @@ func (s *Set) Close() {
 	s.closed = true
 	objects := s.objects
 	if objects == nil {
+		if !s.released && !s.Keep {
+			s.complain(s.uplinks.DetachFromAll()) // an earlier agent may have left programs
+		}
 		return
 	}
 	s.mu.Lock()
@@ -164,22 +164,15 @@ func (s *Set) Close() {
 	objects.Close()
 }
 
-func (s *Set) goBy(plan *plan.Plan) {
-	s.held = plan
-	if s.coming == plan {
-		s.coming = nil
-	}
-	s.follow()
-}
-
-// follow applies what the newest Plan needs, and keeps what the one that serves needs.
+// follow applies what the newest Plan needs, and keeps what the one that serves and other coming ones need.
 func (s *Set) follow() {
 	if s.closed {
 		return
 	}
 	s.lookForEarlier()
-	newest := cmp.Or(s.coming, s.held)
-	wanted := wishOf(s.Addresses(newest), s.held, s.coming)
+	plans := s.plans.All()
+	newest := plans[len(plans)-1]
+	wanted := wishOf(s.Addresses(newest), plans...)
 	wanted.keep(s.earlier)
 	mtu := fastpath.MTUOf(wanted.own())
 	added, removed := missing(s.wanted.advertised, wanted.advertised), missing(wanted.advertised, s.wanted.advertised)
@@ -219,10 +212,11 @@ func (s *Set) do() {
 	switch {
 	case s.objects != nil || len(s.wanted.vips) > 0:
 		err = s.feed()
-	case !s.released:
-		err = s.uplinks.DetachFromAll() // an earlier agent may have left programs
+		s.released = true
+	case !s.released && s.unread == nil: // an unread program may know what the Plan that serves needs
+		err = s.uplinks.DetachFromAll()
+		s.released = true
 	}
-	s.released = true
 	s.complain(err)
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/fastpath/detour"
-	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/tests/alone"
 )
 
 const ownAddress = "10.1.0.11"
@@ -30,18 +30,20 @@ func newSet(t *testing.T, keep bool) (s *Set, said *bytes.Buffer) {
 func newSetAt(keep bool, own ...string) (s *Set, said *bytes.Buffer) {
 	said = new(bytes.Buffer)
 	return New(Config{
-		Addresses: func(*plan.Plan) []netip.Addr { return addresses(own...) }, Keep: keep,
-		Log: slog.New(slog.NewTextHandler(said, nil)),
+		Addresses: func(of *plan.Plan) []netip.Addr {
+			if of == nil {
+				return nil
+			}
+			return addresses(own...)
+		},
+		Keep: keep, Log: slog.New(slog.NewTextHandler(said, nil)),
 	}), said
 }
 
 // standAlone gives the test a network namespace whose uplink has the own address. Needs root.
 func standAlone(t *testing.T) (uplink netlink.Link) {
 	t.Helper()
-	if err := network.CheckRoot(); err != nil {
-		t.Skip(err)
-	}
-	must(t, network.StandAlone())
+	alone.Stand(t)
 	return addUplink(t, "uplink", ownAddress)
 }
 
@@ -268,18 +270,36 @@ func TestWhatFailsIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestRefusedPlanLeavesWhatServes(t *testing.T) {
-	standAlone(t)
-	s, _ := newSet(t, false)
+// newSetWithTwoComing has a Plan that serves with the engine 10.1.0.12, and two that come with 10.1.0.13 and 10.1.0.14.
+func newSetWithTwoComing(t *testing.T) (s *Set, first, second *plan.Plan) {
+	t.Helper()
+	s, _ = newSet(t, false)
 	s.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
-	first, second := planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}}),
-		planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.14"}})
+	first = planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.13"}})
+	second = planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.14"}})
 	s.Expect(first)
 	s.Expect(second)
+	return s, first, second
+}
+
+func TestRefusedPlanLeavesWhatServes(t *testing.T) {
+	standAlone(t)
+	s, first, second := newSetWithTwoComing(t)
 	s.Refused(first)
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.14"}}) // the second may still serve
 	s.Refused(second)
 	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
+	s.Close()
+}
+
+func TestProgramsKnowTheEnginesOfAllPlansThatMayServeNext(t *testing.T) {
+	standAlone(t)
+	s, first, second := newSetWithTwoComing(t)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.12", "10.1.0.13", "10.1.0.14"}})
+	s.Hold(first)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.13", "10.1.0.14"}})
+	s.Hold(second)
+	expectFed(t, s, map[string][]string{"3.3.3.3": {"10.1.0.14"}})
 	s.Close()
 }
 

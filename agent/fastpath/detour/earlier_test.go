@@ -2,6 +2,7 @@ package detour
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,36 @@ func TestAgentThatMayNotReadWhatTheEarlierOneKnewSaysSoIfThatMatters(t *testing.
 	expectFed(t, unknown, map[string][]string{"3.3.3.3": {"10.1.0.12"}})
 	if unknown.Close(); strings.Count(said.String(), "needs CAP_SYS_ADMIN") != 1 {
 		t.Errorf("said %q", said)
+	}
+}
+
+func TestAProgramThatAnAgentMayNotReadStaysUntilAPlanServesOrTheAgentEnds(t *testing.T) {
+	uplink := standAlone(t)
+	dropSysAdmin(t)
+	for name, c := range map[string]struct {
+		keep  bool
+		end   func(*Set)
+		stays bool
+	}{
+		"a Plan serves":                   {true, func(s *Set) { s.Hold(planOf()) }, false},
+		"the agent ends":                  {false, (*Set).Close, false},
+		"the agent makes way for another": {true, (*Set).Close, true},
+	} {
+		died, _ := newSet(t, true)
+		died.Hold(planOf([2][]string{{"3.3.3.3"}, {ownAddress, "10.1.0.12"}}))
+		died.Close()
+		left := programs(t, uplink)
+		next, _ := newSet(t, c.keep)
+		older := planOf()
+		next.Expect(older)
+		next.Assume(older)
+		if found := programs(t, uplink); len(left) != 1 || !slices.Equal(found, left) {
+			t.Errorf("before %s: programs %v, were %v", name, found, left)
+		}
+		c.end(next)
+		if found := programs(t, uplink); len(found) > 0 != c.stays {
+			t.Errorf("after %s: programs %v, were %v", name, found, left)
+		}
 	}
 }
 

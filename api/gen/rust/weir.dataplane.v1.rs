@@ -668,6 +668,9 @@ pub struct Sample {
     /// a gauge
     #[prost(uint32, tag = "60")]
     pub pinned_workers: u32,
+    /// in the order of their numbers
+    #[prost(message, repeated, tag = "200")]
+    pub worker_counters: ::prost::alloc::vec::Vec<WorkerCounters>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualServiceCounters {
@@ -733,6 +736,48 @@ pub struct VirtualServiceCounters {
     /// of tls_handshakes_total; the others are of TLS 1.2
     #[prost(uint64, tag = "195")]
     pub tls13_handshakes_total: u64,
+    /// absent: no server has answered a request yet
+    #[prost(message, optional, tag = "200")]
+    pub times: ::core::option::Option<Times>,
+    /// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
+    #[prost(message, optional, tag = "201")]
+    pub client_rtt: ::core::option::Option<Histogram>,
+}
+/// How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
+/// total, and server_rtt and app_response the response.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Times {
+    #[prost(message, optional, tag = "1")]
+    pub total: ::core::option::Option<Histogram>,
+    /// from the request's head until all of the request was handed to a connection to its server
+    #[prost(message, optional, tag = "2")]
+    pub wait: ::core::option::Option<Histogram>,
+    /// from then until the response's head
+    #[prost(message, optional, tag = "3")]
+    pub response: ::core::option::Option<Histogram>,
+    /// from then until the end of the response was handed to the client's connection
+    #[prost(message, optional, tag = "4")]
+    pub transfer: ::core::option::Option<Histogram>,
+    /// of response, the round trip to the server, as far as the connection to it has shown that
+    #[prost(message, optional, tag = "5")]
+    pub server_rtt: ::core::option::Option<Histogram>,
+    /// the rest of response
+    #[prost(message, optional, tag = "6")]
+    pub app_response: ::core::option::Option<Histogram>,
+}
+/// Times in ticks of 2^-20 s. Bucket 0 counts those of at most 1 tick, bucket i those of more than 2^((i-1)/8) and at most
+/// 2^(i/8) ticks, and bucket 209 those of more than 2^26 ticks, which are 64 s. These are the buckets of an exponential
+/// histogram of scale 3 (Prometheus, OpenTelemetry).
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Histogram {
+    #[prost(uint64, tag = "1")]
+    pub sum_ticks: u64,
+    /// the bucket of counts\[0\]
+    #[prost(uint32, tag = "2")]
+    pub first: u32,
+    /// without empty buckets at both ends; each begins again at 0 after 2^32
+    #[prost(uint32, repeated, tag = "3")]
+    pub counts: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ErrorCounter {
@@ -768,6 +813,42 @@ pub struct ServerCounters {
     /// of connections_total, those that speak HTTP/2
     #[prost(uint64, tag = "190")]
     pub http2_connections_total: u64,
+    /// from the server, with the bytes of TLS
+    #[prost(uint64, tag = "200")]
+    pub received_bytes_total: u64,
+    /// to the server
+    #[prost(uint64, tag = "201")]
+    pub sent_bytes_total: u64,
+    /// index 0–4: 1xx–5xx
+    #[prost(uint64, repeated, tag = "202")]
+    pub responses_total: ::prost::alloc::vec::Vec<u64>,
+    /// how long all connects took together, see Histogram; connections_total counts them
+    #[prost(uint64, tag = "203")]
+    pub connect_ticks_total: u64,
+    /// How long the server itself needed to answer requests, as app_response of Times. It is of scale 1: bucket 0 counts
+    /// times of at most 1 tick, bucket i those of more than 2^((i-1)/2) and at most 2^(i/2) ticks, and bucket 53 those of more
+    /// than 2^26 ticks. Absent: it has answered no request to the end.
+    #[prost(message, optional, tag = "204")]
+    pub app_response: ::core::option::Option<Histogram>,
+}
+/// One worker, since the process started.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WorkerCounters {
+    /// 0 for the first
+    #[prost(uint32, tag = "1")]
+    pub worker: u32,
+    /// that its thread has used
+    #[prost(uint64, tag = "2")]
+    pub cpu_us: u64,
+    /// turns of its loop
+    #[prost(uint64, tag = "3")]
+    pub batches_total: u64,
+    /// of connections, and datagrams
+    #[prost(uint64, tag = "4")]
+    pub events_total: u64,
+    /// a gauge: those to clients and to servers
+    #[prost(uint32, tag = "5")]
+    pub open_connections: u32,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

@@ -8,6 +8,7 @@ use weir_proxy::{
     io::{After, Close, Conn, Io, Time},
 };
 
+const ROUND_TRIP: Duration = Duration::from_micros(100);
 /// Between two batches.
 const BATCH_TIME: Duration = Duration::from_micros(50);
 
@@ -85,6 +86,10 @@ impl Io for World {
 
     fn queued(&self, _conn: Conn) -> usize {
         0
+    }
+
+    fn round_trip(&self, _conn: Conn) -> Option<Duration> {
+        Some(ROUND_TRIP)
     }
 
     fn reading(&mut self, _conn: Conn, _on: bool) {}

@@ -184,6 +184,49 @@ func (s *Stage) Suspected(engine, server string, workers uint32) {
 	}}})
 }
 
+// Timed has a process of an engine report what it has counted of the virtual service, some time after Clock.
+func (s *Stage) Timed(engine string, pid uint32, after time.Duration, times *dataplanev1.Times) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Pid: pid, UnixMs: uint64(Clock.Add(after).UnixMilli()),
+		VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-1", Times: times}},
+	}}})
+}
+
+// Times are those of a number of equal requests: 2^10 ticks of waiting, 2^14 for the response, 2^12 for the transfer.
+// Of the response, 2^12 ticks are the round trip to the server.
+func Times(requests uint32) *dataplanev1.Times {
+	all := func(ticks uint64, bucket uint32) *dataplanev1.Histogram {
+		return &dataplanev1.Histogram{
+			SumTicks: ticks * uint64(requests), First: bucket, Counts: []uint32{requests},
+		}
+	}
+	return &dataplanev1.Times{
+		Total: all(1<<10+1<<14+1<<12, 116), Wait: all(1<<10, 80), Response: all(1<<14, 112), Transfer: all(1<<12, 96),
+		ServerRtt: all(1<<12, 96), AppResponse: all(3<<12, 109),
+	}
+}
+
+// ServerTimed has a process of an engine report what it has counted of the first server, some time after Clock:
+// requests as ServerTimes has them, and a connect of 2^10 ticks for each.
+func (s *Stage) ServerTimed(engine string, pid uint32, after time.Duration, requests uint32) {
+	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+		Pid: pid, UnixMs: uint64(Clock.Add(after).UnixMilli()),
+		Servers: []*dataplanev1.ServerCounters{{
+			PoolUuid: "pool-1", ServerId: "10.0.0.1:80", ConnectionsTotal: uint64(requests),
+			ConnectTicksTotal: uint64(requests) << 10, AppResponse: ServerTimes(requests),
+		}},
+	}}})
+}
+
+// ServerTimes are those of a number of requests: half of them need 2^14 ticks, the others 2^16.
+func ServerTimes(requests uint32) *dataplanev1.Histogram {
+	half := requests / 2
+	return &dataplanev1.Histogram{
+		SumTicks: uint64(half)<<14 + uint64(requests-half)<<16, First: 28,
+		Counts: []uint32{half, 0, 0, 0, requests - half},
+	}
+}
+
 // Routed has an engine report its BGP sessions and routes.
 func (s *Stage) Routed(engine string, routing *enginev1.Routing) {
 	s.Reported(engine, &enginev1.Report{Body: &enginev1.Report_Routing{Routing: routing}})

@@ -27,7 +27,7 @@ pub mod vital;
 pub use control::Control;
 pub use error::Error;
 pub use inbox::Inbox;
-pub use order::{Answer, Counted, ORDERS_MAX, Order, States, WorkerLink};
+pub use order::{Answer, Counted, ORDERS_MAX, Order, States, WorkerCounters, WorkerLink};
 pub use pinning::Cores;
 pub use server::Server;
 pub use up::Up;

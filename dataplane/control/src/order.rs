@@ -6,6 +6,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1::ServerState;
+pub use weir_api::dataplane::v1::WorkerCounters;
 use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
@@ -42,6 +43,8 @@ pub enum Answer {
 }
 
 pub struct Counted {
+    /// What the workers did themselves, one after the other.
+    pub workers: Vec<WorkerCounters>,
     pub counters: Counters,
     pub up: Up,
     /// Ids of the suspect servers, once per worker that suspects them.

@@ -7,10 +7,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use weir_api::dataplane::v1::{ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
+use weir_api::dataplane::v1::{self, ErrorCounter, Sample, ServerCounters, VirtualServiceCounters};
 use weir_reactor::process;
 use weir_snapshot::{Pool, Snapshot};
-use weir_telemetry::{Cause, Counters};
+use weir_telemetry::{Cause, Counters, Histogram};
 
 use crate::{order::Counted, up::Up};
 
@@ -33,6 +33,7 @@ impl Collecting {
     pub fn add(&mut self, counted: Counted) -> Option<Counted> {
         match &mut self.sum {
             Some(sum) => {
+                sum.workers.extend(counted.workers);
                 sum.counters.add(&counted.counters);
                 sum.up.retain(&counted.up);
                 sum.suspect.extend(counted.suspect);
@@ -120,6 +121,8 @@ impl Rows {
         sample.cpu_system_us = cpu.system.as_micros() as u64;
         sample.rss_bytes = process::resident_bytes().unwrap_or_default();
         sample.pinned_workers = pinned_workers;
+        sample.worker_counters.clone_from(&counted.workers);
+        sample.worker_counters.sort_unstable_by_key(|counters| counters.worker);
         for (row, id) in sample.virtual_services.iter_mut().zip(&self.services) {
             fill_service(row, *id, &counted.counters);
         }
@@ -179,6 +182,34 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.open_websockets = counted.open_websockets;
     row.errors.clear();
     row.errors.extend(counted.failures().map(error));
+    if let Some(times) = counters.times(id) {
+        let row = row.times.get_or_insert_default();
+        fill_histogram(row.total.get_or_insert_default(), &times.total);
+        fill_histogram(row.wait.get_or_insert_default(), &times.wait);
+        fill_histogram(row.response.get_or_insert_default(), &times.response);
+        fill_histogram(row.server_rtt.get_or_insert_default(), &times.server_rtt);
+        fill_histogram(row.app_response.get_or_insert_default(), &times.app_response);
+        fill_histogram(row.transfer.get_or_insert_default(), &times.transfer);
+    }
+    if let Some(client_rtt) = counters.client_rtt(id) {
+        fill_histogram(row.client_rtt.get_or_insert_default(), client_rtt);
+    }
+}
+
+fn fill_histogram(row: &mut v1::Histogram, counted: &Histogram) {
+    let (first, counts) = counted.run();
+    fill_run(row, counted.sum_ticks(), first, counts);
+}
+
+/// `first` is the bucket of the first count.
+fn fill_run(row: &mut v1::Histogram, sum_ticks: u64, first: usize, counts: &[u32]) {
+    let is_used = |count: &u32| *count > 0;
+    let begin = counts.iter().position(is_used).unwrap_or_default();
+    let end = counts.iter().rposition(is_used).map_or(begin, |last| last + 1);
+    row.sum_ticks = sum_ticks;
+    row.first = (first + begin) as u32;
+    row.counts.clear();
+    row.counts.extend_from_slice(&counts[begin..end]);
 }
 
 fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) {
@@ -190,4 +221,30 @@ fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) 
     row.requests_total = counted.requests;
     row.failures_total = counted.failures;
     row.reused_total = counted.reused;
+    row.received_bytes_total = counted.received_bytes;
+    row.sent_bytes_total = counted.sent_bytes;
+    row.responses_total.clear();
+    row.responses_total.extend(counted.responses);
+    row.connect_ticks_total = counted.connect_ticks;
+    if let Some(took) = &counted.app_response {
+        fill_run(row.app_response.get_or_insert_default(), took.sum_ticks(), 0, took.counts());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histogram_goes_without_empty_buckets_at_its_ends() {
+        let mut counted = Histogram::default();
+        [1 << 10, 1 << 10, 1 << 11].into_iter().for_each(|ticks| counted.count(ticks));
+        let mut row = v1::Histogram { counts: vec![7; 40], ..Default::default() };
+        fill_histogram(&mut row, &counted);
+        let between = [0; 7];
+        let expected = [&[2], &between[..], &[1]].concat();
+        assert_eq!(row, v1::Histogram { sum_ticks: 4096, first: 80, counts: expected });
+        fill_histogram(&mut row, &Histogram::default());
+        assert_eq!(row, v1::Histogram::default());
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::Date;
-use weir_snapshot::{Pool, Snapshot};
+use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
 
@@ -12,7 +12,7 @@ use crate::{
     exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},
-    pool::{Place, Pools},
+    pool::Pools,
     shortage::Shortage,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct Core {
     pub room: Room,
     pub shortage: Shortage,
     pub draining: bool,
+    /// How many connections of clients were accepted; begins again at 0.
+    pub accepted: u32,
     pub fields: FieldTable,
     /// The date in this batch.
     pub date: Date,
@@ -67,6 +69,7 @@ impl Core {
             clients_max: limits.clients_max(false),
             limits,
             draining: false,
+            accepted: 0,
             fields: FieldTable::new(),
             date: Date::at(0),
             scratch: Vec::new(),
@@ -87,19 +90,5 @@ impl Core {
             self.room = self.limits.room(buffered_bytes);
         }
         self.date.follow(unix_s);
-    }
-
-    /// Whether a tunnel may open to a server that was picked. In a pool that speaks HTTP/2 the balancer knows no limit
-    /// of connections. If the tunnel may not open, it counts no more.
-    pub fn may_tunnel(&mut self, pool: &Pool, place: Place) -> bool {
-        if pool.http2.is_none() {
-            return true;
-        }
-        let open = self.pools.requests(place).saturating_sub(1);
-        let may_open = self.pools.may_connect(place, open);
-        if !may_open {
-            self.pools.end(place);
-        }
-        may_open
     }
 }

@@ -176,6 +176,10 @@ pub trait Io {
     /// Bytes that are queued and that the network has not taken yet.
     fn queued(&self, conn: Conn) -> usize;
 
+    /// The time of a round trip to the peer of an open connection, as the network has seen it so far. `None`: it has not.
+    /// To ask may cost a system call.
+    fn round_trip(&self, conn: Conn) -> Option<Duration>;
+
     /// Turns reading of a connection off or on; it begins on. While it is off, no `Data` and no `Eof` comes.
     fn reading(&mut self, conn: Conn, on: bool);
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The peers of whom one batch may have datagrams.
-const BATCH: usize = 128;
+pub(crate) const BATCH: usize = 128;
 
 #[derive(Clone, Debug)]
 pub struct Limits {

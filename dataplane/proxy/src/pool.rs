@@ -41,6 +41,8 @@ struct Row {
 pub(crate) struct Carriers {
     /// In the order in which they are filled.
     pub conns: Vec<Conn>,
+    /// Those that get no more streams, and end with their last.
+    pub retired: Vec<Conn>,
     /// How many streams the server allowed on the last one.
     streams_max: Option<u32>,
     /// The server has chosen HTTP/1.1.
@@ -196,21 +198,32 @@ impl Pools {
         }
     }
 
-    pub fn forget_carrier(&mut self, at: Place, conn: Conn) {
-        if let Some(carriers) = self.carriers(at) {
-            carriers.conns.retain(|other| *other != conn);
+    /// A connection gets no more streams.
+    pub fn retire_carrier(&mut self, at: Place, conn: Conn) {
+        if let Some(carriers) = self.forget_carrier(at, conn) {
+            carriers.retired.push(conn);
         }
     }
 
-    /// Whether one more connection may open to a server, which has `open` of them. The limit counts connections, each
-    /// of which may carry many requests.
-    pub fn may_connect(&mut self, at: Place, open: usize) -> bool {
-        let Some(row) = self.row(at.pool) else { return false };
-        let most = row.position(at).and_then(|position| row.pool.servers[position].max_connections);
-        most.is_none_or(|most| open < most as usize)
+    /// Returns the other connections of the server. It may have another address by now.
+    pub fn forget_carrier(&mut self, at: Place, conn: Conn) -> Option<&mut Carriers> {
+        let row = self.row(at.pool)?;
+        let position = row.balancer.position(at.server)?;
+        let carriers = row.carriers.get_mut(position)?;
+        carriers.conns.retain(|other| *other != conn);
+        carriers.retired.retain(|other| *other != conn);
+        Some(carriers)
     }
 
-    /// How many requests a server has.
+    /// How many connections a server may have. The operator's limit counts connections, each of which may carry many
+    /// requests.
+    pub fn connections_max(&mut self, at: Place) -> Option<usize> {
+        let row = self.row(at.pool)?;
+        let position = row.position(at)?;
+        row.pool.servers[position].max_connections.map(|most| most as usize)
+    }
+
+    /// How many requests and tunnels a server has.
     pub fn requests(&mut self, at: Place) -> usize {
         self.row(at.pool).map_or(0, |row| row.balancer.connections(at.server) as usize)
     }
@@ -315,10 +328,13 @@ impl Row {
         });
         let idle = idle.collect();
         let mut carriers = carriers_of(pool);
-        for (position, kept) in carriers.iter_mut().enumerate().filter(|_| alike) {
+        for (position, kept) in carriers.iter_mut().enumerate() {
             let server = &pool.servers[position];
-            let before = self.position_of(server.id, server.address);
-            if let Some(before) = before.and_then(|before| self.carriers.get_mut(before)) {
+            let Some(before) = self.balancer.position(server.id) else { continue };
+            let same_address = self.pool.servers[before].address == server.address;
+            let Some(before) = self.carriers.get_mut(before) else { continue };
+            kept.retired = std::mem::take(&mut before.retired);
+            if alike && same_address {
                 kept.streams_max = before.streams_max;
                 kept.declines = before.declines;
                 if pool.balance.servers[position].enabled {

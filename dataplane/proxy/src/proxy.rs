@@ -222,6 +222,7 @@ impl Proxy {
                 self.close_server(io, server, how);
             }
         }
+        client.end_round_trip(io, &mut self.core);
         client.connection.close(io, &mut self.core.scratch, how);
         client.report_bytes(&mut self.core);
     }
@@ -254,6 +255,7 @@ impl Proxy {
             self.core.counters.note(Happening::ServerGone { server: server.place.server });
         }
         server.connection.close(io, &mut self.core.scratch, how);
+        server.report_bytes(&mut self.core);
     }
 
     /// A client has this connection to a server no more.

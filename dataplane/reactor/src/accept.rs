@@ -21,7 +21,7 @@ impl Reactor {
         let Some(listener) = self.listeners.at(index) else { return };
         let (take, at, read_at_once) = (listener.take(batch), listener.at, listener.options.defer_accept);
         for _ in 0..take {
-            if self.is_full_of_clients() && !self.end_a_departing() {
+            if !self.has_room_for_client() && !self.end_a_departing() {
                 return self.pause_accepting();
             }
             let Some(listener) = self.listeners.at(index) else { return };
@@ -46,13 +46,19 @@ impl Reactor {
 
     /// The second half of the connections is for servers, which the clients of the first half need. If servers use more
     /// than their half, because some still send their rest, new clients wait.
-    fn is_full_of_clients(&self) -> bool {
-        self.table.accepted() >= self.limits.connections / 2 || self.is_full()
+    fn has_room_for_client(&mut self) -> bool {
+        self.table.accepted() < self.limits.connections / 2 && self.make_room()
     }
 
-    /// Whether no connection more may begin.
-    pub(crate) fn is_full(&self) -> bool {
-        self.table.len() + self.datagrams.sockets() >= self.limits.connections
+    /// Whether one more connection may begin. If there is no other room, a socket that rests is closed for it.
+    pub(crate) fn make_room(&mut self) -> bool {
+        self.room() > 0 || self.datagrams.close_one_that_rests()
+    }
+
+    /// How many connections more may begin.
+    pub(crate) fn room(&self) -> usize {
+        let used = self.table.len() + self.resets.waiting() + self.datagrams.sockets();
+        self.limits.connections.saturating_sub(used)
     }
 
     /// An accepted connection that the handler has given up does not end at once.

@@ -68,7 +68,8 @@ pub struct Limits {
     /// The limit of connections, to clients and servers together. Accepting stops when clients have half of them, so
     /// that each client can have a server. A connect beyond the limit fails with [`Gone::Local`].
     pub connections: usize,
-    /// Sockets of sessions of datagrams, which count as connections. Opening one more fails with [`Gone::Local`].
+    /// Sockets of sessions of datagrams, which count as connections. Opening one more fails with
+    /// [`NotOpened::NoSocket`].
     pub datagram_sockets: usize,
     /// Ports of this machine for those sockets. The kernel keeps the limit: opening one more fails in the same way.
     pub datagram_ports: usize,

@@ -7,6 +7,7 @@
 
 mod accept;
 mod allocator;
+mod connect;
 mod datagrams;
 mod driver;
 mod input;
@@ -18,8 +19,10 @@ pub mod process;
 mod reactor;
 mod registration;
 mod relay;
+mod round_trip;
 mod slot;
 mod socket;
+mod spread;
 mod table;
 mod timers;
 pub mod unix;

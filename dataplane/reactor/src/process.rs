@@ -131,6 +131,14 @@ pub fn cpu_time() -> io::Result<CpuTime> {
     Ok(CpuTime { user: span(usage.ru_utime), system: span(usage.ru_stime) })
 }
 
+/// Processor time of the calling thread so far.
+pub fn thread_cpu_time() -> io::Result<Duration> {
+    let mut spent = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `spent` outlives the call.
+    check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut spent) })?;
+    Ok(Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32))
+}
+
 /// The most memory that this process can have: that of the machine, or the limit of its control groups.
 pub fn memory_bytes_max() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -251,6 +259,18 @@ mod tests {
         while Thread::current().scheduled().unwrap().ran < before.ran + Duration::from_millis(2) {
             sum = (0..100_000u64).fold(sum, |sum, n| std::hint::black_box(sum ^ n.wrapping_mul(sum | 1)));
         }
+    }
+
+    #[test]
+    fn thread_counts_its_own_time_only() {
+        let before = thread_cpu_time().unwrap();
+        let others = std::thread::spawn(|| {
+            while thread_cpu_time().unwrap() < Duration::from_millis(30) {}
+            thread_cpu_time().unwrap()
+        });
+        let others = others.join().unwrap();
+        assert!(others >= Duration::from_millis(30));
+        assert!(thread_cpu_time().unwrap() - before < others, "it only waited");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::{
     collections::VecDeque,
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, SocketAddr, TcpStream},
     os::fd::{AsFd, OwnedFd},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -26,8 +26,10 @@ use crate::{
     pipe::Pipes,
     poller::{FAILED, OVER, PEER_DONE, Poller, READABLE, Report, Reports, WRITABLE, Waker},
     registration::Unregistered,
-    slot::{Interest, List, Output, Phase, Then},
-    socket::{self, gone},
+    round_trip,
+    slot::{List, Output, Phase, Then},
+    socket::gone,
+    spread::Spread,
     table::Table,
     timers::Timers,
     unix,
@@ -76,8 +78,10 @@ pub struct Reactor {
     second_ends: Time,
     begun: Instant,
     reports: Reports,
-    sources: Vec<IpAddr>,
-    connects: usize,
+    pub(crate) sources: Vec<IpAddr>,
+    pub(crate) next_source: usize,
+    pub(crate) connects: Spread<(Conn, SocketAddr)>,
+    pub(crate) resets: Spread<TcpStream>,
 }
 
 impl Driver for Reactor {
@@ -106,7 +110,9 @@ impl Driver for Reactor {
             limits,
             reports: Reports::default(),
             sources: Vec::new(),
-            connects: 0,
+            next_source: 0,
+            connects: Spread::default(),
+            resets: Spread::default(),
         })
     }
 
@@ -130,6 +136,7 @@ impl Driver for Reactor {
         }
         while self.buffered_bytes() > self.limits.buffer_bytes && self.end_a_departing() {}
         self.register_rested();
+        self.connect_and_reset_on();
         self.accept_after_pause();
         self.expire(events);
         events.append(&mut self.pending);
@@ -208,16 +215,11 @@ impl Driver for Reactor {
     }
 
     fn connections(&self) -> usize {
-        self.table.len()
+        self.table.len() + self.resets.waiting()
     }
 }
 
 impl Reactor {
-    /// Connections from now on come from these addresses in turn; from none: the kernel's choice.
-    pub fn connect_from(&mut self, sources: Vec<IpAddr>) {
-        self.sources = sources;
-    }
-
     /// Reads the time of day once a second, so that changes of that clock take effect.
     fn follow_wall_clock(&mut self) {
         if self.now >= self.second_ends {
@@ -229,7 +231,8 @@ impl Reactor {
 
     fn wait(&self, wait: Option<Duration>) -> Option<Duration> {
         let undelivered = !self.pending.is_empty() || self.datagrams.has_arrivals();
-        if undelivered || !self.unread.is_empty() || !self.dirty.is_empty() {
+        let undone = self.connects.waiting() + self.resets.waiting() > 0;
+        if undelivered || undone || !self.unread.is_empty() || !self.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
         let next = [self.timers.next(), self.accept_again, self.unregistered.next()].into_iter().flatten().min();
@@ -302,33 +305,10 @@ impl Reactor {
         });
     }
 
-    /// Gives up a connection whose end the handler does not wait for any more.
-    pub(crate) fn abort(&mut self, index: u32) {
-        if let Some(stream) = self.table.remove(index) {
-            self.timers.set(index, None);
-            // Without the reset the kernel would go on sending by itself, which is no harm.
-            let _ = socket::reset_on_close(&stream);
-        }
-    }
-
     pub(crate) fn free(&mut self, index: u32) {
         self.timers.set(index, None);
         // Closing also takes the socket out of the epoll set: connections have a single descriptor.
         drop(self.table.remove(index));
-    }
-
-    fn begin_connect(&mut self, conn: Conn, to: &SocketAddr) -> io::Result<()> {
-        let source = match self.sources.len() {
-            0 => None,
-            len => Some(self.sources[self.connects % len]),
-        };
-        self.connects += 1;
-        let stream = socket::open(to, source)?;
-        socket::connect(&stream, to)?;
-        let Some(slot) = self.table.at(conn) else { return Ok(()) };
-        slot.stream = Some(stream);
-        self.register(conn, Interest::ReadableAndWritable);
-        Ok(())
     }
 }
 
@@ -354,12 +334,11 @@ impl Io for Reactor {
     }
 
     fn connect(&mut self, to: SocketAddr) -> Conn {
-        let full = self.is_full();
+        let has_room = self.make_room();
         let conn = self.table.connect();
-        let begun = if full { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { self.begin_connect(conn, &to) };
-        if let Err(err) = begun {
-            self.free(conn.slot);
-            self.pending.push(Event::Gone { conn, why: gone(&err) });
+        match has_room {
+            true => self.connect_in_turn(conn, to),
+            false => self.connect_failed(conn, &io::Error::from_raw_os_error(libc::EMFILE)),
         }
         conn
     }
@@ -382,6 +361,10 @@ impl Io for Reactor {
         let bytes = slot.queued_bytes + self.table.relayed_bytes(conn);
         slot.watched.set(slot.watched.get() || bytes > 0);
         bytes
+    }
+
+    fn round_trip(&self, conn: Conn) -> Option<Duration> {
+        round_trip::to_peer(self.table.peek(conn)?.stream.as_ref()?)
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {
@@ -442,8 +425,8 @@ impl DatagramIo for Reactor {
     }
 
     fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
-        let room = self.limits.connections.saturating_sub(self.table.len());
-        self.datagrams.open(to, from, room, &self.poller)
+        let sockets_max = self.limits.connections.saturating_sub(self.connections());
+        self.datagrams.open(to, from, sockets_max, &self.poller)
     }
 
     fn forward(&mut self, datagram: Datagram, to: ServerSocket) {

@@ -73,14 +73,14 @@ impl Reactor {
         }
     }
 
-    /// Registers a connection that is not yet; one that cannot be is gone.
+    /// Registers a connection that has a socket and is not registered yet; one that cannot be is gone.
     pub(crate) fn register(&mut self, conn: Conn, interest: Interest) {
         let Some(slot) = self.table.at(conn) else { return };
         if let Registration::Registered(_) = slot.registration {
             return;
         }
-        slot.registration = Registration::Registered(interest);
         let (Some(stream), phase) = (&slot.stream, slot.phase) else { return };
+        slot.registration = Registration::Registered(interest);
         if let Err(err) = self.poller.add(stream.as_fd(), reports_of(interest), token_of(conn)) {
             self.free(conn.slot);
             if matches!(phase, Phase::Open | Phase::Connecting) {

@@ -151,6 +151,19 @@ pub fn takes_datagrams(fd: BorrowedFd<'_>) -> bool {
         && option(fd, libc::SOL_SOCKET, libc::SO_PROTOCOL) == Some(libc::IPPROTO_UDP)
 }
 
+/// Has the kernel refuse datagrams of IPv4 that are too long for the way, where it would cut them into fragments. A
+/// socket of many peers sends faster without fragments: the kernel gives its datagrams no numbers. False: the operator
+/// has turned the discovery of path MTUs off (`ip_no_pmtu_disc`), and fragments stay as they are.
+pub fn refuse_fragments(socket: BorrowedFd<'_>) -> bool {
+    option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) == Some(libc::IP_PMTUDISC_WANT)
+        && set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DO).is_ok()
+}
+
+/// The opposite of [`refuse_fragments`].
+pub fn send_fragments(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set(&socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_WANT)
+}
+
 /// Has the kernel join datagrams of the same peer and length that arrive behind each other.
 pub fn receive_trains(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(&socket, libc::SOL_UDP, libc::UDP_GRO, &1i32)
@@ -247,6 +260,16 @@ fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is `len` bytes long, and the kernel only reads it.
     check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), len) })
+}
+
+/// The begin of the kernel's `struct tcp_info` of a connection, in words. What an older kernel does not have is 0.
+pub fn tcp_info<const WORDS: usize>(stream: &TcpStream) -> io::Result<[u32; WORDS]> {
+    let mut words = [0u32; WORDS];
+    let mut len = size_of::<[u32; WORDS]>() as libc::socklen_t;
+    let at = words.as_mut_ptr().cast();
+    // SAFETY: `words` has room for `len` bytes, and both outlive the call.
+    check(unsafe { libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, at, &mut len) })?;
+    Ok(words)
 }
 
 /// What an error says about a peer.

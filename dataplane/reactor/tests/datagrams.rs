@@ -4,14 +4,14 @@
 use std::{
     collections::BTreeSet,
     io::ErrorKind,
-    net::{SocketAddr, UdpSocket},
+    net::{SocketAddr, TcpListener, UdpSocket},
     os::fd::AsRawFd,
     time::Duration,
 };
 
 use weir_proxy::{
     datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
-    io::{Gone, Protocol, TransportAddress},
+    io::{Event, Gone, Io, Protocol, TransportAddress},
 };
 use weir_reactor::{Driver, Limits, Reactor, SocketOptions};
 
@@ -282,14 +282,34 @@ fn sockets_are_bounded_and_closed_ones_are_free_from_the_next_batch_on() {
     let (mut reactor, _) = listening();
     let (server, server_address) = socket();
     let sockets: Vec<_> = (0..3).map(|_| reactor.open(server_address, None).unwrap()).collect();
-    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::NoSocket));
     reactor.shut(sockets[1]);
-    assert_eq!(reactor.open(server_address, None), Err(NotOpened::Gone(Gone::Local)));
+    assert_eq!(reactor.open(server_address, None), Err(NotOpened::NoSocket));
     reactor.flush();
     let next = reactor.open(server_address, None).unwrap();
     assert_eq!(next.slot, sockets[1].slot);
     assert_ne!(next, sockets[1]);
     drop(server);
+}
+
+/// After the last service of UDP is gone, nobody opens another.
+#[test]
+fn socket_of_an_ended_session_gives_its_place_to_a_connection() {
+    let mut reactor = Reactor::new(Limits { connections: 2, ..Limits::default() }).unwrap();
+    let (_server, to) = socket();
+    for session in [(); 2].map(|()| reactor.open(to, None).unwrap()) {
+        reactor.shut(session);
+    }
+    reactor.flush();
+    let servers = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut events = Vec::new();
+    let conns = [(); 3].map(|()| reactor.connect(servers.local_addr().unwrap()));
+    while events.len() < 3 {
+        reactor.flush();
+        reactor.poll(Some(PATIENCE), &mut events).unwrap();
+    }
+    let refused: Vec<_> = events.iter().filter(|event| matches!(event, Event::Gone { .. })).collect();
+    assert!(matches!(refused[..], [Event::Gone { conn, why: Gone::Local }] if *conn == conns[2]), "{events:?}");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! dying and lying servers, clients of HTTP/1 and HTTP/2 that vanish, Plans that change, crowds that take all places and memory.
 //!
 //! Judged in every run: each request is answered once or fails once; bodies are intact; nobody gets another's bytes; no
-//! request reaches two servers; a server that lets nobody in costs the others' requests next to nothing; queues stay
-//! bounded; nothing is left over. A seed that fails is replayed with
-//! `make sim SEED=…`, and becomes a named test. (With TLS, keys are random: such a seed repeats its story, not its bytes.)
+//! request reaches two servers; a server that lets nobody in costs the others' requests next to nothing; the parts of
+//! the times of requests make up the total, and no round trip is longer than the network's; queues stay bounded; nothing
+//! is left over. A seed that fails is replayed with `make sim SEED=…`, and becomes a named test. (With TLS, keys are random: such a seed repeats its story, not its bytes.)
 #![forbid(unsafe_code)]
 
 mod agenda;
@@ -28,6 +28,7 @@ mod scenario;
 mod sealed;
 mod server;
 mod stream;
+mod times;
 mod watch;
 mod world;
 

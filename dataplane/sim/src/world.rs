@@ -30,6 +30,7 @@ use crate::{
     sealed::Sealed,
     server::{Manners, Server},
     stream::{self, Stream},
+    times,
 };
 
 /// A run that is not over by then never will be.
@@ -85,6 +86,8 @@ struct World {
     peers: Vec<Option<Box<dyn Peer>>>,
     ledger: Ledger,
     dials: Dials,
+    /// The longest round trip to any server.
+    rtt_max: Duration,
 }
 
 impl World {
@@ -130,6 +133,7 @@ impl World {
             peers: Vec::new(),
             ledger: Ledger::new(verbose),
             dials: Dials::default(),
+            rtt_max: Duration::ZERO,
             scenario,
             browsers,
         }
@@ -196,6 +200,7 @@ impl World {
 
     fn answer_dial(&mut self, link: LinkId, address: SocketAddr) {
         let quality = quality(&mut self.rng, self.scenario.calm);
+        self.rtt_max = self.rtt_max.max(quality.latency * 2);
         let Some(server) = self.scenario.servers.iter().position(|server| server.address.ip() == address.ip()) else {
             return self.ledger.violation("world", format_args!("the proxy connects to {address}"));
         };
@@ -393,6 +398,9 @@ impl World {
         let sockets: u64 = (0..8).filter_map(|id| counters.service(id)).map(|service| service.open_websockets).sum();
         if sockets > 0 {
             self.ledger.violation("telemetry", format_args!("{sockets} WebSockets still count as open"));
+        }
+        for times in (0..8).filter_map(|id| counters.times(id)) {
+            times::judge(times, self.rtt_max, &mut self.ledger);
         }
         let tally = self.ledger.tally;
         if tally.asked != tally.accounted() {

@@ -1,6 +1,6 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{Cause, id};
+use crate::{Cause, Coarse, Histogram, Spans, Times, histogram::ticks, id};
 
 /// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +52,12 @@ pub enum Happening {
         status: u16,
         local: bool,
     },
+    /// A server has answered a request to the end.
+    Exchanged {
+        service: u32,
+        server: u32,
+        spans: Spans,
+    },
     /// A request goes to another server after a response, which the client does not get.
     Reselected {
         service: u32,
@@ -74,6 +80,11 @@ pub enum Happening {
         received: u64,
         sent: u64,
     },
+    /// The round trip to the client of some connection was found to take so long.
+    ClientRoundTrip {
+        service: u32,
+        nanos: u64,
+    },
     /// A datagram has come from a client.
     DatagramReceived {
         service: u32,
@@ -84,8 +95,10 @@ pub enum Happening {
         service: u32,
         bytes: u32,
     },
+    /// A connection to a server is established. The connect took so long; 0 for a session of datagrams, which has none.
     ServerConnected {
         server: u32,
+        nanos: u64,
     },
     /// A connection to a server turns out to speak HTTP/2.
     ServerHttp2 {
@@ -99,6 +112,17 @@ pub enum Happening {
     ServerRequest {
         server: u32,
         reused: bool,
+    },
+    /// A server has sent a response head, which the client may not get.
+    ServerResponse {
+        server: u32,
+        status: u16,
+    },
+    /// Bytes from and to a server, as the network carries them (TLS included).
+    ServerBytes {
+        server: u32,
+        received: u64,
+        sent: u64,
     },
     /// A connect failed, or an exchange failed by the server's doing.
     ServerFailed {
@@ -158,12 +182,24 @@ pub struct ServerCounters {
     pub requests: u64,
     pub failures: u64,
     pub reused: u64,
+    /// By status class: index 0 is 1xx, index 4 is 5xx.
+    pub responses: [u64; 5],
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    /// How long all connects took together.
+    pub connect_ticks: u64,
+    /// How long the server itself needed. `None`: it has answered no request to the end.
+    pub app_response: Option<Box<Coarse>>,
 }
 
 /// All counters of a worker, or of several once [added](Counters::add) up.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     services: Table<ServiceCounters>,
+    /// Of the services; `None`: no server has answered a request yet.
+    times: Table<Option<Box<Times>>>,
+    /// Of some connections of clients of the services.
+    client_rtts: Table<Histogram>,
     servers: Table<ServerCounters>,
 }
 
@@ -202,6 +238,7 @@ impl Counters {
             }
             Call { service } => self.services.row(service).calls += 1,
             Response { service, status, local } => self.services.row(service).answered(status, local),
+            Exchanged { service, server, spans } => self.exchanged(service, server, spans),
             Reselected { service } => self.services.row(service).reselects += 1,
             WebSocketOpened { service } => {
                 let row = self.services.row(service);
@@ -215,6 +252,7 @@ impl Counters {
                 row.received_bytes += received;
                 row.sent_bytes += sent;
             }
+            ClientRoundTrip { service, nanos } => self.client_rtts.row(service).count(ticks(nanos)),
             DatagramReceived { service, bytes } => {
                 let row = self.services.row(service);
                 row.received_datagrams += 1;
@@ -225,10 +263,11 @@ impl Counters {
                 row.sent_datagrams += 1;
                 row.sent_bytes += u64::from(bytes);
             }
-            ServerConnected { server } => {
+            ServerConnected { server, nanos } => {
                 let row = self.servers.row(server);
                 row.connections += 1;
                 row.open_connections += 1;
+                row.connect_ticks += ticks(nanos);
             }
             ServerHttp2 { server } => self.servers.row(server).http2_connections += 1,
             ServerGone { server } => leave(&mut self.servers.row(server).open_connections),
@@ -237,6 +276,12 @@ impl Counters {
                 row.requests += 1;
                 row.reused += u64::from(reused);
             }
+            ServerResponse { server, status } => count_class(&mut self.servers.row(server).responses, status),
+            ServerBytes { server, received, sent } => {
+                let row = self.servers.row(server);
+                row.received_bytes += received;
+                row.sent_bytes += sent;
+            }
             ServerFailed { server } => self.servers.row(server).failures += 1,
         }
     }
@@ -244,6 +289,22 @@ impl Counters {
     /// The counters of a service; `None` when nothing happened to it yet.
     pub fn service(&self, id: u32) -> Option<&ServiceCounters> {
         self.services.get(id)
+    }
+
+    /// How long the requests of a service took.
+    pub fn times(&self, id: u32) -> Option<&Times> {
+        self.times.get(id)?.as_deref()
+    }
+
+    /// How long the round trip to clients of a service took. `None`: that of no client is known.
+    pub fn client_rtt(&self, id: u32) -> Option<&Histogram> {
+        self.client_rtts.get(id).filter(|rtts| !rtts.run().1.is_empty())
+    }
+
+    #[inline(never)]
+    fn exchanged(&mut self, service: u32, server: u32, spans: Spans) {
+        self.times.row(service).get_or_insert_default().count(spans);
+        self.servers.row(server).app_response.get_or_insert_default().count(ticks(spans.app_response));
     }
 
     /// How many services have clients.
@@ -258,6 +319,8 @@ impl Counters {
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
         self.services.restart(id);
+        self.times.restart(id);
+        self.client_rtts.restart(id);
     }
 
     pub fn restart_server(&mut self, id: u32) {
@@ -267,6 +330,12 @@ impl Counters {
     /// Adds the counters of another worker.
     pub fn add(&mut self, other: &Counters) {
         self.services.add(&other.services, ServiceCounters::add);
+        self.times.add(&other.times, |mine, theirs| {
+            if let Some(theirs) = theirs {
+                mine.get_or_insert_default().add(theirs);
+            }
+        });
+        self.client_rtts.add(&other.client_rtts, Histogram::add);
         self.servers.add(&other.servers, ServerCounters::add);
     }
 }
@@ -280,7 +349,7 @@ struct Table<T> {
 }
 
 /// That of a service has 512 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
-/// instructions more.
+/// instructions more. That of a server has 128 bytes for the same reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Row<T> {
     generation: u32,
@@ -340,9 +409,7 @@ impl ServiceCounters {
     }
 
     fn answered(&mut self, status: u16, local: bool) {
-        if let Some(class) = self.responses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
-            *class += 1;
-        }
+        count_class(&mut self.responses, status);
         self.local_responses += u64::from(local);
     }
 
@@ -388,6 +455,19 @@ impl ServerCounters {
         self.requests += other.requests;
         self.failures += other.failures;
         self.reused += other.reused;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.connect_ticks += other.connect_ticks;
+        add_each(&mut self.responses, &other.responses);
+        if let Some(theirs) = &other.app_response {
+            self.app_response.get_or_insert_default().add(theirs);
+        }
+    }
+}
+
+fn count_class(responses: &mut [u64; 5], status: u16) {
+    if let Some(class) = responses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
+        *class += 1;
     }
 }
 
@@ -405,6 +485,7 @@ fn add_each(mine: &mut [u64], theirs: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Histogram;
 
     fn counted(happenings: &[Happening]) -> Counters {
         let mut counters = Counters::default();
@@ -413,13 +494,20 @@ mod tests {
     }
 
     #[test]
+    fn row_of_a_service_or_a_server_is_found_by_a_shift() {
+        assert_eq!([size_of::<Row<ServiceCounters>>(), size_of::<Row<ServerCounters>>()], [512, 128]);
+    }
+
+    #[test]
     fn counts_one_whole_transaction() {
         let counters = counted(&[
             Happening::ClientConnected { service: 2 },
             Happening::Handshake { service: 2, resumed: false, modern: false },
             Happening::Request { service: 2 },
-            Happening::ServerConnected { server: 5 },
+            Happening::ServerConnected { server: 5, nanos: 1_000_000_000 },
             Happening::ServerRequest { server: 5, reused: false },
+            Happening::ServerResponse { server: 5, status: 204 },
+            Happening::ServerBytes { server: 5, received: 900, sent: 800 },
             Happening::Response { service: 2, status: 204, local: false },
             Happening::ClientBytes { service: 2, received: 700, sent: 1300 },
             Happening::ClientGone { service: 2 },
@@ -435,7 +523,16 @@ mod tests {
         };
         assert_eq!(counters.service(2), Some(&expected));
         assert_eq!(counters.service(0), Some(&ServiceCounters::default()));
-        let server = ServerCounters { connections: 1, open_connections: 1, requests: 1, ..Default::default() };
+        let server = ServerCounters {
+            connections: 1,
+            open_connections: 1,
+            requests: 1,
+            responses: [0, 1, 0, 0, 0],
+            received_bytes: 900,
+            sent_bytes: 800,
+            connect_ticks: 1 << 20,
+            ..Default::default()
+        };
         assert_eq!(counters.server(5), Some(&server));
     }
 
@@ -502,7 +599,7 @@ mod tests {
             Happening::Handshake { service: 0, resumed: true, modern: true },
             Happening::Failed { service: 0, cause: Cause::ClientTls },
             Happening::HandshakeFailed { service: 0 },
-            Happening::ServerConnected { server: 0 },
+            Happening::ServerConnected { server: 0, nanos: 4000 },
             Happening::Http2Begun { service: 0 },
             Happening::StreamOpened { service: 0 },
         ];
@@ -512,9 +609,18 @@ mod tests {
             Happening::Call { service: 3 },
             Happening::ServerHttp2 { server: 4 },
             Happening::Response { service: 3, status: 503, local: true },
+            Happening::Exchanged {
+                service: 3,
+                server: 4,
+                spans: Spans { wait: 5000, server_rtt: 3000, app_response: 70_000, transfer: 9 },
+            },
             Happening::ClientBytes { service: 0, received: 1, sent: 2 },
+            Happening::ClientRoundTrip { service: 3, nanos: 1_000_000 },
             Happening::ServerRequest { server: 4, reused: true },
             Happening::ServerFailed { server: 4 },
+            Happening::ServerConnected { server: 4, nanos: 9000 },
+            Happening::ServerResponse { server: 4, status: 503 },
+            Happening::ServerBytes { server: 4, received: 1, sent: 2 },
         ];
         let mut sum = counted(&first);
         sum.add(&counted(&second));
@@ -524,12 +630,12 @@ mod tests {
     #[test]
     fn what_happens_to_an_object_after_its_removal_is_not_counted_for_the_next_one_in_its_row() {
         let mut counters =
-            counted(&[Happening::ClientConnected { service: 1 }, Happening::ServerConnected { server: 1 }]);
+            counted(&[Happening::ClientConnected { service: 1 }, Happening::ServerConnected { server: 1, nanos: 0 }]);
         let next = id::successor(1);
         counters.restart_service(next);
         counters.restart_server(next);
         counters.note(Happening::ClientConnected { service: next });
-        counters.note(Happening::ServerConnected { server: next });
+        counters.note(Happening::ServerConnected { server: next, nanos: 0 });
         counters.note(Happening::ClientBytes { service: 1, received: 7, sent: 7 });
         counters.note(Happening::ClientGone { service: 1 });
         counters.note(Happening::ServerGone { server: 1 });
@@ -537,6 +643,40 @@ mod tests {
         assert_eq!((counters.service(1), counters.service(next)), (None, Some(&service)));
         let server = ServerCounters { connections: 1, open_connections: 1, ..Default::default() };
         assert_eq!((counters.server(1), counters.server(next)), (None, Some(&server)));
+    }
+
+    #[test]
+    fn times_of_a_service_are_its_own_and_their_parts_make_up_the_total() {
+        let spans = Spans { wait: 1_000_000, server_rtt: 2_500, app_response: 2_000_000_000, transfer: 3_999 };
+        let mut counters = counted(&[Happening::Exchanged { service: 1, server: 0, spans }]);
+        let times = counters.times(1).unwrap();
+        let parts = [&times.wait, &times.response, &times.transfer].map(Histogram::sum_ticks);
+        assert_eq!((parts, times.total.sum_ticks()), ([1048, 2_097_154, 4], 2_098_206));
+        assert_eq!([&times.server_rtt, &times.app_response].map(Histogram::sum_ticks), [2, 2_097_152]);
+        assert_eq!((counters.times(0), counters.times(2)), (None, None));
+        let next = id::successor(1);
+        counters.restart_service(next);
+        counters.note(Happening::Exchanged { service: 1, server: 0, spans });
+        assert_eq!((counters.times(1), counters.times(next)), (None, None));
+    }
+
+    #[test]
+    fn server_has_the_times_that_it_needed_itself() {
+        let spans = |app_response| Spans { wait: 9, server_rtt: 1_000_000_000, app_response, transfer: 9 };
+        let exchanged = |app_response| Happening::Exchanged { service: 0, server: 2, spans: spans(app_response) };
+        let counters = counted(&[exchanged(1_000_000_000), exchanged(4_000_000_000), exchanged(4_000_000_000)]);
+        let times = counters.server(2).unwrap().app_response.as_ref().unwrap();
+        assert_eq!((times.sum_ticks(), times.counts()[40], times.counts()[44]), (9 << 20, 1, 2));
+        assert_eq!(counters.server(1).unwrap().app_response, None);
+    }
+
+    #[test]
+    fn round_trips_to_clients_of_a_service_are_its_own() {
+        let mut counters = counted(&[Happening::ClientRoundTrip { service: 1, nanos: 2_000_000_000 }]);
+        assert_eq!(counters.client_rtt(1).map(Histogram::sum_ticks), Some(2 << 20));
+        assert_eq!([0, 2].map(|service| counters.client_rtt(service)), [None, None]);
+        counters.restart_service(id::successor(1));
+        assert_eq!([1, id::successor(1)].map(|service| counters.client_rtt(service)), [None, None]);
     }
 
     #[test]

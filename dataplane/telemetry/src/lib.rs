@@ -1,4 +1,4 @@
-//! The counters of a worker. The proxy says *what happened* ([`Happening`]); only this crate knows which counters
+//! The counters of a worker, and how long its requests took. The proxy says *what happened* ([`Happening`]); only this crate knows which counters
 //! change.
 //!
 //! Flow: `proxy` records happenings in the [`Counters`] of its worker. `control` copies them each second, adds those of
@@ -9,7 +9,11 @@
 
 mod cause;
 mod counters;
+mod histogram;
 pub mod id;
+mod times;
 
 pub use cause::Cause;
 pub use counters::{Counters, Happening, ServerCounters, ServiceCounters};
+pub use histogram::{Coarse, Histogram};
+pub use times::{Spans, Times};

@@ -6,13 +6,13 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use weir_control::{Answer, Counted, Inbox, Order, States, log};
+use weir_control::{Answer, Counted, Inbox, Order, States, WorkerCounters, log};
 use weir_proxy::{
     Proxy,
     datagrams::io::Arrival,
     io::{Event, TransportAddress},
 };
-use weir_reactor::{Driver, Limits, SocketOptions};
+use weir_reactor::{Driver, Limits, SocketOptions, process};
 use weir_snapshot::{Listener, Snapshot};
 
 use crate::containment::Containment;
@@ -30,6 +30,10 @@ pub struct Worker<D> {
     arrivals: Vec<Arrival>,
     containment: Containment,
     draining: Draining,
+    /// Turns of its loop.
+    batches: u64,
+    /// Of connections, and datagrams.
+    happened: u64,
 }
 
 #[derive(PartialEq, Eq)]
@@ -64,6 +68,8 @@ impl<D: Driver> Worker<D> {
             arrivals: Vec::new(),
             containment: Containment::new(index),
             draining: Draining::No,
+            batches: 0,
+            happened: 0,
         }
     }
 
@@ -76,6 +82,8 @@ impl<D: Driver> Worker<D> {
                     self.obey(order);
                 }
             }
+            self.batches += 1;
+            self.happened += self.events.len() as u64;
             self.containment.handle(&mut self.proxy, &mut self.driver, &mut self.events)?;
             self.handle_datagrams()?;
             self.driver.flush();
@@ -88,6 +96,7 @@ impl<D: Driver> Worker<D> {
 
     fn handle_datagrams(&mut self) -> io::Result<()> {
         self.driver.take_arrivals(&mut self.arrivals);
+        self.happened += self.arrivals.len() as u64;
         let now = self.driver.now();
         if self.arrivals.is_empty() && self.proxy.datagrams_due().is_none_or(|due| due > now) {
             return Ok(());
@@ -164,7 +173,15 @@ impl<D: Driver> Worker<D> {
     }
 
     fn counted(&self) -> Counted {
+        let itself = WorkerCounters {
+            worker: self.index,
+            cpu_us: process::thread_cpu_time().unwrap_or_default().as_micros() as u64,
+            batches_total: self.batches,
+            events_total: self.happened,
+            open_connections: self.driver.connections() as u32,
+        };
         Counted {
+            workers: vec![itself],
             counters: self.proxy.counters().clone(),
             up: self.proxy.servers_up().collect(),
             suspect: self.proxy.servers_suspect(self.driver.now()).collect(),

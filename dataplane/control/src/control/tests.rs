@@ -38,7 +38,8 @@ impl Rig {
     }
 
     fn worker_counts(&mut self) {
-        let counted = Counted { counters: Counters::default(), up: Up::default(), suspect: Vec::new() };
+        let counted =
+            Counted { workers: Vec::new(), counters: Counters::default(), up: Up::default(), suspect: Vec::new() };
         self.control.take(Message::Answer(Answer::Counted(Box::new(counted))));
     }
 }

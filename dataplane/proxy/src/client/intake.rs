@@ -129,7 +129,7 @@ impl Received<'_> {
             Ok(written) => written,
             Err(error) => return Next::refused(error, head),
         };
-        let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written));
+        let (id, exchange) = exchanges.insert(Exchange::new(conn, service.clone(), head, self.body, written, io.now()));
         exchange.last = self.last;
         exchange.keep_alive = self.keep_alive;
         exchange.continued = http.answers_continue(head);

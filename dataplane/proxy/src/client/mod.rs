@@ -8,6 +8,7 @@ pub(crate) mod http2;
 pub(crate) mod intake;
 mod introduction;
 pub(crate) mod patience;
+mod round_trip;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -98,6 +99,7 @@ impl Client {
             None => (!is_plain || awaits_hello || is_introduced).then_some(core.limits.handshake),
         };
         connection.line.expect(io, patience);
+        connection.line.asks_round_trip = round_trip::is_next_asked(core);
         core.counters.note(Happening::ClientConnected { service: service.id });
         core.shortage.addresses.add(peer);
         Some(Self {
@@ -122,11 +124,19 @@ impl Client {
     }
 
     /// A stream that this client's connection carries, before its request is read.
-    pub fn carry(&self, conn: Conn, id: u32, opened: (Option<Arc<VirtualService>>, Option<Call>), now: Time) -> Self {
+    pub fn carry(
+        &mut self,
+        conn: Conn,
+        id: u32,
+        opened: (Option<Arc<VirtualService>>, Option<Call>),
+        now: Time,
+    ) -> Self {
         let (service, call) = opened;
         let stream = Channel::Stream(Box::new(Stream::new(self.connection.conn(), id, call)));
+        let mut connection = Connection::new(conn, stream, now);
+        connection.line.asks_round_trip = std::mem::take(&mut self.connection.line.asks_round_trip);
         Self {
-            connection: Connection::new(conn, stream, now),
+            connection,
             accepted_by: self.accepted_by,
             facts: self.facts.clone(),
             stage: Stage::Head,

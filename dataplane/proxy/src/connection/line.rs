@@ -22,6 +22,8 @@ pub(crate) struct Line {
     finished: bool,
     /// The peer has ended its side.
     pub ended: bool,
+    /// The driver is still to be asked for the round trip to the peer.
+    pub asks_round_trip: bool,
     /// Of a stream: its client waits until all that is queued has left.
     watched: bool,
     /// What was sent since the queue was last checked: an upper bound of the queue. The driver is asked only when the
@@ -46,6 +48,7 @@ impl Line {
             reading: true,
             finished: false,
             ended: false,
+            asks_round_trip: false,
             watched: false,
             pieces: 0,
             bytes: 0,

@@ -70,8 +70,9 @@ impl Proxy {
         let Some(session) = self.sessions.at_mut(id) else { return };
         session.asked(now);
         io.forward(datagram, session.socket);
-        let (service, bytes) = (session.service.id, datagram.bytes);
+        let (service, server, bytes) = (session.service.id, session.place.server, datagram.bytes);
         self.core.counters.note(Happening::DatagramReceived { service, bytes });
+        self.core.counters.note(Happening::ServerBytes { server, received: 0, sent: bytes.into() });
         self.sessions.used(id, now);
     }
 
@@ -86,8 +87,9 @@ impl Proxy {
             Answer::Establishing | Answer::Other => self.core.pools.answered(session.place),
         }
         io.reply(datagram, session.key.listener, session.key.peer);
-        let (service, bytes) = (session.service.id, datagram.bytes);
+        let (service, server, bytes) = (session.service.id, session.place.server, datagram.bytes);
         self.core.counters.note(Happening::DatagramSent { service, bytes });
+        self.core.counters.note(Happening::ServerBytes { server, received: bytes.into(), sent: 0 });
         if is_over {
             return self.end_session(io, id);
         }
@@ -194,12 +196,15 @@ impl Proxy {
         service: &Arc<VirtualService>,
         place: Place,
     ) -> Result<u32, Cause> {
-        let opened = self.admit(key.peer).and_then(|()| open(io, place.address, service, key.peer));
+        let opened = self.admit(key.peer).and_then(|()| {
+            let opened = open(io, place.address, service, key.peer);
+            opened.inspect_err(|why| self.make_room_after(io, *why)).map_err(cause_not_opened)
+        });
         let socket = opened.inspect_err(|_| self.core.pools.end(place))?;
         self.make_room(io, Source::of(service));
         let now = io.now();
         self.core.counters.note(Happening::ClientConnected { service: service.id });
-        self.core.counters.note(Happening::ServerConnected { server: place.server });
+        self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
         let session = Session {
             key,
             service: service.clone(),
@@ -225,7 +230,26 @@ impl Proxy {
     /// Before a session begins: ends another one if there is no place for both. Its socket is free after this batch; until
     /// then the new one has a socket of those that are kept free.
     fn make_room<I: DatagramIo>(&mut self, io: &mut I, source: Source) {
-        let Some(id) = self.sessions.in_the_way_of(source) else { return };
+        if let Some(id) = self.sessions.in_the_way_of(source) {
+            self.end_for_another(io, id);
+        }
+    }
+
+    /// After a session got no socket: ends one if that has what was missing, so that the client's next datagram gets a
+    /// socket.
+    #[cold]
+    fn make_room_after<I: DatagramIo>(&mut self, io: &mut I, why: NotOpened) {
+        let least = match why {
+            NotOpened::NoSocket => self.sessions.least_with_socket(),
+            NotOpened::NoPort => self.sessions.least_with_port(),
+            NotOpened::Gone(_) | NotOpened::ClientAddress => None,
+        };
+        if let Some(id) = least {
+            self.end_for_another(io, id);
+        }
+    }
+
+    fn end_for_another<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
         let Some(service) = self.sessions.at(id).map(|session| session.service.id) else { return };
         self.core.counters.note(Happening::Failed { service, cause: Cause::EngineSessions });
         self.end_session(io, id);
@@ -249,7 +273,7 @@ impl Proxy {
         }
         self.sessions.connect(id, socket);
         self.leave(left);
-        self.core.counters.note(Happening::ServerConnected { server: place.server });
+        self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
     }
 
     pub(super) fn end_session<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
@@ -271,12 +295,17 @@ fn open<I: DatagramIo>(
     to: SocketAddr,
     service: &VirtualService,
     client: SocketAddr,
-) -> Result<ServerSocket, Cause> {
+) -> Result<ServerSocket, NotOpened> {
     let keeps_address = service.udp.as_ref().is_some_and(|udp| udp.keeps_client_address);
-    io.open(to, keeps_address.then_some(client)).map_err(|why| match why {
+    io.open(to, keeps_address.then_some(client))
+}
+
+fn cause_not_opened(why: NotOpened) -> Cause {
+    match why {
         NotOpened::Gone(why) => cause_of(why),
         NotOpened::ClientAddress => Cause::ClientAddress,
-    })
+        NotOpened::NoSocket | NotOpened::NoPort => Cause::LocalResources,
+    }
 }
 
 fn cause_of(why: Gone) -> Cause {

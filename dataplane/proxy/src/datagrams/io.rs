@@ -54,6 +54,10 @@ pub enum NotOpened {
     /// The address and port of the client cannot be had: another socket sends from there to the same server, another
     /// program has them, or nobody can have them (port 0, a link-local address).
     ClientAddress,
+    /// No descriptor is left, or no memory for a socket.
+    NoSocket,
+    /// Every port is taken of those that the kernel chooses from.
+    NoPort,
 }
 
 pub trait DatagramIo: Io {

@@ -143,13 +143,26 @@ impl Sessions {
 
     /// The session that has to end before another with this source begins; `None`: there is a place.
     pub fn in_the_way_of(&self, source: Source) -> Option<u32> {
+        let engine = &self.crowds[Source::Engine as usize];
+        match source {
+            Source::Engine if engine.len() >= self.places.ports => self.least_with_port(),
+            _ if self.len() < self.places.sockets => None,
+            _ => self.least_with_socket(),
+        }
+    }
+
+    /// The session that ends first for a socket.
+    pub fn least_with_socket(&self) -> Option<u32> {
         let [engine, client] = &self.crowds;
-        let crowd = match source {
-            Source::Engine if engine.len() >= self.places.ports => engine,
-            _ if self.len() < self.places.sockets => return None,
-            _ if engine.len() >= client.len() => engine,
-            _ => client,
-        };
+        self.least_of(if engine.len() >= client.len() { engine } else { client })
+    }
+
+    /// The session that ends first for a port of the engine.
+    pub fn least_with_port(&self) -> Option<u32> {
+        self.least_of(&self.crowds[Source::Engine as usize])
+    }
+
+    fn least_of(&self, crowd: &Crowd) -> Option<u32> {
         crowd.least(|id| self.entries[id as usize].queued)
     }
 

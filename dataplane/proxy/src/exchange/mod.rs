@@ -5,6 +5,7 @@ mod held;
 pub(crate) mod incoming;
 mod pace;
 mod reselect;
+mod stamps;
 pub(crate) mod table;
 mod websocket;
 
@@ -27,6 +28,7 @@ use crate::{
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
+        stamps::Stamps,
     },
     io::{Conn, Io, Time},
 };
@@ -60,6 +62,7 @@ pub(crate) struct Exchange {
     /// A server has failed to take the request. It needs a new connection now.
     pub repeated: bool,
     pub phase: Phase,
+    pub stamps: Stamps,
     /// What few requests need. Boxed, because an exchange is moved with each request.
     aside: Option<Box<Aside>>,
 }
@@ -137,6 +140,7 @@ impl Exchange {
         head: &RequestHead<'_>,
         body: Incoming,
         written: Buf,
+        now: Time,
     ) -> Self {
         Self {
             client,
@@ -156,6 +160,7 @@ impl Exchange {
             binds_connection: false,
             repeated: false,
             phase: Phase::Waiting { head: written, on: Wait::Place },
+            stamps: Stamps::begun(now),
             aside: None,
         }
     }
@@ -461,6 +466,7 @@ impl Exchange {
             self.aside().held.prepend(*body);
         }
         self.phase = Phase::Waiting { head, on: Wait::Place };
+        self.stamps.begin_again();
         self.pause();
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     io::{Close, Conn, Io},
     proxy::Proxy,
-    server::{Server, back::Stage},
+    server::{Server, Work, back::Stage},
 };
 
 // Ends.
@@ -30,7 +30,7 @@ impl Proxy {
         match &mut server.back {
             Some(back) if back.load > 0 => {
                 back.is_retired = true;
-                self.core.pools.forget_carrier(server.place, conn);
+                self.core.pools.retire_carrier(server.place, conn);
             }
             Some(_) => self.dismiss_carrier(io, conn, Code::NoError),
             None => self.close_server(io, conn, Close::Flush),
@@ -60,14 +60,14 @@ impl Proxy {
         let waiting = std::mem::take(&mut back.waiting);
         if back.stage == Stage::New {
             // It would do the same to the next connection.
-            self.core.pools.forget_carrier(place, conn);
+            self.core.pools.retire_carrier(place, conn);
             return self.carrier_failed(io, conn, waiting, Error::ServerClosed, Close::Flush);
         }
         let ids = back.carrier.connection.ids();
         let unseen = ids.into_iter().filter(|id| *id > last);
         let unseen: Vec<_> = unseen.filter_map(|id| back.carrier.connection.kept(id)?.owner).collect();
         back.carrier.list(conn, &mut self.core.carriers);
-        self.core.pools.forget_carrier(place, conn);
+        self.core.pools.retire_carrier(place, conn);
         let error = server.refusal();
         self.send_elsewhere(io, waiting);
         for stream in unseen {
@@ -83,7 +83,7 @@ impl Proxy {
         back.is_retired = true;
         let was = back.stage;
         let waiting = std::mem::take(&mut back.waiting);
-        self.core.pools.forget_carrier(place, conn);
+        self.core.pools.retire_carrier(place, conn);
         if was == Stage::New {
             return self.carrier_failed(io, conn, waiting, error, how);
         }
@@ -106,8 +106,7 @@ impl Proxy {
     fn carrier_failed<I: Io>(&mut self, io: &mut I, conn: Conn, waiting: Vec<Conn>, error: Error, how: Close) {
         let Ok(server) = self.servers.live(conn) else { return };
         let (place, since) = (server.place, server.begun_at);
-        let works: Vec<_> = waiting.iter().filter_map(|stream| self.servers.find(*stream)?.work()).collect();
-        waiting.into_iter().for_each(|stream| self.close_server(io, stream, Close::Abort));
+        let works = self.close_waiting(io, waiting);
         self.close_server(io, conn, how);
         if error.blames_server() {
             let failure = if error == Error::ConnectTimeout { Failure::Silent } else { Failure::Broken };
@@ -117,6 +116,21 @@ impl Proxy {
             self.exclude(work, place, error);
             self.try_another(io, work, error);
         }
+    }
+
+    /// Streams that no byte was sent on: their requests get others.
+    pub(crate) fn send_elsewhere<I: Io>(&mut self, io: &mut I, streams: Vec<Conn>) {
+        for work in self.close_waiting(io, streams) {
+            self.try_another(io, work, Error::ServerClosed);
+        }
+    }
+
+    /// Closes streams that no byte was sent on, and returns their work: what still waits here would count as a connection
+    /// when the first goes elsewhere.
+    fn close_waiting<I: Io>(&mut self, io: &mut I, streams: Vec<Conn>) -> Vec<Work> {
+        let works = streams.iter().filter_map(|stream| self.servers.peek(*stream)?.work()).collect();
+        streams.into_iter().for_each(|stream| self.close_server(io, stream, Close::Abort));
+        works
     }
 }
 
@@ -163,7 +177,7 @@ impl Proxy {
         let Ok(server) = self.servers.live(conn) else { return false };
         let (has_life_left, has_ended) = (server.has_life_left(io.now()), server.connection.line.ended);
         let Some(back) = &server.back else { return false };
-        let is_unused = back.load == 0 && back.stage == Stage::Ready;
+        let is_unused = back.is_unused();
         let goes = back.is_retired || self.core.draining || !has_life_left || has_ended;
         if is_unused && goes {
             self.dismiss_carrier(io, conn, Code::NoError);

@@ -56,8 +56,7 @@ impl Proxy {
                 return self.find_without_http2(io, id, place);
             };
             if carriers.declines || needs_http1 {
-                let open = self.connections_beside(place);
-                if self.core.pools.may_connect(place, open) {
+                if self.has_room(io, place) {
                     self.find_connection(io, id, place)?;
                     return self.keep_to_http1(id, needs_http1);
                 }
@@ -97,14 +96,15 @@ impl Proxy {
         if offers.good.is_some() || offers.is_one_coming && offers.tight.or(offers.coming).is_some() {
             return Ok(offers.good.or(offers.tight).or(offers.coming));
         }
-        let open = self.core.pools.carriers(place).map_or(0, |carriers| carriers.conns.len());
-        if open >= self.core.limits.idle_connections || !self.core.pools.may_connect(place, open) {
+        let carriers = self.core.pools.carriers(place).map_or(0, |carriers| carriers.conns.len());
+        let may_connect = self.core.may_connect(&self.servers, place);
+        if carriers >= self.core.limits.idle_connections || !may_connect {
             match offers.unused {
                 Some(unused) => self.dismiss_carrier(io, unused, Code::NoError),
                 None if offers.tight.is_some() || offers.coming.is_some() => {
                     return Ok(offers.tight.or(offers.coming));
                 }
-                None if !self.core.pools.may_connect(place, open) => return Ok(None),
+                None if !may_connect => return Ok(None),
                 None => {}
             }
         }
@@ -123,7 +123,7 @@ impl Proxy {
             let (has_life_left, fits) = (server.has_life_left(io.now()), server.asked_name == exchange.asked_name);
             let Some(back) = &mut server.back else { continue };
             let suits = fits && back.sole == sole && has_life_left;
-            if back.load == 0 && back.stage == Stage::Ready && !suits {
+            if back.is_unused() && !suits {
                 offers.unused = Some(conn);
             }
             if !suits || back.is_retired {
@@ -245,10 +245,10 @@ pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool
     if let Some(outbox) = back.carrier.connection.kept(id) {
         outbox.owner = Some(conn);
     }
-    let requests = found.requests;
+    let (requests, rtt_nanos) = (found.requests, found.rtt_nanos);
     found.requests += 1;
     if let Some(server) = servers.find(conn) {
-        server.requests = requests;
+        (server.requests, server.rtt_nanos) = (requests, rtt_nanos);
         if let Some(stream) = server.connection.stream() {
             stream.id = id;
         }
@@ -342,16 +342,6 @@ impl Proxy {
             }
         }
         self.send_elsewhere(io, beyond);
-    }
-
-    /// Streams that no byte was sent on: their requests get others.
-    pub(crate) fn send_elsewhere<I: Io>(&mut self, io: &mut I, streams: Vec<Conn>) {
-        for stream in streams {
-            if let Some(work) = self.servers.find(stream).and_then(|server| server.work()) {
-                self.close_server(io, stream, Close::Abort);
-                self.try_another(io, work, Error::ServerClosed);
-            }
-        }
     }
 }
 

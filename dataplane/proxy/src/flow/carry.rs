@@ -27,10 +27,16 @@ impl Proxy {
             return self.fail(io, conn, error);
         };
         let Some(tunnel) = client.tunnel() else { return };
-        let again = tunnel.tried.len() < self.core.limits.server_tries;
-        let place = if again { self.core.pools.pick(io.now(), &pool, tunnel.key, &tunnel.tried) } else { None };
-        let place = place.filter(|place| self.core.may_tunnel(&pool, *place));
-        let Some(place) = place else { return self.fail(io, conn, otherwise) };
+        if tunnel.tried.len() >= self.core.limits.server_tries {
+            return self.fail(io, conn, otherwise);
+        }
+        let (key, avoided) = (tunnel.key, tunnel.tried.clone());
+        let Some(place) = self.place_with_room(io, &pool, key, avoided) else {
+            return self.fail(io, conn, otherwise);
+        };
+        let Some(tunnel) = self.clients.find(conn).and_then(Client::tunnel) else {
+            return self.core.pools.end(place);
+        };
         let server = io.connect(place.address);
         tunnel.server = Some(server);
         self.await_connect(io, Server::new(server, place, pool, Work::Tunnel(conn), io.now()));
@@ -82,6 +88,7 @@ impl Proxy {
         ends.carry_down(io);
         ends.client.note_crossing(io.now());
         ends.client.report_bytes(ends.core);
+        ends.server.report_bytes(ends.core);
         let Core { scratch, unflushed, .. } = ends.core;
         let (up, down) = (&mut ends.client.connection, &mut ends.server.connection);
         let (up_is_over, down_is_over) = (up.is_exhausted(), down.is_exhausted());
@@ -206,6 +213,10 @@ impl Ends<'_> {
 // Counting what the driver has relayed.
 impl Proxy {
     pub(crate) fn client_relayed<I: Io>(&mut self, io: &I, conn: Conn, bytes: u64) {
+        if let Some(Ends { server, core, .. }) = self.ends(conn) {
+            server.connection.line.relayed(bytes);
+            server.report_bytes(core);
+        }
         if let Some(client) = self.clients.find(conn) {
             client.relayed(bytes);
             client.crossed(io, &mut self.core, bytes);
@@ -213,6 +224,10 @@ impl Proxy {
     }
 
     pub(crate) fn tunnel_relayed_down<I: Io>(&mut self, io: &I, conn: Conn, bytes: u64) {
+        if let Some(Ends { server, core, .. }) = self.ends(conn) {
+            server.relayed(bytes);
+            server.report_bytes(core);
+        }
         if let Some(client) = self.clients.find(conn) {
             client.connection.line.relayed(bytes);
             client.crossed(io, &mut self.core, bytes);

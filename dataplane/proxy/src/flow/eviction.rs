@@ -48,7 +48,8 @@ const WALK_PAUSE: Duration = Duration::from_micros(1);
 
 // Places.
 impl Proxy {
-    /// Whether one more client may be accepted. Evicts another client for it if necessary.
+    /// Whether one more client may be accepted. Evicts another client for it if necessary; two, while a new snapshot
+    /// leaves fewer places than there are clients.
     pub(crate) fn make_place<I: Io>(&mut self, io: &mut I, listener: TransportAddress, peer: SocketAddr) -> bool {
         if self.clients.len() < Limits::usual(self.core.clients_max) {
             return true;
@@ -59,7 +60,10 @@ impl Proxy {
             return true;
         }
         let service = found.service.id;
-        let placed = self.evict_for(io, service, peer) || self.survey_for(io, service, peer);
+        let placed = self.find_and_evict_for(io, service, peer);
+        if placed && self.clients.len() >= self.core.clients_max {
+            self.find_and_evict_for(io, service, peer);
+        }
         // The free places are for virtual services and addresses that hold little.
         let is_entitled = !self.core.is_above_share(service) && !self.core.shortage.is_heavy(peer);
         let may_come = placed || is_entitled && self.clients.len() < self.core.clients_max;
@@ -67,6 +71,10 @@ impl Proxy {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
         }
         may_come
+    }
+
+    fn find_and_evict_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {
+        self.evict_for(io, service, peer) || self.survey_for(io, service, peer)
     }
 
     fn survey_for<I: Io>(&mut self, io: &mut I, service: u32, peer: SocketAddr) -> bool {

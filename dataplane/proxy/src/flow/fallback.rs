@@ -5,8 +5,7 @@ use weir_wire::http2::Code;
 use crate::{
     error::Error,
     exchange::table::ExchangeId,
-    io::{Close, Conn, Io},
-    pool::Place,
+    io::{Close, Io},
     proxy::{Parties, Proxy},
 };
 
@@ -25,17 +24,6 @@ impl Proxy {
         self.choose_server(io, id, Error::StreamReset(Code::Http11Required));
         self.proceed(io, client);
         true
-    }
-
-    /// How many connections a server has, without that of the request that is being placed: those that carry streams, and
-    /// one for each other request.
-    pub(crate) fn connections_beside(&mut self, place: Place) -> usize {
-        let Self { servers, core, .. } = self;
-        let requests = core.pools.requests(place).saturating_sub(1);
-        let Some(carriers) = core.pools.carriers(place) else { return requests };
-        let load = |conn: &Conn| servers.find(*conn)?.back.as_ref().map(|back| back.load as usize);
-        let streams: usize = carriers.conns.iter().filter_map(load).sum();
-        requests.saturating_sub(streams) + carriers.conns.len()
     }
 
     /// Has the connection that the exchange has got speak HTTP/1.1, if that is what the exchange needs.

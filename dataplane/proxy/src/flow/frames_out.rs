@@ -11,8 +11,9 @@ use crate::{
     server::Server,
 };
 
-/// What a stream with a closed window may hold, as a part of what one with an open window may.
-const SHUT_PART: usize = 4;
+/// What a stream with a closed window may hold, as a part of what one with an open window may: less than the driver
+/// reads at once, so that nothing is read behind that.
+const SHUT_PART: usize = 32;
 
 impl Proxy {
     /// Moves what streams have to send to the connections that carry them, and sends as much as windows allow.
@@ -125,7 +126,9 @@ impl Proxy {
         if !is_established {
             return;
         }
-        for (stream, bytes, pieces) in ship(io, core, connection, &mut back.carrier).0 {
+        let left = ship(io, core, connection, &mut back.carrier).0;
+        server.report_bytes(core);
+        for (stream, bytes, pieces) in left {
             let Some(server) = self.servers.find(stream) else { continue };
             // A server that takes the request slowly is not silent.
             if server.connection.line.deadline().is_some() {

@@ -6,6 +6,7 @@ pub(crate) mod carriers;
 mod carry;
 mod choice;
 mod client_events;
+mod connections;
 mod eviction;
 mod fallback;
 mod frames_out;

@@ -217,6 +217,7 @@ impl Proxy {
             let client = exchange.client;
             return self.proceed(io, client);
         }
+        exchange.stamps.sent_at_once(io.now());
         client.await_answer(io, exchange);
         client.rest(io, true);
         server.await_response(io);
@@ -228,7 +229,7 @@ impl Proxy {
         let found = carrier.and_then(|carrier| self.servers.peek(carrier));
         let error = found.map_or(Error::ServerRefused, Server::refusal);
         if let Some(retired) = found.filter(|server| server.back.as_ref().is_some_and(|back| back.is_retired)) {
-            self.core.pools.forget_carrier(retired.place, retired.connection.conn());
+            self.core.pools.retire_carrier(retired.place, retired.connection.conn());
         }
         if let Ok(Parties { exchange, server, .. }) = self.parties(id) {
             exchange.note_failure(server.place.server, error);
@@ -264,6 +265,9 @@ impl Proxy {
             to.deliver(io, &mut core.unflushed, piece);
         }
         let sent = !exchange.awaits_body();
+        if sent {
+            exchange.stamps.sent(io.now());
+        }
         if sent && exchange.form == Form::Content {
             end_body(io, core, exchange, to);
         }

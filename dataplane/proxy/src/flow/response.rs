@@ -101,6 +101,9 @@ impl Proxy {
             }
         }
         let conn = parties.exchange.client;
+        let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
+        let (service, server) = (parties.exchange.service.id, parties.server.place.server);
+        parties.core.counters.note(Happening::Exchanged { service, server, spans });
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -128,6 +131,7 @@ impl Proxy {
     pub(crate) fn response_relayed<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId, bytes: u64) {
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         client.connection.line.relayed(bytes);
+        server.relayed(bytes);
         let Phase::Streaming { delivery, .. } = &mut exchange.phase else { return };
         delivery.body.pass(bytes);
         if client.connection.line.queued(io) > 0 {
@@ -146,6 +150,7 @@ impl Proxy {
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
+        client.note_round_trip(io, &mut self.core);
         let id = client.exchange();
         if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
@@ -187,6 +192,7 @@ impl Parties<'_> {
     /// this one, or an idle one for which it has no room.
     fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
         let Parties { exchange, client, server, core } = self;
+        server.report_bytes(core);
         let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
         let over = connection.line.ended || server.life != Life::Whole;
         let clean = goes_on && connection.inbox.is_empty() && !over && !connection.has_unsent(io);
@@ -220,6 +226,7 @@ impl Parties<'_> {
         let may_switch = context.may_switch;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
+            core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
                 && !(binds || context.http.binds_connection_by(head))
@@ -248,6 +255,7 @@ impl Parties<'_> {
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
+        core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => None,
@@ -267,6 +275,7 @@ impl Parties<'_> {
         let Some(Written { status, out, delivery, binds }) = written else { return Ok(Passed::Withheld) };
         server.binds |= binds;
         if status >= 200 {
+            server.rtt_nanos = server.rtt_nanos.min(exchange.stamps.answered(io.now()));
             exchange.phase = Phase::Streaming { server: server.connection.conn(), delivery };
         } else {
             exchange.forget_repeatable();

@@ -22,7 +22,9 @@ impl Proxy {
     pub(crate) fn connected<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(server) = self.servers.live(conn) else { return };
         let State::Connecting(work) = server.state else { return };
-        self.core.counters.note(Happening::ServerConnected { server: server.place.server });
+        let nanos = io.now().nanos.saturating_sub(server.begun_at.nanos);
+        self.core.counters.note(Happening::ServerConnected { server: server.place.server, nanos });
+        server.rtt_nanos = nanos;
         server.state = State::Handshaking(work);
         if let Work::Tunnel(client) = work {
             self.introduce(io, conn, client);

@@ -120,6 +120,10 @@ impl Proxy {
         let body = Incoming::of_server_stream(length, is_all);
         let mut parties = Parties { exchange, client, server, core };
         let passed = parties.pass_stream_head(io, &response, body);
+        let rtt_nanos = parties.server.rtt_nanos;
+        if let Some(found) = servers.find(carrier) {
+            found.rtt_nanos = found.rtt_nanos.min(rtt_nanos);
+        }
         match passed {
             Ok(Passed::Withheld) => self.reselect(io, id),
             Ok(_) => self.respond(io, conn, id),

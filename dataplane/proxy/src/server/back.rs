@@ -81,6 +81,11 @@ impl Back {
         !self.is_retired && self.load < self.streams_max()
     }
 
+    /// It carries nothing, and other requests could have it.
+    pub fn is_unused(&self) -> bool {
+        self.load == 0 && self.stage == Stage::Ready
+    }
+
     /// Whether so much of it is taken that the next connection should open.
     pub fn is_nearly_full(&self) -> bool {
         self.load >= self.streams_max() - self.streams_max() / 4

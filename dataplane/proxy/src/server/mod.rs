@@ -7,11 +7,13 @@ mod http2;
 use std::{sync::Arc, time::Duration};
 
 use weir_snapshot::{Pool, ServerTls};
+use weir_telemetry::Happening;
 use weir_tls::{Progress, ServerName};
 
 use crate::{
     buf::Buf,
     connection::{Connection, channel::Channel},
+    core::Core,
     error::Error,
     exchange::table::ExchangeId,
     io::{Conn, Io, Time},
@@ -28,6 +30,11 @@ pub(crate) struct Server {
     /// The pool when the connect began; its timeouts apply as long as the connection lives.
     pub pool: Arc<Pool>,
     pub state: State,
+    /// What a round trip to the server has taken at most, in nanoseconds: the connect, or the shortest response since. A
+    /// connect takes longer if a packet of it was lost, or if it had to wait for its turn.
+    pub rtt_nanos: u64,
+    /// Bytes received and not reported yet.
+    received: u64,
     /// Requests sent on it.
     pub requests: u32,
     /// A request has authenticated it, or a response asked for that: only its client may use it.
@@ -93,6 +100,8 @@ impl Server {
             place,
             pool,
             state: State::Connecting(work),
+            rtt_nanos: 0,
+            received: 0,
             requests: 0,
             binds: false,
             life: Life::Whole,
@@ -181,10 +190,26 @@ impl Server {
 
     /// Takes input.
     pub fn receive<I: Io>(&mut self, io: &mut I, scratch: &mut Vec<u8>, buf: Buf) -> Result<Progress, Error> {
+        self.received += buf.len() as u64;
         self.connection.receive(io, scratch, buf).map_err(|error| match error {
             weir_tls::Error::Untrusted(_) => Error::ServerUntrusted,
             _ => Error::ServerTls,
         })
+    }
+
+    /// The driver has relayed this many bytes of the server.
+    pub fn relayed(&mut self, bytes: u64) {
+        self.received += bytes;
+    }
+
+    /// Counts the bytes since the last report.
+    #[inline]
+    pub fn report_bytes(&mut self, core: &mut Core) {
+        let (server, sent) = (self.place.server, self.connection.line.take_sent());
+        let received = std::mem::take(&mut self.received);
+        if received + sent > 0 {
+            core.counters.note(Happening::ServerBytes { server, received, sent });
+        }
     }
 
     /// Waits for the next byte of a response.

@@ -1,6 +1,6 @@
 //! Virtual services of datagrams.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, ops::Range, time::Duration};
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{
@@ -26,25 +26,35 @@ pub struct Sockets {
     sent: Vec<String>,
     /// The clients whose addresses they have, by slot; `None`: they have the engine's.
     sources: Vec<Option<SocketAddr>>,
-    /// Opening a socket fails.
-    none_left: bool,
-    /// Opening a socket with the address of a client fails.
-    sources_taken: bool,
+    /// There are no more. Those that were shut are free from the next batch on.
+    most: Option<usize>,
+    /// How many were shut in earlier batches.
+    freed: usize,
+    /// Opening a socket fails for this reason.
+    lack: Option<NotOpened>,
 }
 
 const LISTENER: ListenerId = ListenerId(7);
+/// At another port.
+const OTHER: ListenerId = ListenerId(8);
 
 impl DatagramIo for Tape {
     fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
-        (listener == LISTENER).then(|| TransportAddress::udp("10.0.0.1:53".parse().expect("an address")))
+        let port = match listener {
+            LISTENER => 53,
+            OTHER => 54,
+            _ => return None,
+        };
+        Some(TransportAddress::udp(SocketAddr::from(([10, 0, 0, 1], port))))
     }
 
     fn open(&mut self, to: SocketAddr, from: Option<SocketAddr>) -> Result<ServerSocket, NotOpened> {
-        if self.sockets.none_left {
-            return Err(NotOpened::Gone(Gone::Local));
+        let open = self.sockets.opened.len() - self.sockets.freed;
+        if self.sockets.most.is_some_and(|most| open >= most) {
+            return Err(NotOpened::NoSocket);
         }
-        if self.sockets.sources_taken && from.is_some() {
-            return Err(NotOpened::ClientAddress);
+        if let Some(lack) = self.sockets.lack {
+            return Err(lack);
         }
         self.sockets.opened.push(to);
         self.sockets.sources.push(from);
@@ -71,6 +81,7 @@ impl DatagramIo for Tape {
 impl Stage {
     /// Runs one batch of datagrams. Returns what was sent.
     fn arrive(&mut self, mut arrivals: Vec<Arrival>) -> Vec<String> {
+        self.tape.sockets.freed = self.tape.sockets.shut.len();
         self.proxy.handle_datagrams(&mut self.tape, &mut arrivals);
         std::mem::take(&mut self.tape.sockets.sent)
     }
@@ -118,8 +129,12 @@ fn socket(slot: u32) -> ServerSocket {
 }
 
 fn from(peer: &str, index: u32) -> Arrival {
+    to(LISTENER, peer, index)
+}
+
+fn to(listener: ListenerId, peer: &str, index: u32) -> Arrival {
     let peer = peer.parse().expect("an address");
-    Arrival::FromClient { listener: LISTENER, peer, datagram: Datagram { at: index, bytes: 100 } }
+    Arrival::FromClient { listener, peer, datagram: Datagram { at: index, bytes: 100 } }
 }
 
 fn answer(slot: u32, index: u32) -> Arrival {
@@ -354,6 +369,10 @@ fn sessions_of_an_address_beyond_its_limit_are_refused_and_counted() {
     assert_ne!(stage.asks("10.2.0.1:3", 0), "");
 }
 
+fn host(client: u32) -> String {
+    format!("10.4.{}.{}:9", client >> 8, client & 255)
+}
+
 /// A stage with sixteen sockets for sessions, of which eight are kept free.
 fn crowded(plan: &api::Plan) -> Stage {
     Stage::with(plan, Limits { session_sockets: 16, ..Limits::default() })
@@ -361,12 +380,19 @@ fn crowded(plan: &api::Plan) -> Stage {
 
 impl Stage {
     /// So many clients ask once each, a millisecond apart. Each of them is served.
-    fn flooded(&mut self, clients: std::ops::Range<u32>) {
+    fn flooded(&mut self, clients: Range<u32>) {
+        for client in clients {
+            self.begins(LISTENER, client..client + 1);
+            assert!(self.open_sessions() <= 8);
+        }
+    }
+
+    /// The same at a listener.
+    fn begins(&mut self, listener: ListenerId, clients: Range<u32>) {
         for client in clients {
             self.tape.sleep(Duration::from_millis(1));
-            let sent = self.asks(&format!("10.4.{}.{}:9", client >> 8, client & 255), 0);
-            assert_ne!(sent, "", "client {client} gets in");
-            assert!(self.open_sessions() <= 8);
+            let sent = self.arrive(vec![to(listener, &host(client), 0)]);
+            assert_eq!(sent.len(), 1, "client {client} gets in");
         }
     }
 
@@ -454,40 +480,81 @@ fn all_new_clients_of_a_batch_get_in() {
 
 #[test]
 fn session_that_fails_to_begin_ends_no_other() {
-    let mut stage = crowded(&udp_plan(1, |_| {}));
+    let mut stage = crowded(&udp_plan(1, keep_addresses));
     stage.flooded(0..8);
-    stage.tape.sockets.none_left = true;
+    stage.tape.sockets.lack = Some(NotOpened::ClientAddress);
     assert_eq!(stage.asks(TWO, 0), "");
     assert_eq!((stage.open_sessions(), stage.failures(Cause::EngineSessions)), (8, 0));
 }
 
-/// A service whose servers see the engine, at the port where the tests send to, and one whose servers see clients, at
-/// another port.
-#[test]
-fn sessions_with_ports_of_the_engine_make_room_for_each_other_and_not_for_those_of_clients() {
-    let limits = Limits { session_sockets: 32, session_ports: 8, ..Limits::default() };
+/// A service whose servers see the engine, at `LISTENER`, and one whose servers see clients, at `OTHER`.
+fn both_sources(limits: Limits) -> Stage {
     let mut plan = udp_plan(1, |_| {});
-    let mut stage = Stage::with(&plan, limits);
-    stage.flooded(0..4);
-    assert_eq!(stage.open_sessions(), 4);
-    stage.flooded(4..6);
-    assert_eq!((stage.open_sessions(), stage.shut()), (4, vec![0, 1]));
-    keep_addresses(plan.virtual_services[0].udp.as_mut().expect("a profile"));
-    plan.revision += 1;
-    stage.replace(&plan);
-    assert_eq!((stage.open_sessions(), stage.shut()), (0, (0..6).collect::<Vec<_>>()));
-    stage.flooded(6..14);
-    assert_eq!(stage.open_sessions(), 8, "they need no ports");
+    let mut other = udp_plan(1, keep_addresses).virtual_services.remove(0);
+    (other.uuid, other.name, other.listeners[0].port) = ("other".into(), "other".into(), 54);
+    plan.virtual_services.push(other);
+    Stage::with(&plan, limits)
 }
 
 #[test]
-fn engine_without_sockets_drops_new_clients_and_counts_them() {
+fn sessions_with_ports_of_the_engine_make_room_for_each_other_and_not_for_those_of_clients() {
+    let mut stage = both_sources(Limits { session_sockets: 32, session_ports: 8, ..Limits::default() });
+    stage.begins(OTHER, 0..8);
+    stage.begins(LISTENER, 8..12);
+    assert_eq!(stage.shut(), [], "the first eight need no ports");
+    stage.begins(LISTENER, 12..14);
+    assert_eq!(stage.shut(), [8, 9], "though others are idle for longer");
+}
+
+#[test]
+fn larger_crowd_makes_room_whoever_comes() {
+    let mut stage = both_sources(Limits { session_sockets: 32, ..Limits::default() });
+    stage.begins(OTHER, 0..6);
+    stage.begins(LISTENER, 6..16);
+    assert_eq!(stage.shut(), []);
+    stage.begins(OTHER, 16..17);
+    stage.begins(LISTENER, 17..18);
+    assert_eq!(stage.shut(), [6, 7], "ten of sixteen have ports of the engine, and then nine");
+    stage.begins(OTHER, 18..20);
+    assert_eq!(stage.shut()[2..], [8, 9], "nine, and then half of them");
+    stage.begins(LISTENER, 20..21);
+    assert_eq!(stage.shut()[4..], [0], "nine of sixteen have addresses of clients");
+}
+
+#[test]
+fn session_idle_longest_ends_for_one_that_gets_no_socket() {
     let mut stage = stage(1);
     stage.asks(ONE, 0);
-    stage.tape.sockets.none_left = true;
-    assert_eq!(stage.asks(TWO, 0), "");
-    assert_eq!((stage.open_sessions(), stage.failures(Cause::LocalResources)), (1, 1));
-    assert_eq!(stage.asks(ONE, 1), "1 to 10.1.0.1 on 0");
+    stage.asks(TWO, 0);
+    // Connections have the others.
+    stage.tape.sockets.most = Some(2);
+    assert_eq!(stage.asks("10.2.0.3:4000", 0), "");
+    assert_eq!((stage.open_sessions(), stage.shut()), (1, vec![0]));
+    assert_eq!((stage.failures(Cause::LocalResources), stage.failures(Cause::EngineSessions)), (1, 1));
+    assert_eq!(stage.asks("10.2.0.3:4000", 1), "1 to 10.1.0.1 on 2");
+    assert_eq!(stage.asks(TWO, 1), "1 to 10.1.0.1 on 1");
+    assert_eq!((stage.failures(Cause::LocalResources), stage.failures(Cause::EngineSessions)), (1, 1));
+}
+
+#[test]
+fn session_ends_only_if_it_has_what_another_lacks() {
+    let mut stage = both_sources(Limits::default());
+    stage.begins(OTHER, 0..4);
+    stage.begins(LISTENER, 4..6);
+    for (client, lack) in (6..).zip([
+        NotOpened::Gone(Gone::Local),
+        NotOpened::Gone(Gone::Unreachable),
+        NotOpened::NoPort,
+        NotOpened::NoSocket,
+        NotOpened::NoPort,
+        NotOpened::NoPort,
+    ]) {
+        stage.tape.sockets.lack = Some(lack);
+        assert_eq!(stage.asks(&host(client), 0), "");
+    }
+    assert_eq!(stage.shut(), [4, 0, 5], "the first four have addresses of clients");
+    assert_eq!(stage.failures(Cause::EngineSessions), 2, "and the other service has one");
+    assert_eq!((stage.failures(Cause::LocalResources), stage.failures(Cause::ServerUnreachable)), (5, 1));
 }
 
 /// Two services, of which the first or the second listens where the tests send to.
@@ -584,11 +651,11 @@ fn each_socket_of_a_client_whose_datagrams_are_spread_has_the_address_of_the_cli
 #[test]
 fn client_whose_address_is_taken_is_dropped_and_counted_and_never_sent_from_another() {
     let mut stage = Stage::new(&udp_plan(2, keep_addresses));
-    stage.tape.sockets.sources_taken = true;
+    stage.tape.sockets.lack = Some(NotOpened::ClientAddress);
     assert_eq!(stage.asks(ONE, 0), "");
     assert_eq!((stage.open_sessions(), stage.failures(Cause::ClientAddress)), (0, 1));
     assert!(sources(&stage).is_empty());
-    stage.tape.sockets.sources_taken = false;
+    stage.tape.sockets.lack = None;
     assert_ne!(stage.asks(ONE, 1), "");
     assert_eq!(sources(&stage), [ONE]);
 }

@@ -575,6 +575,28 @@ fn change_of_the_pool_ends_connections_behind_their_streams() {
 }
 
 #[test]
+fn server_with_a_new_address_has_all_its_connections_again() {
+    let mut before = to_http2(plan(1));
+    before.pools[0].servers[0].max_connections = 2;
+    let mut after = before.clone();
+    (after.revision, after.pools[0].servers[0].port) = (2, 9000);
+    let mut stage = Stage::new(&before);
+    let clients: Vec<_> = (0..3).map(|_| asks(&mut stage, GET)).collect();
+    let mut old = Origin::new(&mut stage);
+    stage.replace(&after);
+    for _ in 0..2 {
+        let client = asks(&mut stage, GET);
+        assert_eq!((stage.closed(client), stage.dials()), (None, 2));
+        assert_eq!(stage.dialled_address(), "10.1.0.1:9000");
+    }
+    for (n, client) in clients.into_iter().enumerate() {
+        old.answers(&mut stage, 1 + 2 * n as u32, "ok");
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+    assert_eq!(stage.closed(old.conn), Some(Close::Flush));
+}
+
+#[test]
 fn request_under_way_goes_as_http1_when_its_pool_has_lost_http2() {
     let mut before = to_http2(plan(1));
     before.pools[0].servers[0].max_connections = 1;

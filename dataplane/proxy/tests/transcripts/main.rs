@@ -21,6 +21,7 @@ mod server_departures;
 mod shortages;
 mod suspects;
 mod tape;
+mod times;
 mod tunnels;
 mod uploads;
 mod websocket;

@@ -527,6 +527,24 @@ fn server_that_chooses_http1_gets_it() {
 }
 
 #[test]
+fn requests_that_wait_for_a_server_are_no_connections_when_it_chooses_http1() {
+    let mut plan = by_http2(secure(plan(1)));
+    plan.pools[0].servers[0].max_connections = 2;
+    let mut stage = Stage::new(&plan);
+    let clients = [stage.client(), stage.client(), stage.client()];
+    clients.iter().for_each(|client| stage.says(*client, GET));
+    let mut server = Server::speaking(&mut stage, Version::Tls13, &["http/1.1"]);
+    assert!(server.heard(&mut stage).starts_with("GET /"));
+    let mut second = Server::speaking(&mut stage, Version::Tls13, &["http/1.1"]);
+    assert!(second.heard(&mut stage).starts_with("GET /"));
+    assert_eq!((status(&stage.sent(clients[2])), stage.dials()), ("502", 2));
+    for (server, client) in [(&mut server, clients[0]), (&mut second, clients[1])] {
+        server.says(&mut stage, OK);
+        assert_eq!(status(&stage.sent(client)), "200");
+    }
+}
+
+#[test]
 fn call_is_refused_by_a_pool_whose_server_chooses_http1() {
     let mut stage = Stage::new(&http2(by_http2(secure(plan(1)))));
     let mut browser = Browser::new(&mut stage);

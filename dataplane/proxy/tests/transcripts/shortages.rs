@@ -67,6 +67,31 @@ fn longest_idle_client_is_evicted_for_the_next() {
     assert_eq!(stage.failures(Cause::EngineEvicted), 2);
 }
 
+/// Sessions of UDP need the descriptors of a quarter of the clients.
+#[test]
+fn clients_become_fewer_when_the_maximum_falls() {
+    let mut plan = plan(1);
+    let mut stage =
+        Stage::with(&plan, Limits { clients: PLACES, clients_beside_sessions: PLACES - 4, ..Limits::default() });
+    let mut clients: Vec<_> = (0..PLACES - 1).map(|n| idle(&mut stage, MAIN, &address(n))).collect();
+    let mut udp = plan.virtual_services[0].clone();
+    (udp.uuid, udp.name) = ("udp".into(), "udp".into());
+    (udp.http, udp.tcp) = (None, None);
+    (udp.l4, udp.udp) =
+        (Some(api::L4Profile::default()), Some(api::UdpProfile { idle_timeout_s: 10, ..Default::default() }));
+    udp.listeners[0].protocol = api::TransportProtocol::Udp.into();
+    plan.revision += 1;
+    plan.virtual_services.push(udp);
+    stage.replace(&plan);
+    let held: Vec<_> = (0..6)
+        .map(|n| {
+            clients.push(idle(&mut stage, MAIN, &address(100 + n)));
+            clients.iter().filter(|conn| stage.closed(**conn).is_none()).count()
+        })
+        .collect();
+    assert_eq!(held, [14, 13, 12, 12, 12, 12]);
+}
+
 #[test]
 fn client_that_has_asked_again_is_no_longer_the_longest_idle() {
     let mut stage = stage();

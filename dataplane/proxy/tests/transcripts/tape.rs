@@ -1,6 +1,7 @@
 //! A hand-driven `Io`: a test feeds events batch by batch and reads what the proxy did.
 
 use std::{
+    cell::RefCell,
     collections::HashMap,
     net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -45,6 +46,9 @@ pub struct Tape {
     pub sockets: Sockets,
     /// Sending to this peer panics, once.
     pub panics_at: Option<Conn>,
+    /// That to every peer.
+    pub round_trip: Option<Duration>,
+    pub round_trips_asked: RefCell<Vec<Conn>>,
     /// Bytes that peers have not taken hold their blocks, as in a driver.
     pub keeps_buffers: bool,
 }
@@ -99,6 +103,11 @@ impl Io for Tape {
 
     fn queued(&self, conn: Conn) -> usize {
         self.sides.get(&conn).map_or(0, |side| side.queued)
+    }
+
+    fn round_trip(&self, conn: Conn) -> Option<Duration> {
+        self.round_trips_asked.borrow_mut().push(conn);
+        self.round_trip.filter(|_| self.sides.get(&conn).is_none_or(|side| side.closed.is_none()))
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {
@@ -225,6 +234,8 @@ impl Stage {
             relays: vec![],
             stuck: false,
             sockets: Sockets::default(),
+            round_trip: None,
+            round_trips_asked: RefCell::default(),
             keeps_buffers: false,
             panics_at: None,
         };

@@ -11,6 +11,7 @@ use std::{
 use weir_proxy::{datagrams::io::ListenerId, io::TransportAddress};
 
 use super::trains::Trains;
+use crate::socket;
 
 #[derive(Default)]
 pub(super) struct Listeners {
@@ -23,6 +24,8 @@ pub(super) struct Place {
     pub socket: UdpSocket,
     at: TransportAddress,
     pub trains: Trains,
+    /// No datagram has been too long for the way yet.
+    refuses_fragments: bool,
 }
 
 impl Listeners {
@@ -36,7 +39,8 @@ impl Listeners {
         });
         self.by_address.insert(at, id);
         let trains = Trains::of(&socket);
-        let before = self.places.insert(id, Place { socket, at, trains });
+        let refuses_fragments = at.address.is_ipv4() && socket::refuse_fragments(socket.as_fd());
+        let before = self.places.insert(id, Place { socket, at, trains, refuses_fragments });
         Ok((id, before.map(|place| place.socket)))
     }
 
@@ -63,5 +67,16 @@ impl Listeners {
 
     pub fn addresses(&self) -> impl Iterator<Item = TransportAddress> {
         self.by_address.keys().copied()
+    }
+}
+
+impl Place {
+    /// Whether a datagram that was too long for the way is sent the next time.
+    pub fn begins_fragments(&mut self, refusal: &io::Error) -> bool {
+        let begins = self.refuses_fragments && refusal.raw_os_error() == Some(libc::EMSGSIZE);
+        if begins {
+            self.refuses_fragments = false;
+        }
+        begins && socket::send_fragments(self.socket.as_fd()).is_ok()
     }
 }

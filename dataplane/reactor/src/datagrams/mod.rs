@@ -142,15 +142,20 @@ impl Datagrams {
         self.listeners.address(listener)
     }
 
-    /// Opens a socket, if there are less than `room`.
+    /// Makes room for a connection. False: no socket rests.
+    pub fn close_one_that_rests(&mut self) -> bool {
+        self.servers.close_one_that_rests()
+    }
+
+    /// Opens a socket, if there are less than `most`.
     pub fn open(
         &mut self,
         to: SocketAddr,
         from: Option<SocketAddr>,
-        room: usize,
+        most: usize,
         poller: &Poller,
     ) -> Result<ServerSocket, NotOpened> {
-        self.servers.open(&to, from, room, poller).map_err(|err| not_opened(&err, from.is_some()))
+        self.servers.open(&to, from, most, poller).map_err(|err| not_opened(&err, from.is_some()))
     }
 
     pub fn forward(&mut self, datagram: Datagram, to: ServerSocket) {
@@ -237,10 +242,19 @@ impl Pace {
 }
 
 fn not_opened(err: &io::Error, of_client: bool) -> NotOpened {
-    match err.kind() {
-        io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable if of_client => NotOpened::ClientAddress,
+    if of_client && matches!(err.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) {
+        return NotOpened::ClientAddress;
+    }
+    match err.raw_os_error() {
+        _ if is_lack_of_sockets(err) => NotOpened::NoSocket,
+        Some(libc::EAGAIN) => NotOpened::NoPort,
         _ => NotOpened::Gone(gone(err)),
     }
+}
+
+fn is_lack_of_sockets(err: &io::Error) -> bool {
+    // The last one: the epoll sets of this user hold as many sockets as they may.
+    matches!(err.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM | libc::ENOSPC))
 }
 
 fn listener_token(id: ListenerId) -> u64 {
@@ -267,6 +281,22 @@ mod tests {
         }
         assert_eq!(asked, [1, 2, 4, 8, 16, 32, 32, 1]);
         assert_eq!(pace.take(20), 1, "it was not reported at once");
+    }
+
+    #[test]
+    fn error_tells_what_a_new_socket_lacked() {
+        let lack = |errno, of_client| not_opened(&io::Error::from_raw_os_error(errno), of_client);
+        for errno in [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM, libc::ENOSPC] {
+            assert_eq!([false, true].map(|of_client| lack(errno, of_client)), [NotOpened::NoSocket; 2]);
+        }
+        assert_eq!(lack(libc::EAGAIN, false), NotOpened::NoPort);
+        for errno in [libc::EADDRINUSE, libc::EADDRNOTAVAIL] {
+            assert_eq!(lack(errno, true), NotOpened::ClientAddress);
+        }
+        assert_eq!(not_opened(&io::ErrorKind::AddrInUse.into(), true), NotOpened::ClientAddress, "of the same process");
+        for errno in [libc::EAFNOSUPPORT, libc::EACCES, libc::EPERM, libc::EINVAL] {
+            assert_eq!(lack(errno, false), NotOpened::Gone(weir_proxy::io::Gone::Local));
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn reply(
                 // The way to another client may take trains.
                 no_train = Some(unsent.each);
             }
+            Err(Unsent { error, .. }) if place.begins_fragments(&error) => {}
             Err(Unsent { error, datagrams, .. }) => {
                 // Without room in the socket, none of the others would be taken either.
                 let lost = if is_full(&error) { run.len() } else { datagrams.min(run.len()) };

@@ -14,7 +14,7 @@ use std::{
 
 use weir_proxy::datagrams::io::ServerSocket;
 
-use super::{Pace, pairs::Pair, server_token, trains::Trains};
+use super::{Pace, is_lack_of_sockets, pairs::Pair, server_token, trains::Trains};
 use crate::{
     poller::{Poller, READABLE},
     socket,
@@ -69,10 +69,6 @@ enum Family {
 impl Family {
     fn of(address: &SocketAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-
-    fn other(self) -> Self {
-        if self == Self::V4 { Self::V6 } else { Self::V4 }
     }
 }
 
@@ -175,22 +171,23 @@ impl Servers {
         Ok(ServerSocket { slot, generation: *generation })
     }
 
-    /// Opens a socket more.
+    /// Opens a socket more. If the kernel has none, one that rests is closed for it.
     fn add(
         &mut self,
         to: &SocketAddr,
         room: usize,
         poller: &Poller,
         pair: Option<Box<Pair>>,
-        open: impl FnOnce() -> io::Result<UdpSocket>,
+        open: impl Fn() -> io::Result<UdpSocket>,
     ) -> io::Result<ServerSocket> {
         let family = Family::of(to);
-        if self.len() >= self.most.min(room) {
-            self.close_one_that_rests([family.other(), family])?;
+        if self.len() >= self.most.min(room) && !self.close_one_that_rests() {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
-        let socket = open()?;
-        let slot = self.empty.last().copied().unwrap_or(self.slots.len() as u32);
-        poller.add(socket.as_fd(), READABLE, server_token(slot))?;
+        let (slot, socket) = match self.open_in_slot(poller, &open) {
+            Err(err) if is_lack_of_sockets(&err) && self.close_one_that_rests() => self.open_in_slot(poller, &open)?,
+            opened => opened?,
+        };
         if self.empty.pop().is_none() {
             self.slots.push(Slot { generation: 0, family, state: State::Empty });
         }
@@ -199,12 +196,20 @@ impl Servers {
         Ok(ServerSocket { slot, generation: filled.generation })
     }
 
-    fn close_one_that_rests(&mut self, families: [Family; 2]) -> io::Result<()> {
-        let slot = families.into_iter().find_map(|family| self.resting[family as usize].pop_front());
-        let slot = slot.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
+    /// The slot is still empty.
+    fn open_in_slot(&self, poller: &Poller, open: impl Fn() -> io::Result<UdpSocket>) -> io::Result<(u32, UdpSocket)> {
+        let socket = open()?;
+        let slot = self.empty.last().copied().unwrap_or(self.slots.len() as u32);
+        poller.add(socket.as_fd(), READABLE, server_token(slot))?;
+        Ok((slot, socket))
+    }
+
+    /// False if none rests.
+    pub fn close_one_that_rests(&mut self) -> bool {
+        let Some(slot) = self.resting.iter_mut().find_map(VecDeque::pop_front) else { return false };
         self.slots[slot as usize].state = State::Empty;
         self.empty.push(slot);
-        Ok(())
+        true
     }
 }
 
@@ -274,6 +279,31 @@ mod tests {
             assert_eq!(servers.open(&to, None, 9, &poller).unwrap_err().raw_os_error(), Some(libc::EMFILE));
             servers.release(socket);
         }
+    }
+
+    #[test]
+    fn socket_that_rests_is_closed_when_the_kernel_has_no_other() {
+        let poller = Poller::new().unwrap();
+        let mut servers = Servers::new(9);
+        let (_server, address) = server("127.0.0.1:0");
+        let resting = [(); 2].map(|()| servers.open(&address, None, 9, &poller).unwrap());
+        resting.into_iter().for_each(|socket| servers.release(socket));
+        let tries = std::cell::Cell::new(0);
+        let open = |has_one: bool| {
+            tries.set(tries.get() + 1);
+            if !has_one {
+                return Err(io::Error::from_raw_os_error(libc::ENFILE));
+            }
+            let socket = socket::open_datagrams(&address)?;
+            socket::connect_datagrams(&socket, &address)?;
+            Ok(socket)
+        };
+        servers.add(&address, 9, &poller, None, || open(tries.get() == 1)).unwrap();
+        assert_eq!((tries.take(), servers.len()), (2, 2));
+        let refused = servers.add(&address, 9, &poller, None, || open(false)).unwrap_err();
+        assert_eq!((tries.take(), servers.len(), refused.raw_os_error()), (2, 1, Some(libc::ENFILE)));
+        servers.add(&address, 9, &poller, None, || open(false)).unwrap_err();
+        assert_eq!((tries.take(), servers.len()), (1, 1), "none rests");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use weir_proxy::{
+    Limits,
     buf::Buf,
     datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{After, Close, Conn, Gone, Io, Time, TransportAddress},
@@ -84,16 +85,22 @@ pub struct Ether {
     sockets: Vec<(u32, Option<Ends>)>,
     /// Closed in this batch.
     shut: Vec<ServerSocket>,
-    sockets_max: usize,
+    /// For all sockets, and for those that have no client's address and need a port of the engine.
+    rooms: [Room; 2],
     /// A socket could not be opened, because there were too many.
     pub ran_short: bool,
-    /// In this batch.
-    opened: usize,
     faults: Vec<String>,
 }
 
+struct Room {
+    most: usize,
+    /// In this batch.
+    opened: usize,
+}
+
 impl Ether {
-    pub fn new(rng: Rng, weather: Weather, sockets_max: usize) -> Self {
+    pub fn new(rng: Rng, weather: Weather, limits: &Limits) -> Self {
+        let rooms = [limits.session_sockets, limits.session_ports].map(|most| Room { most, opened: 0 });
         Self {
             weather,
             arrivals: Vec::new(),
@@ -107,9 +114,8 @@ impl Ether {
             notes: Vec::new(),
             sockets: Vec::new(),
             shut: Vec::new(),
-            sockets_max,
+            rooms,
             ran_short: false,
-            opened: 0,
             faults: Vec::new(),
         }
     }
@@ -150,7 +156,7 @@ impl Ether {
 
     pub fn end_batch(&mut self) {
         self.forwards.clear();
-        self.opened = 0;
+        self.rooms.iter_mut().for_each(|room| room.opened = 0);
         for socket in std::mem::take(&mut self.shut) {
             self.sockets[socket.slot as usize] = (socket.generation + 1, None);
         }
@@ -165,13 +171,15 @@ impl Ether {
     }
 
     pub fn leftovers(&self) -> Vec<String> {
-        let open = self.open_sockets();
+        let [open, _] = self.open_sockets();
         let open = (open > 0).then(|| format!("{open} sockets are left open"));
         self.faults.iter().cloned().chain(open).collect()
     }
 
-    fn open_sockets(&self) -> usize {
-        self.sockets.iter().filter(|(_, ends)| ends.is_some()).count()
+    /// By room.
+    fn open_sockets(&self) -> [usize; 2] {
+        let open = self.sockets.iter().filter_map(|(_, ends)| ends.as_ref());
+        [open.clone().count(), open.filter(|ends| ends.from.is_none()).count()]
     }
 
     fn datagram(&mut self, note: Note) -> Datagram {
@@ -222,14 +230,18 @@ impl DatagramIo for Ether {
             self.faults.push(format!("another session has {from:?} towards {to}"));
             return Err(NotOpened::ClientAddress);
         }
-        if self.open_sockets() >= self.sockets_max {
+        let needed = if from.is_some() { 1 } else { 2 };
+        let open = self.open_sockets();
+        let lacks = [NotOpened::NoSocket, NotOpened::NoPort];
+        let mut rooms = self.rooms.iter().zip(open).zip(lacks).take(needed);
+        if let Some(((Room { most, opened }, _), lack)) = rooms.find(|((room, open), _)| *open >= room.most) {
             self.ran_short = true;
-            if self.opened < self.sockets_max / 2 {
-                self.faults.push(format!("{} of {} sockets were kept free", self.opened, self.sockets_max));
+            if *opened < most / 2 {
+                self.faults.push(format!("{opened} of {most} sockets or ports were kept free"));
             }
-            return Err(NotOpened::Gone(Gone::Local));
+            return Err(lack);
         }
-        self.opened += 1;
+        self.rooms.iter_mut().take(needed).for_each(|room| room.opened += 1);
         if let Some(slot) = self.sockets.iter().position(|(_, open)| open.is_none()) {
             self.sockets[slot].1 = Some(ends);
             return Ok(ServerSocket { slot: slot as u32, generation: self.sockets[slot].0 });
@@ -291,6 +303,10 @@ impl Io for Ether {
 
     fn queued(&self, _conn: Conn) -> usize {
         0
+    }
+
+    fn round_trip(&self, _conn: Conn) -> Option<Duration> {
+        None
     }
 
     fn reading(&mut self, _conn: Conn, _on: bool) {}

@@ -3,7 +3,7 @@
 //!
 //! Judged in every run: no client gets what is for another; no datagram goes to a server that is down or not in the
 //! Plan; a client keeps its server while nothing changes; nothing is made up; where the network loses nothing, each
-//! question is answered, unless sockets are few; half of few sockets are free when a batch begins; each socket is closed
+//! question is answered, unless sockets or ports are few; half of few are free when a batch begins; each socket is closed
 //! once; nothing is left over; servers see the addresses of clients where they are to, and no two sockets have the same
 //! client and server.
 
@@ -107,10 +107,10 @@ impl World {
         let (snapshot, _) = Snapshot::build(&plan, None, &worker).expect("the simulated Plan is sound");
         let snapshot = Arc::new(snapshot);
         let weather = Weather::of(&mut rng);
-        let session_sockets = if rng.chance(30) { rng.between(2, 16) } else { 1_000 } as usize;
-        let limits = Limits { session_sockets, ..Limits::default() };
+        let mut most = || if rng.chance(30) { rng.between(2, 16) } else { 1_000 } as usize;
+        let limits = Limits { session_sockets: most(), session_ports: most(), ..Limits::default() };
         let mut world = Self {
-            ether: Ether::new(rng.fork(), weather, session_sockets),
+            ether: Ether::new(rng.fork(), weather, &limits),
             proxy: Proxy::new(snapshot.clone(), limits),
             rng,
             plan,

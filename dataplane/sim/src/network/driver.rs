@@ -70,6 +70,10 @@ impl Io for Network {
         state.queued_bytes
     }
 
+    fn round_trip(&self, conn: Conn) -> Option<Duration> {
+        self.link_of(conn).map(|link| self.links[link].quality.latency * 2)
+    }
+
     fn reading(&mut self, conn: Conn, on: bool) {
         let Some(link) = self.link_of(conn) else { return };
         self.note(conn, if on { "reads again" } else { "stops reading" });

@@ -3729,7 +3729,8 @@ type Sample struct {
 	Workers         uint32                    `protobuf:"varint,6,opt,name=workers,proto3" json:"workers,omitempty"`
 	VirtualServices []*VirtualServiceCounters `protobuf:"bytes,7,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
-	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"` // a gauge
+	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`    // a gauge
+	WorkerCounters  []*WorkerCounters         `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"` // in the order of their numbers
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3827,6 +3828,13 @@ func (x *Sample) GetPinnedWorkers() uint32 {
 	return 0
 }
 
+func (x *Sample) GetWorkerCounters() []*WorkerCounters {
+	if x != nil {
+		return x.WorkerCounters
+	}
+	return nil
+}
+
 type VirtualServiceCounters struct {
 	state                  protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                   string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -3853,8 +3861,11 @@ type VirtualServiceCounters struct {
 	OpenHttp2Requests      uint64                 `protobuf:"varint,193,opt,name=open_http2_requests,json=openHttp2Requests,proto3" json:"open_http2_requests,omitempty"`                // a gauge: streams of clients
 	GrpcCallsTotal         uint64                 `protobuf:"varint,194,opt,name=grpc_calls_total,json=grpcCallsTotal,proto3" json:"grpc_calls_total,omitempty"`                         // of requests_total
 	Tls13HandshakesTotal   uint64                 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`       // of tls_handshakes_total; the others are of TLS 1.2
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	Times                  *Times                 `protobuf:"bytes,200,opt,name=times,proto3" json:"times,omitempty"`                                                                    // absent: no server has answered a request yet
+	// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
+	ClientRtt     *Histogram `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
@@ -4055,6 +4066,169 @@ func (x *VirtualServiceCounters) GetTls13HandshakesTotal() uint64 {
 	return 0
 }
 
+func (x *VirtualServiceCounters) GetTimes() *Times {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetClientRtt() *Histogram {
+	if x != nil {
+		return x.ClientRtt
+	}
+	return nil
+}
+
+// How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
+// total, and server_rtt and app_response the response.
+type Times struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Total         *Histogram             `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
+	Wait          *Histogram             `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`                                  // from the request's head until all of the request was handed to a connection to its server
+	Response      *Histogram             `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`                          // from then until the response's head
+	Transfer      *Histogram             `protobuf:"bytes,4,opt,name=transfer,proto3" json:"transfer,omitempty"`                          // from then until the end of the response was handed to the client's connection
+	ServerRtt     *Histogram             `protobuf:"bytes,5,opt,name=server_rtt,json=serverRtt,proto3" json:"server_rtt,omitempty"`       // of response, the round trip to the server, as far as the connection to it has shown that
+	AppResponse   *Histogram             `protobuf:"bytes,6,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"` // the rest of response
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Times) Reset() {
+	*x = Times{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Times) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Times) ProtoMessage() {}
+
+func (x *Times) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Times.ProtoReflect.Descriptor instead.
+func (*Times) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Times) GetTotal() *Histogram {
+	if x != nil {
+		return x.Total
+	}
+	return nil
+}
+
+func (x *Times) GetWait() *Histogram {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *Times) GetResponse() *Histogram {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *Times) GetTransfer() *Histogram {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+func (x *Times) GetServerRtt() *Histogram {
+	if x != nil {
+		return x.ServerRtt
+	}
+	return nil
+}
+
+func (x *Times) GetAppResponse() *Histogram {
+	if x != nil {
+		return x.AppResponse
+	}
+	return nil
+}
+
+// Times in ticks of 2^-20 s. Bucket 0 counts those of at most 1 tick, bucket i those of more than 2^((i-1)/8) and at most
+// 2^(i/8) ticks, and bucket 209 those of more than 2^26 ticks, which are 64 s. These are the buckets of an exponential
+// histogram of scale 3 (Prometheus, OpenTelemetry).
+type Histogram struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SumTicks      uint64                 `protobuf:"varint,1,opt,name=sum_ticks,json=sumTicks,proto3" json:"sum_ticks,omitempty"`
+	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`          // the bucket of counts[0]
+	Counts        []uint32               `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"` // without empty buckets at both ends; each begins again at 0 after 2^32
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Histogram) Reset() {
+	*x = Histogram{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Histogram) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Histogram) ProtoMessage() {}
+
+func (x *Histogram) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
+func (*Histogram) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Histogram) GetSumTicks() uint64 {
+	if x != nil {
+		return x.SumTicks
+	}
+	return 0
+}
+
+func (x *Histogram) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Histogram) GetCounts() []uint32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 type ErrorCounter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"` // "server_connect_timeout"
@@ -4065,7 +4239,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4251,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4264,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -4119,13 +4293,21 @@ type ServerCounters struct {
 	Up                    bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
 	SuspectingWorkers     uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"`                // a gauge: the workers that suspect it, see inline_health
 	Http2ConnectionsTotal uint64                 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"` // of connections_total, those that speak HTTP/2
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	ReceivedBytesTotal    uint64                 `protobuf:"varint,200,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`          // from the server, with the bytes of TLS
+	SentBytesTotal        uint64                 `protobuf:"varint,201,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`                      // to the server
+	ResponsesTotal        []uint64               `protobuf:"varint,202,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`                 // index 0–4: 1xx–5xx
+	ConnectTicksTotal     uint64                 `protobuf:"varint,203,opt,name=connect_ticks_total,json=connectTicksTotal,proto3" json:"connect_ticks_total,omitempty"`             // how long all connects took together, see Histogram; connections_total counts them
+	// How long the server itself needed to answer requests, as app_response of Times. It is of scale 1: bucket 0 counts
+	// times of at most 1 tick, bucket i those of more than 2^((i-1)/2) and at most 2^(i/2) ticks, and bucket 53 those of more
+	// than 2^26 ticks. Absent: it has answered no request to the end.
+	AppResponse   *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4319,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4332,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -4219,6 +4401,118 @@ func (x *ServerCounters) GetSuspectingWorkers() uint32 {
 func (x *ServerCounters) GetHttp2ConnectionsTotal() uint64 {
 	if x != nil {
 		return x.Http2ConnectionsTotal
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetReceivedBytesTotal() uint64 {
+	if x != nil {
+		return x.ReceivedBytesTotal
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetSentBytesTotal() uint64 {
+	if x != nil {
+		return x.SentBytesTotal
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetResponsesTotal() []uint64 {
+	if x != nil {
+		return x.ResponsesTotal
+	}
+	return nil
+}
+
+func (x *ServerCounters) GetConnectTicksTotal() uint64 {
+	if x != nil {
+		return x.ConnectTicksTotal
+	}
+	return 0
+}
+
+func (x *ServerCounters) GetAppResponse() *Histogram {
+	if x != nil {
+		return x.AppResponse
+	}
+	return nil
+}
+
+// One worker, since the process started.
+type WorkerCounters struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Worker          uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`                                          // 0 for the first
+	CpuUs           uint64                 `protobuf:"varint,2,opt,name=cpu_us,json=cpuUs,proto3" json:"cpu_us,omitempty"`                               // that its thread has used
+	BatchesTotal    uint64                 `protobuf:"varint,3,opt,name=batches_total,json=batchesTotal,proto3" json:"batches_total,omitempty"`          // turns of its loop
+	EventsTotal     uint64                 `protobuf:"varint,4,opt,name=events_total,json=eventsTotal,proto3" json:"events_total,omitempty"`             // of connections, and datagrams
+	OpenConnections uint32                 `protobuf:"varint,5,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge: those to clients and to servers
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *WorkerCounters) Reset() {
+	*x = WorkerCounters{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerCounters) ProtoMessage() {}
+
+func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
+func (*WorkerCounters) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *WorkerCounters) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *WorkerCounters) GetCpuUs() uint64 {
+	if x != nil {
+		return x.CpuUs
+	}
+	return 0
+}
+
+func (x *WorkerCounters) GetBatchesTotal() uint64 {
+	if x != nil {
+		return x.BatchesTotal
+	}
+	return 0
+}
+
+func (x *WorkerCounters) GetEventsTotal() uint64 {
+	if x != nil {
+		return x.EventsTotal
+	}
+	return 0
+}
+
+func (x *WorkerCounters) GetOpenConnections() uint32 {
+	if x != nil {
+		return x.OpenConnections
 	}
 	return 0
 }
@@ -4491,7 +4785,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xe8\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xb5\x03\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -4501,7 +4795,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aworkers\x18\x06 \x01(\rR\aworkers\x12T\n" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
-	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\"\x83\t\n" +
+	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
+	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xf2\t\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -4527,10 +4822,25 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14http2_requests_total\x18\xc0\x01 \x01(\x04R\x12http2RequestsTotal\x12/\n" +
 	"\x13open_http2_requests\x18\xc1\x01 \x01(\x04R\x11openHttp2Requests\x12)\n" +
 	"\x10grpc_calls_total\x18\xc2\x01 \x01(\x04R\x0egrpcCallsTotal\x125\n" +
-	"\x16tls13_handshakes_total\x18\xc3\x01 \x01(\x04R\x14tls13HandshakesTotal\":\n" +
+	"\x16tls13_handshakes_total\x18\xc3\x01 \x01(\x04R\x14tls13HandshakesTotal\x12/\n" +
+	"\x05times\x18\xc8\x01 \x01(\v2\x18.weir.dataplane.v1.TimesR\x05times\x12<\n" +
+	"\n" +
+	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\"\xdf\x02\n" +
+	"\x05Times\x122\n" +
+	"\x05total\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x05total\x120\n" +
+	"\x04wait\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x04wait\x128\n" +
+	"\bresponse\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\bresponse\x128\n" +
+	"\btransfer\x18\x04 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\btransfer\x12;\n" +
+	"\n" +
+	"server_rtt\x18\x05 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tserverRtt\x12?\n" +
+	"\fapp_response\x18\x06 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\"V\n" +
+	"\tHistogram\x12\x1b\n" +
+	"\tsum_ticks\x18\x01 \x01(\x04R\bsumTicks\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\rR\x05first\x12\x16\n" +
+	"\x06counts\x18\x03 \x03(\rR\x06counts\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\x8b\x03\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\x86\x05\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -4541,7 +4851,18 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\freused_total\x18\a \x01(\x04R\vreusedTotal\x12\x0e\n" +
 	"\x02up\x18\b \x01(\bR\x02up\x12-\n" +
 	"\x12suspecting_workers\x18< \x01(\rR\x11suspectingWorkers\x127\n" +
-	"\x17http2_connections_total\x18\xbe\x01 \x01(\x04R\x15http2ConnectionsTotal*K\n" +
+	"\x17http2_connections_total\x18\xbe\x01 \x01(\x04R\x15http2ConnectionsTotal\x121\n" +
+	"\x14received_bytes_total\x18\xc8\x01 \x01(\x04R\x12receivedBytesTotal\x12)\n" +
+	"\x10sent_bytes_total\x18\xc9\x01 \x01(\x04R\x0esentBytesTotal\x12(\n" +
+	"\x0fresponses_total\x18\xca\x01 \x03(\x04R\x0eresponsesTotal\x12/\n" +
+	"\x13connect_ticks_total\x18\xcb\x01 \x01(\x04R\x11connectTicksTotal\x12@\n" +
+	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\"\xb2\x01\n" +
+	"\x0eWorkerCounters\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x15\n" +
+	"\x06cpu_us\x18\x02 \x01(\x04R\x05cpuUs\x12#\n" +
+	"\rbatches_total\x18\x03 \x01(\x04R\fbatchesTotal\x12!\n" +
+	"\fevents_total\x18\x04 \x01(\x04R\veventsTotal\x12)\n" +
+	"\x10open_connections\x18\x05 \x01(\rR\x0fopenConnections*K\n" +
 	"\x11TransportProtocol\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_TCP\x10\x00\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*]\n" +
@@ -4616,7 +4937,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
@@ -4670,8 +4991,11 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Server)(nil),                 // 49: weir.dataplane.v1.Server
 	(*Sample)(nil),                 // 50: weir.dataplane.v1.Sample
 	(*VirtualServiceCounters)(nil), // 51: weir.dataplane.v1.VirtualServiceCounters
-	(*ErrorCounter)(nil),           // 52: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 53: weir.dataplane.v1.ServerCounters
+	(*Times)(nil),                  // 52: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 53: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 54: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 55: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 56: weir.dataplane.v1.WorkerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -4729,13 +5053,23 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	45, // 52: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
 	39, // 53: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
 	51, // 54: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	53, // 55: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	52, // 56: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	55, // 55: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	56, // 56: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	54, // 57: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	52, // 58: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	53, // 59: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	53, // 60: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	53, // 61: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	53, // 62: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	53, // 63: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	53, // 64: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	53, // 65: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	53, // 66: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	67, // [67:67] is the sub-list for method output_type
+	67, // [67:67] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -4765,7 +5099,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   41,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+// recordList is a command that lists records of the controller.
+type recordList struct {
+	path     string   // with the parameters that are always there
+	time     string   // the field with the time
+	headings []string // of the table
+	cells    func(client.Object) []string
+
+	most          int
+	since, until  string
+	filters       []string
+	follow        bool
+	output        *format
+	out, warnings io.Writer
+}
+
+// eventsCommand shows what happened.
+func eventsCommand() *cobra.Command {
+	return (&recordList{
+		path: "analytics/logs?type=2", time: "report_timestamp", headings: []string{"TIME", "EVENT", "OBJECT", "WHAT"},
+		cells: func(event client.Object) []string {
+			return []string{column.Text(event["event_id"]), column.Text(event["obj_name"]),
+				column.Text(event["event_description"])}
+		},
+	}).command("events", "List what happened to engines and virtual services, newest first",
+		"event_id, obj_type, obj_uuid, obj_name, tenant, event_description or related_uuids")
+}
+
+// auditCommand shows who did what.
+func auditCommand() *cobra.Command {
+	return (&recordList{
+		path: "audit?", time: "time", headings: []string{"TIME", "USER", "FROM", "ACTION", "KIND", "OBJECT",
+			"REFUSED", "NEW"},
+		cells: func(entry client.Object) []string {
+			cells := []string{}
+			for _, name := range []string{"user", "address", "action", "kind", "object", "refused"} {
+				cells = append(cells, column.Dash(column.Text(entry[name])))
+			}
+			return append(cells, changed(entry))
+		},
+	}).command("audit", "List who changed what, and who tried, newest first; only administrators may",
+		"user, address, tenant, action, kind, object, refused, old or new")
+}
+
+// changed names the fields that an action changed.
+func changed(entry client.Object) string {
+	is, _ := entry["new"].(map[string]any)
+	was, _ := entry["old"].(map[string]any)
+	if entry["action"] != "change" {
+		return ""
+	}
+	var said []string
+	for _, name := range fieldOrder(is) {
+		said = append(said, fmt.Sprintf("%s: %v → %v", name, brief(was[name]), brief(is[name])))
+	}
+	return strings.Join(said, ", ")
+}
+
+// brief is a value in a few characters.
+func brief(value any) string {
+	const most = 40
+	text := []rune(column.Dash(fmt.Sprint(value)))
+	if value == nil {
+		return "-"
+	}
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+func (l *recordList) command(name, short, fields string) *cobra.Command {
+	command := &cobra.Command{
+		Use: name, Short: short, Args: arguments(),
+		Example: "  weir " + name + " --since 2h\n" +
+			"  weir " + name + " --since 2026-11-24T09:00:00Z --until 2026-11-24T10:00:00Z --filter 'tenant=admin'",
+	}
+	flags := command.Flags()
+	flags.IntVar(&l.most, "most", 50, "how many")
+	flags.StringVar(&l.since, "since", "",
+		"from then on: a time (2026-11-24T09:00:00Z), or how long ago (90s, 30m, 2h, 7d)")
+	flags.StringVar(&l.until, "until", "", "up to then: a time, or how long ago")
+	flags.StringArrayVar(&l.filters, "filter", nil, "FIELD=VALUE, FIELD!=VALUE, FIELD~PART or FIELD!~PART; FIELD is "+
+		fields+", or all; give it again for a further condition")
+	flags.BoolVarP(&l.follow, "follow", "f", false, "go on, and print what comes: oldest first, until Ctrl-C")
+	l.output = addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		l.out, l.warnings = os.Stdout, os.Stderr
+		asked, err := l.parameters(time.Now())
+		if err != nil {
+			return err
+		}
+		if l.follow {
+			return l.watch(command.Context(), session, asked)
+		}
+		found, err := l.read(command.Context(), session, asked)
+		if err != nil {
+			return err
+		}
+		return l.print(found)
+	}
+	return command
+}
+
+// parameters are those of the query.
+func (l *recordList) parameters(now time.Time) (url.Values, error) {
+	if l.most < 1 || l.most > 10_000 {
+		return nil, fmt.Errorf("--most %d: give 1 to 10000", l.most)
+	}
+	if l.follow && l.until != "" {
+		return nil, fmt.Errorf("--until: --follow has no end")
+	}
+	asked := url.Values{"page_size": {strconv.Itoa(l.most)}}
+	for flag, given := range map[string]string{"start": l.since, "end": l.until} {
+		if given == "" {
+			continue
+		}
+		at, err := moment(given, now)
+		if err != nil {
+			return nil, fmt.Errorf("--%s %s: %w", map[string]string{"start": "since", "end": "until"}[flag], given, err)
+		}
+		asked.Set(flag, at.UTC().Format(time.RFC3339Nano))
+	}
+	for _, given := range l.filters {
+		filter, err := condition(given)
+		if err != nil {
+			return nil, err
+		}
+		asked.Add("filter", filter)
+	}
+	return asked, nil
+}
+
+// moment reads a time, or how long ago it was.
+func moment(text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	const day = 24 * time.Hour
+	if days, is := strings.CutSuffix(text, "d"); is {
+		if count, err := strconv.ParseFloat(days, 64); err == nil && count >= 0 && count < 36600 {
+			return now.Add(-time.Duration(count * float64(day))), nil
+		}
+	}
+	ago, err := time.ParseDuration(text)
+	if err != nil || ago < 0 {
+		return time.Time{}, fmt.Errorf("give a time like 2026-11-24T09:00:00Z, or how long ago: 90s, 30m, 2h, 7d")
+	}
+	return now.Add(-ago), nil
+}
+
+// condition turns FIELD=VALUE into what the API takes.
+func condition(text string) (string, error) {
+	for i, char := range text {
+		op, size := "", 1
+		switch {
+		case char == '=':
+			op = "eq"
+		case char == '~':
+			op = "co"
+		case strings.HasPrefix(text[i:], "!="):
+			op, size = "ne", 2
+		case strings.HasPrefix(text[i:], "!~"):
+			op, size = "nc", 2
+		}
+		if op == "" || i == 0 {
+			continue
+		}
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text[i+size:])
+		return fmt.Sprintf(`%s(%s,"%s")`, op, text[:i], value), nil
+	}
+	return "", fmt.Errorf("--filter %s: write FIELD=VALUE, FIELD!=VALUE, FIELD~PART or FIELD!~PART", text)
+}
+
+// list is an answer with records.
+type list struct {
+	Results   []client.Object `json:"results"`
+	Remaining float64         `json:"percent_remaining"`
+	Source    string          `json:"source"`
+	Missing   client.Object   `json:"missing"`
+}
+
+// print prints records as they came.
+func (l *recordList) print(found []client.Object) error {
+	if *l.output == asJSON {
+		return printJSON(l.out, found)
+	}
+	rows := table{l.headings}
+	for _, record := range found {
+		rows = append(rows, l.row(record))
+	}
+	return rows.print(l.out)
+}
+
+func (l *recordList) row(record client.Object) []string {
+	row := []string{toMillis(column.Text(record[l.time]))}
+	for _, cell := range l.cells(record) {
+		row = append(row, harmless(cell))
+	}
+	return row
+}
+
+// harmless is a text that a terminal only shows: characters that move the cursor, change colours or turn the direction
+// of writing are written as \u202e.
+func harmless(text string) string {
+	if strings.IndexFunc(text, harms) < 0 {
+		return text
+	}
+	var shown strings.Builder
+	for _, char := range text {
+		if harms(char) {
+			fmt.Fprintf(&shown, "\\u%04x", char)
+		} else {
+			shown.WriteRune(char)
+		}
+	}
+	return shown.String()
+}
+
+func harms(char rune) bool { return !unicode.IsPrint(char) }
+
+// toMillis cuts a time off after its milliseconds, so that times stand in a column.
+func toMillis(moment string) string {
+	at, err := time.Parse(time.RFC3339Nano, moment)
+	if err != nil {
+		return moment
+	}
+	return at.Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// isAway tells whether the controller answers without its record store.
+func isAway(err error) bool { return client.IsStatus(err, http.StatusServiceUnavailable) }

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// shownMetrics are the metrics that a command shows which names none.
+var shownMetrics = map[string][]string{
+	"virtualservice": {
+		"l4_client.avg_new_established_conns", "l4_client.max_open_conns", "l4_client.avg_bandwidth",
+		"l4_client.avg_errored_connections", "l7_client.avg_total_requests", "l7_client.avg_resp_2xx",
+		"l7_client.avg_resp_4xx", "l7_client.avg_resp_5xx", "l7_client.avg_ssl_connections",
+		"l7_client.avg_client_txn_latency", "weir.p50_total_time", "weir.p95_total_time", "weir.p99_total_time",
+		"weir.p99_response_time",
+	},
+	"pool": {
+		"l7_server.avg_total_requests", "l4_server.avg_new_established_conns", "l4_server.max_open_conns",
+		"l4_server.avg_errored_connections", "l4_server.avg_uptime",
+	},
+	"serviceengine": {
+		"se_stats.avg_cpu_usage", "se_stats.avg_mem_usage", "se_stats.avg_connections", "se_stats.avg_bandwidth",
+		"se_stats.max_num_vs",
+	},
+}
+
+func metricsCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "metrics",
+		Short: "Show how numbers went: requests, errors, times, connections, load",
+		Long: `Show how numbers went. The controller keeps them for 7 days each 15 s, for 90 days each 5 minutes, and for 15
+months each hour.`,
+		Example: `  weir metrics vs web
+  weir metrics vs web l7_client.avg_resp_5xx weir.p99_total_time --last 24h
+  weir metrics pool web --last 6h --step 5m
+  weir metrics query 'sum by (service) (rate(weir_service_requests_total[1m]))'`,
+	}
+	for _, name := range []string{"virtualservice", "pool", "serviceengine"} {
+		kind, _ := schema.Lookup(name)
+		command.AddCommand(metricsOfCommand(kind))
+	}
+	command.AddCommand(metricsListCommand(), metricsQueryCommand())
+	return menu(command)
+}
+
+// window is the time that a command looks back over.
+type window struct{ last, step time.Duration }
+
+// stepsShown is the number of steps if --step is not given, and about the width of a sparkline.
+const stepsShown = 30
+
+func (w *window) add(command *cobra.Command, last time.Duration) {
+	command.Flags().DurationVar(&w.last, "last", last, "how far to look back")
+	command.Flags().DurationVar(&w.step, "step", 0, "time of one value; at least 15s (default: a 30th of --last)")
+}
+
+// settle chooses the step if it is not given: a multiple of the 15 s between two samples.
+func (w *window) settle() error {
+	const least = 15 * time.Second
+	switch {
+	case w.last < least:
+		return fmt.Errorf("--last %v: give at least %v", w.last, least)
+	case w.step == 0:
+		w.step = max(least, (w.last / stepsShown).Truncate(least))
+	case w.step < least:
+		return fmt.Errorf("--step %v: give at least %v", w.step, least)
+	}
+	if w.step > w.last {
+		return fmt.Errorf("--step %v is longer than --last %v", w.step, w.last)
+	}
+	return nil
+}
+
+func metricsOfCommand(kind *schema.Kind) *cobra.Command {
+	command := &cobra.Command{
+		Use: kind.Name + " NAME [METRIC …]", Aliases: kind.Short, Short: "Show those of a " +
+			kind.Title + also(kind.Short),
+		Long: "Show metrics of a " + kind.Title +
+			". `weir metrics list` lists them. A dash is a value that is not known.",
+		ValidArgsFunction: completeNames(kind, 1),
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return arguments("NAME")(command, args)
+			}
+			return nil
+		},
+	}
+	var w window
+	w.add(command, 30*time.Minute)
+	server := ""
+	if kind.Name == "pool" {
+		command.Flags().StringVar(&server, "server", "", "only this server: 10.0.0.1:80")
+	}
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := w.settle(); err != nil {
+			return err
+		}
+		session, object, err := open(command.Context(), kind, args[:1])
+		if err != nil {
+			return err
+		}
+		ids := args[1:]
+		if len(ids) == 0 {
+			ids = shownMetrics[kind.Name]
+		}
+		asked := url.Values{
+			"metric_id": {strings.Join(ids, ",")}, "step": {fmt.Sprint(int(w.step.Seconds()))},
+			"limit": {fmt.Sprint(int(w.last / w.step))}, "stop": {time.Now().UTC().Format(time.RFC3339)},
+		}
+		if server != "" {
+			asked.Set("obj_id", server)
+		}
+		var answer metricsAnswer
+		path := fmt.Sprintf("analytics/metrics/%s/%v?%s", kind.Name, object["uuid"], asked.Encode())
+		if *output == asJSON {
+			var whole client.Object
+			if err := session.Get(command.Context(), path, &whole); err != nil {
+				return err
+			}
+			return printJSON(os.Stdout, whole)
+		}
+		if err := session.Get(command.Context(), path, &answer); err != nil {
+			return err
+		}
+		return answer.table(w).print(os.Stdout)
+	}
+	return command
+}
+
+func metricsListCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "list", Short: "List the metrics that Weir counts, with units", Args: arguments(),
+	}
+	all := command.Flags().Bool("all", false, "also those of Avi's API that Weir does not count")
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Results []struct {
+				Name     string   `json:"name"`
+				Entities []string `json:"entity_types"`
+				Unit     string   `json:"metric_units"`
+				Text     string   `json:"description"`
+				Counted  bool     `json:"weir_counted"`
+			} `json:"results"`
+		}
+		if *output == asJSON {
+			var whole client.Object
+			if err := session.Get(command.Context(), "analytics/metric_id", &whole); err != nil {
+				return err
+			}
+			return printJSON(os.Stdout, whole)
+		}
+		if err := session.Get(command.Context(), "analytics/metric_id", &answer); err != nil {
+			return err
+		}
+		rows := table{{"METRIC", "OF", "UNIT", "WHAT IT SAYS"}}
+		for _, metric := range answer.Results {
+			if metric.Counted || *all {
+				of := strings.ToLower(strings.ReplaceAll(strings.Join(metric.Entities, ", "), "_METRICS_ENTITY", ""))
+				of = strings.NewReplacer("vserver", "vs", "se", "engine").Replace(of)
+				rows = append(rows, []string{metric.Name, of, unitOf(metric.Unit), metric.Text})
+			}
+		}
+		return rows.print(os.Stdout)
+	}
+	return command
+}
+
+// metricsAnswer is what the API answers about one object.
+type metricsAnswer struct {
+	Series []struct {
+		Header struct {
+			Name, Units, Server string
+			Statistics          struct {
+				Min, Max, Mean float64
+				Samples        int `json:"num_samples"`
+			}
+		}
+		Data []struct{ Value *float64 }
+	}
+}
+
+func (a metricsAnswer) table(w window) table {
+	rows := table{{"METRIC", "UNIT", "NOW", "MEAN", "LEAST", "MOST", ""}}
+	for _, one := range a.Series {
+		values := make([]*float64, len(one.Data))
+		for i, point := range one.Data {
+			values[i] = point.Value
+		}
+		cells := []string{"-", "-", "-", "-"}
+		if stats := one.Header.Statistics; stats.Samples > 0 {
+			cells = []string{numberOf(values[len(values)-1]), number(stats.Mean), number(stats.Min), number(stats.Max)}
+		}
+		rows = append(rows, slices.Concat([]string{one.Header.Name, unitOf(one.Header.Units)}, cells,
+			[]string{sparkline(values)}))
+	}
+	rows[0][6] = fmt.Sprintf("LAST %s, EACH %s", short(w.last), short(w.step))
+	rows.alignRightIn(2, 5)
+	return rows
+}
+
+// short is a duration without units of zero: 30m, 1h30m.
+func short(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// unitOf is a unit of Avi's API as people write it.
+func unitOf(unit string) string {
+	switch unit {
+	case "PER_SECOND":
+		return "1/s"
+	case "BITS_PER_SECOND":
+		return "bit/s"
+	case "BYTES_PER_SECOND":
+		return "B/s"
+	case "MILLISECONDS":
+		return "ms"
+	case "PERCENT":
+		return "%"
+	case "BYTES":
+		return "B"
+	}
+	return ""
+}

@@ -1,0 +1,41 @@
+package fleet
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+)
+
+// before is what data planes had counted when this leader first heard of them. They may have counted for days, under
+// another leader: who looks at what was counted since then subtracts it.
+type before struct {
+	services map[string]totals // by uuid
+	servers  map[ServerKey]totals
+}
+
+func newBefore() before {
+	return before{services: map[string]totals{}, servers: map[ServerKey]totals{}}
+}
+
+// keep adds the counts of the first sample of an engine, if it served before.
+func (b before) keep(first *Sample) {
+	for uuid, counters := range first.services {
+		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetReceivedDatagramsTotal() > 0 {
+			b.services[uuid] = b.services[uuid].plus(serviceCounts(counters, nil))
+		}
+	}
+	for key, counters := range first.servers {
+		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetFailuresTotal() > 0 {
+			b.servers[key] = b.servers[key].plus(serverCounts(counters, nil))
+		}
+	}
+}
+
+// timesOf returns the times in a sample, by virtual service, without the other counters.
+func (s *Sample) timesOf() map[string]*dataplanev1.Times {
+	all := map[string]*dataplanev1.Times{}
+	for uuid, counters := range s.services {
+		if counters.GetTimes() != nil {
+			all[uuid] = counters.GetTimes()
+		}
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package fleet
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// Model returns the newest model. A model never changes: a look may keep it.
+func (k *Known) Model() *model.Model { return k.wanted.model }
+
+// CountedOfService returns what engines have counted of a virtual service since this leader heard of them, by the name
+// of the counter: what a data plane had counted before is not in it. The counts never fall while this leader runs;
+// gauges are as they are now. Nil: no engine has counters of the virtual service.
+func (k *Known) CountedOfService(uuid string) map[string]int64 {
+	return since(k.ServiceCounters(uuid).Totals, k.before.services[uuid])
+}
+
+// CountedOfServer is as CountedOfService, of a server.
+func (k *Known) CountedOfServer(server ServerKey) map[string]int64 {
+	return since(k.ServerCounters(server).Totals, k.before.servers[server])
+}
+
+func since(totals map[string]int64, before totals) map[string]int64 {
+	for name, count := range before {
+		if _, counted := totals[name]; counted {
+			totals[name] = max(0, totals[name]-count)
+		}
+	}
+	return totals
+}
+
+// Timing is the cumulative times of a virtual service as one process of an engine has counted them.
+type Timing struct {
+	Process uint32
+	Now     *dataplanev1.Times
+	Before  *dataplanev1.Times // when this leader first heard of the engine; nil: nothing, or it was another process
+}
+
+// TimingsOf returns the times of a virtual service, by uuid of the engine.
+func (k *Known) TimingsOf(uuid string) map[string]Timing {
+	timings := map[string]Timing{}
+	for id, engine := range k.engines {
+		if now := engine.Sample.Service(uuid).GetTimes(); now != nil {
+			timing := Timing{Process: engine.Sample.process, Now: now}
+			if engine.Sample.process == 0 {
+				timing.Before = engine.begun[uuid]
+			}
+			timings[id] = timing
+		}
+	}
+	return timings
+}
+
+// CountedBefore tells whether the data plane that ran when this leader first heard of the engine may have counted
+// before.
+func (e *Engine) CountedBefore() bool { return e.counted }
+
+// Process numbers the data planes of an engine, in the order in which they ran.
+func (s *Sample) Process() uint32 { return s.process }
+
+// Services returns the counters of all virtual services, by uuid.
+func (s *Sample) Services() map[string]*dataplanev1.VirtualServiceCounters { return s.services }
+
+// ShareUp returns the share of the engines that find a server up, among those that work and have it. false: none has.
+func (k *Known) ShareUp(server ServerKey) (share float64, known bool) {
+	engines, up := 0, 0
+	for _, engine := range k.engines {
+		counters := engine.Sample.Server(server)
+		if counters == nil || !engine.Works() {
+			continue
+		}
+		if engines++; counters.GetUp() {
+			up++
+		}
+	}
+	if engines == 0 {
+		return 0, false
+	}
+	return float64(up) / float64(engines), true
+}

@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/histogram"
+)
+
+// ServerTimes says how long a server needed within Span, which is at most a minute.
+type ServerTimes struct {
+	Span         time.Duration
+	AppResponse  histogram.Coarse // of requests that it answered to the end, without the round trip
+	Connects     uint64
+	connectTicks uint64
+}
+
+// MeanConnect is the mean time in which connections were established; 0: none was.
+func (t *ServerTimes) MeanConnect() time.Duration {
+	if t.Connects == 0 {
+		return 0
+	}
+	return time.Duration(float64(t.connectTicks) / float64(t.Connects) / ticksPerSecond * float64(time.Second))
+}
+
+const ticksPerSecond = 1 << 20 // see Histogram in the contract
+
+// ServerTimes adds up the times of a server over all engines that work.
+func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
+	for _, engine := range k.engines {
+		now := serverTimesOf(engine.Sample.Server(key))
+		if now == (serverTimes{}) || !engine.Works() {
+			continue
+		}
+		then := earliest(engine.serverMinute, key)
+		sum.Span = max(sum.Span, engine.Sample.at().Sub(engine.serverMinute[0].at))
+		addContinued(&sum.AppResponse, now.appResponse, then.appResponse)
+		if now.connects < then.connects || now.connectTicks < then.connectTicks {
+			then = serverTimes{}
+		}
+		sum.Connects += now.connects - then.connects
+		sum.connectTicks += now.connectTicks - then.connectTicks
+	}
+	return sum
+}
+
+// serverStep makes at most 4 moments. There are far more servers than virtual services, so they have fewer moments.
+const serverStep = 20 * time.Second
+
+// serverTimes is what a server had counted at a moment.
+type serverTimes struct {
+	appResponse            *dataplanev1.Histogram
+	connects, connectTicks uint64
+}
+
+func serverTimesOf(counters *dataplanev1.ServerCounters) serverTimes {
+	times := serverTimes{appResponse: counters.GetAppResponse()}
+	if ticks := counters.GetConnectTicksTotal(); ticks > 0 { // servers of UDP have none
+		times.connects, times.connectTicks = counters.GetConnectionsTotal(), ticks
+	}
+	return times
+}
+
+// serverTimes keeps the times of a sample, and nothing else of it. As serviceTimes does, it keeps a histogram only
+// once.
+func (s *Sample) serverTimes(before map[ServerKey]serverTimes) map[ServerKey]serverTimes {
+	all := map[ServerKey]serverTimes{}
+	for key, counters := range s.servers {
+		times := serverTimesOf(counters)
+		if times == (serverTimes{}) {
+			continue
+		}
+		if earlier := before[key].appResponse; earlier != nil && isSame(times.appResponse, earlier) {
+			times.appResponse = earlier
+		}
+		all[key] = times
+	}
+	return all
+}

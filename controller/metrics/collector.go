@@ -1,0 +1,133 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+const (
+	// collectEvery is the time between two collections. Samples have the times of its multiples, so each window of a
+	// multiple of it has the same number of samples.
+	collectEvery = 15 * time.Second
+	// idleAfter is how long an object whose numbers do not move keeps its series.
+	idleAfter = 1800 * time.Second
+	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.
+	seriesMax = 200_000
+	// serversMax is the number of servers of a pool up to which each has series of its own. The servers of larger pools
+	// share theirs.
+	serversMax = 20
+	// readAtOnce is the number of objects that are read under the lock of the fleet before it is given up for a moment.
+	readAtOnce = 100
+)
+
+// collector reads what engines have counted, and keeps the series of each object with the last value.
+type collector struct {
+	config Config
+
+	mu      sync.Mutex
+	groups  map[string]*group         // by uuid of the virtual service or engine, or by uuid of the pool and server
+	written [len(tierSpecs)]time.Time // when each tier got its last samples; at first, when the collector began
+	ticks   int64
+	refused int // series that are not kept because of seriesMax
+}
+
+func newCollector(config Config, now time.Time) *collector {
+	c := &collector{config: config, groups: map[string]*group{}}
+	for i := range c.written {
+		c.written[i] = now
+	}
+	return c
+}
+
+// read reads all objects. at is the time of the collection.
+func (c *collector) read(at time.Time) {
+	var m *model.Model
+	c.config.Fleet.Read(func(known *fleet.Known) { m = known.Model() })
+	seen := map[string]bool{}
+	c.observe(seen, "", "controller", labelled{}, at, func(r *readings) {
+		r.counter("weir_metrics_collections", c.ticks+1)
+	})
+	c.ticks++
+	each(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+		c.readService(known, vs, seen, at)
+	})
+	each(c.config.Fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) { c.readPool(known, pool, seen, at) })
+	each(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+		c.readEngine(known, engine, seen, at)
+	})
+	for key, g := range c.groups {
+		g.ended = !seen[key] // deleted, or nothing is known of it any more
+		if g.ended && !g.kept {
+			delete(c.groups, key) // it has no samples whose end is to be written, maybe because the disk is full
+		}
+	}
+}
+
+// each reads objects, some under the lock of the fleet at a time.
+func each[T any](from *fleet.Fleet, objects []T, read func(*fleet.Known, T)) {
+	for len(objects) > 0 {
+		some := objects[:min(readAtOnce, len(objects))]
+		from.Read(func(known *fleet.Known) {
+			for _, object := range some {
+				read(known, object)
+			}
+		})
+		objects = objects[len(some):]
+	}
+}
+
+// observe gives the readings of an object to its group, which begins with the first number that is not zero.
+func (c *collector) observe(seen map[string]bool, key, kind string, of labelled, at time.Time, read func(*readings)) {
+	g := c.groups[key]
+	if g == nil {
+		g = newGroup(kind)
+	}
+	r := readings{group: g}
+	read(&r)
+	if len(g.entries) == 0 {
+		return
+	}
+	seen[key] = true
+	c.groups[key] = g
+	g.take(of, r.moved, at)
+}
+
+// write appends the values of all groups to the tiers whose time has come.
+func (c *collector) write(into *tiers, at time.Time) error {
+	samples := newSamples(into, at, c.written, c.due(at))
+	refused, room := 0, seriesMax
+	for key, g := range c.groups {
+		if g.ended {
+			samples.end(g)
+			delete(c.groups, key)
+			continue
+		}
+		if room -= len(g.entries); room < 0 && !g.kept {
+			refused += len(g.entries)
+			g.rebase()
+			continue
+		}
+		samples.add(g)
+	}
+	c.refused = refused
+	if err := samples.commit(); err != nil {
+		return err
+	}
+	for i, due := range samples.due {
+		if due {
+			c.written[i] = at
+		}
+	}
+	return samples.outdated(into)
+}
+
+// due says which tiers get a sample.
+func (c *collector) due(at time.Time) (due [len(tierSpecs)]bool) {
+	for i, spec := range tierSpecs {
+		due[i] = !at.Truncate(spec.step).Equal(c.written[i].Truncate(spec.step))
+	}
+	return due
+}

@@ -1,0 +1,159 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
+)
+
+// view is the tiers as one tenant sees them.
+type view struct {
+	tiers  *tiers
+	tenant string // uuid; empty: all
+	now    time.Time
+}
+
+// Querier returns a querier for a time, in ms since 1970.
+func (v view) Querier(mint, maxt int64) (storage.Querier, error) {
+	return &querier{view: v, mint: mint, maxt: maxt}, nil
+}
+
+// querier chooses tiers for each selector of a query.
+type querier struct {
+	view
+	mint, maxt int64
+	opened     []storage.Querier
+}
+
+// A query over at most this time reads samples of the tier.
+var tierSpans = [...]time.Duration{26 * time.Hour, 32 * day, 1 << 62}
+
+// span is a part of the time of a query, and the tier that has it.
+type span struct {
+	tier     int
+	from, to int64
+}
+
+// spans divides the time of a query among tiers. Long queries read coarse tiers, if the windows of the query have at
+// least two samples there. What a coarse tier does not have yet comes from the finest, and what a fine tier does not
+// have any more comes from the next.
+func (v view) spans(mint, maxt int64, window time.Duration) []span {
+	mint = max(mint, v.earliest())
+	base := 0
+	for base < len(tierSpans)-1 && time.Duration(maxt-mint)*time.Millisecond > tierSpans[base] {
+		base++
+	}
+	for base > 0 && window < 2*tierSpecs[base].step {
+		base--
+	}
+	var spans []span
+	if base > 0 {
+		newest := v.now.Add(-tierSpecs[base].step).UnixMilli()
+		if maxt > newest {
+			spans = append(spans, span{0, max(mint, newest+1), maxt})
+			maxt = min(maxt, newest)
+		}
+	}
+	for tier := base; tier < len(tierSpecs) && mint <= maxt; tier++ {
+		oldest := v.oldest(tier)
+		if tier == len(tierSpecs)-1 {
+			oldest = mint
+		}
+		if oldest <= maxt {
+			spans = append(spans, span{tier, max(mint, oldest), maxt})
+			maxt = min(maxt, oldest-1)
+		}
+	}
+	return spans
+}
+
+// earliest is the time of the oldest samples of all tiers.
+func (v view) earliest() int64 {
+	earliest := v.oldest(0)
+	for tier := range tierSpecs {
+		earliest = min(earliest, v.oldest(tier))
+	}
+	return earliest
+}
+
+// oldest is the time of the oldest samples of a tier, in ms since 1970.
+func (v view) oldest(tier int) int64 {
+	oldest, err := v.tiers.of[tier].StartTime()
+	if err != nil {
+		return v.now.Add(-tierSpecs[tier].keep).UnixMilli()
+	}
+	return oldest
+}
+
+// Select returns the series that fit the matchers, of the tenant.
+func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
+) storage.SeriesSet {
+	mint, maxt, window := q.mint, q.maxt, time.Duration(0)
+	if hints != nil {
+		mint, maxt = hints.Start, hints.End
+		window = time.Duration(max(hints.Range, hints.Step)) * time.Millisecond
+	}
+	merged, err := q.open(q.spans(mint, maxt, window))
+	if err != nil {
+		return storage.ErrSeriesSet(err)
+	}
+	return merged.Select(ctx, sorted, hints, q.own(matchers)...)
+}
+
+// open opens a querier for each span, and merges them.
+func (q *querier) open(spans []span) (storage.Querier, error) {
+	queriers := []storage.Querier{}
+	for _, span := range spans {
+		opened, err := q.tiers.of[span.tier].Querier(span.from, span.to)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(queriers))
+		}
+		queriers = append(queriers, opened)
+	}
+	merged := storage.NewMergeQuerier(queriers, nil, storage.ChainedSeriesMerge)
+	q.opened = append(q.opened, merged)
+	return merged, nil
+}
+
+// own adds to matchers that the series belong to the tenant.
+func (v view) own(matchers []*labels.Matcher) []*labels.Matcher {
+	if v.tenant == "" {
+		return matchers
+	}
+	return append(slices.Clone(matchers), labels.MustNewMatcher(labels.MatchEqual, tenantLabel, v.tenant))
+}
+
+// LabelValues returns the values of a label, of the series of the tenant.
+func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.LabelHints, matchers ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
+	merged, err := q.open(q.spans(q.mint, q.maxt, time.Duration(q.maxt-q.mint)*time.Millisecond))
+	if err != nil {
+		return nil, nil, err
+	}
+	return merged.LabelValues(ctx, name, hints, q.own(matchers)...)
+}
+
+// LabelNames returns the names of labels, of the series of the tenant.
+func (q *querier) LabelNames(ctx context.Context, hints *storage.LabelHints, matchers ...*labels.Matcher,
+) ([]string, annotations.Annotations, error) {
+	merged, err := q.open(q.spans(q.mint, q.maxt, time.Duration(q.maxt-q.mint)*time.Millisecond))
+	if err != nil {
+		return nil, nil, err
+	}
+	return merged.LabelNames(ctx, hints, q.own(matchers)...)
+}
+
+// Close closes what the selectors opened.
+func (q *querier) Close() error { return closeAll(q.opened) }
+
+func closeAll(queriers []storage.Querier) (err error) {
+	for _, one := range queriers {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}

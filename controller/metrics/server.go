@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+// allServers is the server in the labels of a pool whose servers share their series.
+const allServers = "*"
+
+func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[string]bool, at time.Time) {
+	shared := len(pool.Members) > serversMax
+	sum := map[string]int64{}
+	up, engines := 0.0, 0.0
+	for i := range pool.Members {
+		id := pool.Members[i].ID
+		key := fleet.ServerKey{Pool: pool.UUID, Server: id}
+		counts := known.CountedOfServer(key)
+		share, isSeen := known.ShareUp(key)
+		if !shared {
+			c.observeServer(seen, pool, id, at, counts, share, one(isSeen))
+			continue
+		}
+		for name, value := range counts {
+			sum[name] += value
+		}
+		up, engines = up+share, engines+one(isSeen)
+	}
+	if shared {
+		c.observeServer(seen, pool, allServers, at, sum, up, engines)
+	}
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// observeServer takes the numbers of one server, or of all. up is how many of those that are seen are up.
+func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server string, at time.Time,
+	counts map[string]int64, up, isSeen float64) {
+	key := pool.UUID + "/" + server
+	if len(counts) == 0 && c.groups[key] == nil {
+		return
+	}
+	of := labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
+		server: server, uuid: pool.UUID}
+	c.observe(seen, key, "server", of, at, func(r *readings) {
+		for name, value := range counts {
+			if class, is := strings.CutPrefix(name, responsePrefix); is {
+				r.counterOf("weir_server_responses", "class", class, value)
+			} else if strings.HasPrefix(name, openPrefix) {
+				r.open("weir_server_"+name, float64(value))
+			} else {
+				r.counter("weir_server_"+name, value)
+			}
+		}
+		if len(r.group.entries) > 0 { // not for servers that never had a request
+			r.gauge("weir_server_up", up)
+			r.gauge("weir_server_seen", isSeen)
+		}
+	})
+}

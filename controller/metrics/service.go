@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/histogram"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/fleet"
+	ours "github.com/weir-lb/weir/controller/histogram"
+	"github.com/weir-lb/weir/controller/model"
+)
+
+const (
+	openPrefix     = "open_"      // of a gauge of fleet
+	errorPrefix    = "errors_"    // of a count of failures, before the cause
+	responsePrefix = "responses_" // of a count of responses, before the class
+)
+
+func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, seen map[string]bool, at time.Time) {
+	counts := known.CountedOfService(vs.UUID)
+	if counts == nil && c.groups[vs.UUID] == nil {
+		return
+	}
+	of := labelled{service: vs.Name, tenant: c.config.TenantName(vs.Tenant()), tenantUUID: vs.Tenant(), uuid: vs.UUID}
+	c.observe(seen, vs.UUID, "service", of, at, func(r *readings) {
+		for name, value := range counts {
+			r.serviceCount(name, value)
+		}
+		r.timings(known.TimingsOf(vs.UUID))
+	})
+}
+
+func (r *readings) serviceCount(name string, value int64) {
+	if cause, is := strings.CutPrefix(name, errorPrefix); is {
+		r.counterOf("weir_service_failures", "cause", cause, value)
+	} else if class, is := strings.CutPrefix(name, responsePrefix); is {
+		r.counterOf("weir_service_responses", "class", class, value)
+	} else if strings.HasPrefix(name, openPrefix) {
+		r.open("weir_service_"+name, float64(value))
+	} else {
+		r.counter("weir_service_"+name, value)
+	}
+}
+
+// open takes a number of things that are open. It makes no series before the first is.
+func (r *readings) open(name string, value float64) {
+	if value == 0 && r.group.entries[name] == nil {
+		return
+	}
+	r.gauge(name, value)
+	r.peak(name+"_peak", value)
+}
+
+// measures are the parts of the time of requests, as their series are called.
+var measures = []struct {
+	name string
+	of   func(*fleet.Times) *ours.Histogram
+	// whole: there is a histogram, and not only a sum. One costs as much as ten numbers.
+	whole bool
+}{
+	{"total", func(t *fleet.Times) *ours.Histogram { return &t.Total }, true},
+	{"wait", func(t *fleet.Times) *ours.Histogram { return &t.Wait }, false},
+	{"response", func(t *fleet.Times) *ours.Histogram { return &t.Response }, true},
+	{"server_rtt", func(t *fleet.Times) *ours.Histogram { return &t.ServerRTT }, false},
+	{"app_response", func(t *fleet.Times) *ours.Histogram { return &t.AppResponse }, false},
+	{"data_transfer", func(t *fleet.Times) *ours.Histogram { return &t.Transfer }, false},
+}
+
+// timings adds what each engine has timed since the last collection.
+func (r *readings) timings(timings map[string]fleet.Timing) {
+	g, grown := r.group, false
+	for id, timing := range timings {
+		then := timing.Before
+		if last, known := g.timings[id]; known {
+			if then = last.Now; last.Process != timing.Process {
+				then = nil
+			}
+		}
+		if !isSame(timing.Now, then) {
+			g.times.Add(timing.Now, then)
+			grown = true
+		}
+	}
+	g.timings = timings
+	if !grown {
+		return
+	}
+	for _, measure := range measures {
+		r.total("weir_service_"+measure.name+"_seconds_sum", "", "", measure.of(&g.times).Seconds())
+		if measure.whole {
+			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(&g.times)))
+		}
+	}
+	r.total("weir_service_timed_requests_total", "", "", float64(g.times.Total.Count()))
+}
+
+func isSame(now, then *dataplanev1.Times) bool {
+	return now == then || then != nil && now.GetTotal().GetSumTicks() == then.GetTotal().GetSumTicks()
+}
+
+// Prometheus' bucket i of schema 3 ends at 2^(i/8) s, ours at 2^(i/8-20) s.
+const (
+	nativeSchema = 3
+	nativeOffset = -160
+)
+
+func emptyHistogram() *histogram.Histogram {
+	return &histogram.Histogram{Schema: nativeSchema, ZeroThreshold: math.Exp2(-20)}
+}
+
+// native returns a histogram of ours as one of Prometheus. The buckets are the same, so nothing is lost. The times
+// above all bounds are in the bucket behind the last bound.
+func native(of *ours.Histogram) *histogram.Histogram {
+	made := emptyHistogram()
+	made.Sum = of.Seconds()
+	next, before := int32(0), int64(0) // the bucket behind the last span, and the count of the last bucket
+	for bucket, count := range of.Buckets() {
+		made.Count += count
+		if bucket == 0 {
+			made.ZeroCount = count
+			continue
+		}
+		index := int32(bucket + nativeOffset)
+		switch spans := made.PositiveSpans; {
+		case len(spans) == 0:
+			made.PositiveSpans = []histogram.Span{{Offset: index, Length: 1}}
+		case index == next:
+			spans[len(spans)-1].Length++
+		default:
+			made.PositiveSpans = append(spans, histogram.Span{Offset: index - next, Length: 1})
+		}
+		next = index + 1
+		made.PositiveBuckets = append(made.PositiveBuckets, int64(count)-before)
+		before = int64(count)
+	}
+	return made
+}

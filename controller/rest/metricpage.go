@@ -1,0 +1,100 @@
+package rest
+
+import (
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/controller/store"
+)
+
+// page is the answer about one object.
+func (m *metricRequest) page(record *store.Record, answers []series.Answer) schema.Object {
+	return schema.Object{
+		"entity_uuid": record.UUID, "metric_entity": metricEntities[m.kind], "metric_id": strings.Join(m.ids, ","),
+		"start": stamp(m.start), "stop": stamp(m.stop), "step": int64(m.step.Seconds()),
+		"limit":  int64(m.steps()),
+		"series": m.seriesOf(record, answers),
+	}
+}
+
+// seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls.
+func (m *metricRequest) seriesOf(record *store.Record, answers []series.Answer) []any {
+	list := []any{}
+	for _, answer := range answers {
+		found := false
+		for _, one := range answer.Series {
+			if one.UUID == record.UUID {
+				found = true
+				list = append(list, m.oneSeries(record, answer.Metric, one))
+			}
+		}
+		if !found {
+			list = append(list, m.oneSeries(record, answer.Metric, m.nothing(record)))
+		}
+	}
+	return list
+}
+
+func (m *metricRequest) nothing(record *store.Record) series.Series {
+	none := series.Series{UUID: record.UUID}
+	for at := m.start; !at.After(m.stop); at = at.Add(m.step) {
+		none.Points = append(none.Points, series.Point{At: at, Null: true})
+	}
+	return none
+}
+
+func (m *metricRequest) oneSeries(record *store.Record, metric series.Metric, one series.Series) schema.Object {
+	header := schema.Object{
+		"name": metric.ID, "units": metric.Unit, "entity_uuid": record.UUID, "tenant_uuid": record.Tenant,
+		"metric_description": metric.Text, "metrics_min_scale": 0.0, "derivation_data": schema.Object{},
+		"statistics": statistics(one.Points),
+	}
+	if m.kind == series.Pool {
+		header["pool_uuid"] = record.UUID
+	}
+	if one.Server != "" {
+		header["server"], header["obj_id"], header["obj_id_type"] = one.Server, one.Server, "METRICS_OBJ_TYPE_SERVER"
+	}
+	data := []any{}
+	for _, point := range one.Points {
+		switch {
+		case !point.Null:
+			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": point.Value,
+				"num_samples": int64(1)})
+		case m.padded:
+			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,
+				"num_samples": int64(0)})
+		}
+	}
+	return schema.Object{"header": header, "data": data}
+}
+
+// statistics sum up the values that are known.
+func statistics(points []series.Point) schema.Object {
+	var least, most, last series.Point
+	sum, samples := 0.0, 0
+	for _, point := range points {
+		if point.Null {
+			continue
+		}
+		if samples == 0 || point.Value < least.Value {
+			least = point
+		}
+		if samples == 0 || point.Value > most.Value {
+			most = point
+		}
+		last, sum, samples = point, sum+point.Value, samples+1
+	}
+	if samples == 0 {
+		return schema.Object{"num_samples": int64(0)}
+	}
+	mean, trend := sum/float64(samples), 0.0
+	if mean != 0 {
+		trend = (last.Value - mean) / mean
+	}
+	return schema.Object{
+		"min": least.Value, "max": most.Value, "min_ts": stamp(least.At), "max_ts": stamp(most.At), "mean": mean,
+		"sum": sum, "num_samples": int64(samples), "last_sample": last.Value, "trend": trend,
+	}
+}

@@ -1,0 +1,224 @@
+package rest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/logs/query"
+)
+
+// asking is a query about records, and the form of its answer.
+type asking struct {
+	query   query.Query
+	page    page
+	columns []string // names of the aggregates
+	csv     bool
+	memory  bool // ask the memory of the controller, not the store
+}
+
+func (a asking) source() string {
+	if a.memory {
+		return sourceMemory
+	}
+	return sourceStore
+}
+
+const (
+	sourceMemory = "memory"
+	sourceStore  = "store"
+)
+
+// recordParameters are all parameters that lists of records know. Avi's clients send those of classes of requests, of
+// forms and of caches with every query; they mean nothing for events.
+var (
+	recordParameters = []string{"page", "page_size", "start", "end", "duration", "filter", "orderby", "groupby", "cols",
+		"step", "timeout", "format", "source"}
+	meaningless = []string{"adf", "udf", "nf", "download", "query_id", "js_compat", "tenant", "tenant_name", "_"}
+)
+
+func (c *call) parseRecords(of records) (asked asking, err error) {
+	for name := range c.query {
+		if !slices.Contains(recordParameters, name) && !slices.Contains(meaningless, name) &&
+			!slices.Contains(of.also, name) {
+			return asked, &badQuery{name, "lists of records have no such parameter: there are " +
+				strings.Join(append(slices.Clone(of.also), recordParameters...), ", ")}
+		}
+	}
+	if asked.memory, err = c.fromMemory(); err != nil {
+		return asked, err
+	}
+	if asked.csv, err = c.wantsCSV(); err != nil {
+		return asked, err
+	}
+	if asked.page, err = pageWithin(c.query, of.pageSize, maxLogPageSize); err != nil {
+		return asked, err
+	}
+	asked.query = query.Query{Type: of.kind, Scope: of.scope}
+	if err = c.parseSpan(of, &asked); err != nil {
+		return asked, err
+	}
+	where := slices.Clone(of.where)
+	for _, text := range c.query["filter"] {
+		condition, err := parseCondition(text)
+		if err != nil {
+			return asked, err
+		}
+		where = append(where, condition)
+	}
+	asked.query.Where = query.All(where...)
+	return asked, c.parseForm(of, &asked)
+}
+
+// fromMemory tells whether to ask the memory of the controller.
+func (c *call) fromMemory() (bool, error) {
+	switch source := c.query.Get("source"); {
+	case source == sourceMemory, source == "" && c.api.logs == nil:
+		return true, nil
+	case source == sourceStore && c.api.logs == nil:
+		return false, &badQuery{"source", "this controller keeps no record store"}
+	case source == "", source == sourceStore:
+		return false, nil
+	}
+	return false, &badQuery{"source", "give store or memory"}
+}
+
+func (c *call) wantsCSV() (bool, error) {
+	switch c.query.Get("format") {
+	case "", "json":
+		return false, nil
+	case "csv":
+		return true, nil
+	}
+	return false, &badQuery{"format", "give json or csv"}
+}
+
+// parseSpan reads start, end, duration and timeout. Without a start, the range begins with the oldest row.
+func (c *call) parseSpan(of records, asked *asking) error {
+	const ahead = 2 * time.Hour // rows may be of clocks that are ahead
+	q := &asked.query
+	q.To, q.From = c.api.now().Add(ahead), time.Unix(0, 0)
+	if !asked.memory {
+		q.From = c.api.now().Add(-c.api.logs.Kept())
+	}
+	for name, into := range map[string]*time.Time{"start": &q.From, "end": &q.To} {
+		if given := c.query.Get(name); given != "" {
+			at, err := time.Parse(time.RFC3339, given)
+			if err != nil {
+				return &badQuery{name, fmt.Sprintf("%q is no time: write it as 2026-11-24T09:30:00Z", given)}
+			}
+			*into = at
+		}
+	}
+	if c.query.Has("duration") {
+		seconds, err := positive(c.query, "duration", 0, 10*366*24*3600)
+		if err != nil {
+			return err
+		}
+		if c.query.Has("start") {
+			return &badQuery{"duration", "give start or duration: the duration ends with the range"}
+		}
+		if !c.query.Has("end") {
+			q.To = c.api.now()
+		}
+		q.From = q.To.Add(-time.Duration(seconds) * time.Second)
+		if !c.query.Has("end") {
+			q.To = q.To.Add(ahead)
+		}
+	}
+	seconds, err := positive(c.query, "timeout", 0, int(query.MaxTimeout/time.Second))
+	q.Timeout = time.Duration(seconds) * time.Second
+	return err
+}
+
+// parseForm reads what to make of the rows: a list, groups, or a histogram.
+func (c *call) parseForm(of records, asked *asking) (err error) {
+	offset, order := (asked.page.number-1)*asked.page.size, c.query.Get("orderby")
+	if c.query.Has("step") {
+		if c.query.Has("groupby") || order != "" {
+			return &badQuery{"step", "a histogram has neither groups nor an order"}
+		}
+		seconds, err := positive(c.query, "step", 0, 366*24*3600)
+		asked.query.Histogram = &query.Histogram{Step: time.Duration(seconds) * time.Second}
+		return err
+	}
+	if c.query.Has("groupby") {
+		return c.parseGroups(asked, offset, order)
+	}
+	if c.query.Has("cols") {
+		return &badQuery{"cols", "it needs groupby"}
+	}
+	field, descending := strings.CutPrefix(order, "-")
+	rows := &query.Rows{Offset: offset, Limit: asked.page.size, Count: true, Oldest: order != "" && !descending}
+	if field != of.time {
+		rows.OrderBy = field
+	}
+	asked.query.Rows = rows
+	return nil
+}
+
+var aggregate = regexp.MustCompile(`^(?:(sum|avg|min|max)|p([0-9]{1,2}(?:\.[0-9]{1,3})?))\(([a-z0-9_]+)\)$`)
+
+// parseGroups reads groupby=field,field with cols=sum(field),p99(field) and orderby=-count.
+func (c *call) parseGroups(asked *asking, offset int, order string) error {
+	groups := &query.Groups{By: strings.Split(c.query.Get("groupby"), ","), Offset: offset, Limit: asked.page.size}
+	for column := range strings.SplitSeq(c.query.Get("cols"), ",") {
+		if column == "" {
+			continue
+		}
+		parts := aggregate.FindStringSubmatch(column)
+		if parts == nil {
+			return &badQuery{"cols", fmt.Sprintf("%q: write sum(field), avg, min, max, or p99(field)", column)}
+		}
+		one := query.Aggregate{Function: parts[1], Field: parts[3]}
+		if parts[2] != "" {
+			percent, err := strconv.ParseFloat(parts[2], 64)
+			if err != nil {
+				return &badQuery{"cols", err.Error()}
+			}
+			one.Function, one.Phi = "quantile", percent/100
+		}
+		groups.Aggregates = append(groups.Aggregates, one)
+		asked.columns = append(asked.columns, column)
+	}
+	asked.query.Groups = groups
+	field, descending := strings.CutPrefix(order, "-")
+	if field == "" {
+		return nil
+	}
+	groups.Ascending = !descending
+	if field == "count" {
+		return nil
+	}
+	if groups.OrderBy = slices.Index(asked.columns, field) + 1; groups.OrderBy == 0 {
+		return &badQuery{"orderby", "groups are in the order of count, or of one of cols"}
+	}
+	return nil
+}
+
+// parseCondition reads one filter: op(field,value). The value is all that follows the comma. If it is between double
+// quotes, these are no part of it; inside them, \" is a quote and \\ a backslash.
+func parseCondition(text string) (query.Expr, error) {
+	bad := func(problem string) (query.Expr, error) {
+		return query.Expr{}, &badQuery{"filter", fmt.Sprintf("%q: %s", text, problem)}
+	}
+	op, rest, found := strings.Cut(text, "(")
+	inner, ends := strings.CutSuffix(rest, ")")
+	if !found || !ends {
+		return bad("write it as op(field,value), for example eq(event_id,VS_UP)")
+	}
+	field, value, found := strings.Cut(inner, ",")
+	if !found {
+		return bad("there is no comma between field and value")
+	}
+	if quoted, is := strings.CutPrefix(value, `"`); is {
+		if quoted, is = strings.CutSuffix(quoted, `"`); !is {
+			return bad("the quote at the beginning of the value has none at its end")
+		}
+		value = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted)
+	}
+	return query.Compare(strings.TrimSpace(field), query.Op(strings.TrimSpace(op)), value), nil
+}

@@ -1,0 +1,69 @@
+//! When an exchange came how far.
+
+use weir_telemetry::Spans;
+
+use crate::io::Time;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Stamps {
+    /// Its head had arrived.
+    begun: Time,
+    /// All of it was handed to a connection to a server. A server may have answered before.
+    sent: Option<Time>,
+    /// It was sent in one piece, so that no server could answer a part of it.
+    at_once: bool,
+    /// The head of its response had arrived.
+    answered: Time,
+}
+
+impl Stamps {
+    pub fn begun(now: Time) -> Self {
+        Self { begun: now, sent: None, at_once: false, answered: now }
+    }
+
+    /// A server gets the whole request in one piece.
+    #[inline]
+    pub fn sent_at_once(&mut self, now: Time) {
+        (self.sent, self.at_once) = (Some(now), true);
+    }
+
+    /// A server gets the rest of the request.
+    #[inline]
+    pub fn sent(&mut self, now: Time) {
+        (self.sent, self.at_once) = (Some(now), false);
+    }
+
+    /// It goes to a server once more.
+    pub fn begin_again(&mut self) {
+        self.sent = None;
+    }
+
+    /// Returns what the round trip to the server has taken at most, in nanoseconds, as far as the response shows that.
+    #[inline]
+    pub fn answered(&mut self, now: Time) -> u64 {
+        self.answered = now;
+        match self.sent {
+            Some(sent) if self.at_once => nanos(sent, now),
+            _ => u64::MAX,
+        }
+    }
+
+    /// The exchange is over. `rtt_nanos` is the round trip to its server.
+    #[inline]
+    pub fn spans(&self, now: Time, rtt_nanos: u64) -> Spans {
+        let sent = self.sent.map_or(self.answered, |sent| sent.min(self.answered));
+        let response = nanos(sent, self.answered);
+        let server_rtt = response.min(rtt_nanos);
+        Spans {
+            wait: nanos(self.begun, sent),
+            server_rtt,
+            app_response: response - server_rtt,
+            transfer: nanos(self.answered, now),
+        }
+    }
+}
+
+#[inline]
+fn nanos(from: Time, to: Time) -> u64 {
+    to.nanos.saturating_sub(from.nanos)
+}

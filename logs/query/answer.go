@@ -1,0 +1,35 @@
+package query
+
+import "time"
+
+// Answer is what a query found.
+type Answer struct {
+	Rows    []Row    `json:"rows,omitempty"`
+	Groups  []Group  `json:"groups,omitempty"`  // of Groups and Values
+	Buckets []Bucket `json:"buckets,omitempty"` // of Histogram: those with rows, the earliest first
+
+	// Count is the number of rows that match, if Rows.Count asked for it, or else the number of results.
+	Count uint64 `json:"count"`
+	// PercentRemaining is the part of the range of time that was not read, because the time was up. Everything in the
+	// answer is of the part that was read, which is the newest.
+	PercentRemaining float64 `json:"percent_remaining"`
+}
+
+// Row is one row, with values as text.Encode writes them.
+type Row struct {
+	Time   time.Time         `json:"time"`
+	Fields map[string]string `json:"fields"`
+}
+
+// Group is one combination of values, and what its rows add up to.
+type Group struct {
+	Values     []string   `json:"values"` // in the order of Groups.By
+	Rows       uint64     `json:"rows"`
+	Aggregates []*float64 `json:"aggregates,omitempty"` // nil: no row has a number there
+}
+
+// Bucket is one step of time.
+type Bucket struct {
+	Start time.Time `json:"start"`
+	Rows  uint64    `json:"rows"`
+}

@@ -1,0 +1,26 @@
+package query
+
+// Types of records.
+const (
+	Events = "events"
+	Audit  = "audit"
+)
+
+// Types are the fields of each type, by name. A row of the store has no other fields: no client can make one up.
+var Types = map[string]Fields{
+	Events: {
+		"event_id": Text, "obj_type": Text, "obj_uuid": Text, "obj_name": Text, "tenant": Text,
+		"event_description": Text, "related_uuids": Text,
+	},
+	Audit: {
+		"user": Text, "address": Text, "tenant": Text, "action": Text, "kind": Text, "object": Text, "refused": Text,
+		"old": Text, "new": Text,
+	},
+}
+
+// Reserved are names that the store gives to columns of its own.
+const (
+	ScopeColumn = "scope"
+	BatchColumn = "batch" // number of the batch in the journal
+	RowColumn   = "row"   // number of the row in its batch
+)

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/logs/query"
+	"github.com/weir-lb/weir/logs/wire"
+)
+
+// This file writes queries in LogsQL, the language of the storage. A value of a user only ever comes into the text
+// through quote.
+
+// quote writes a text as a string of LogsQL. The string consists of ASCII letters, digits, and \x with two hexadecimal
+// digits for every other byte, between two quotes, so that no text can end it.
+func quote(text string) string {
+	const digits = "0123456789abcdef"
+	quoted := make([]byte, 0, len(text)+2)
+	quoted = append(quoted, '"')
+	for i := range len(text) {
+		switch b := text[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+			quoted = append(quoted, b)
+		default:
+			quoted = append(quoted, '\\', 'x', digits[b>>4], digits[b&15])
+		}
+	}
+	return string(append(quoted, '"'))
+}
+
+// compileFilter writes the condition of a checked query, within its scope.
+func compileFilter(q query.Query) string {
+	// All rows have a scope. What a deletion leaves of a block in the storage is a row without any field.
+	filter := quote(query.ScopeColumn) + ":*"
+	if !q.Scope.All {
+		filter = "(" + compare(query.ScopeColumn, query.Eq, q.Scope.Tenant) + " or " +
+			compare(query.ScopeColumn, query.Eq, wire.Everyone) + ")"
+	}
+	if q.Where != nil {
+		filter += " and " + compileExpr(*q.Where)
+	}
+	return filter
+}
+
+func compileExpr(e query.Expr) string {
+	switch {
+	case e.Not != nil:
+		return "(!" + compileExpr(*e.Not) + ")"
+	case len(e.And) > 0:
+		return join(e.And, " and ")
+	case len(e.Or) > 0:
+		return join(e.Or, " or ")
+	}
+	return "(" + compare(e.Field, e.Op, e.Value) + ")"
+}
+
+func join(of []query.Expr, word string) string {
+	var parts []string
+	for _, e := range of {
+		parts = append(parts, compileExpr(e))
+	}
+	return "(" + strings.Join(parts, word) + ")"
+}
+
+// compare writes one comparison. An empty value is the value of a field that a row does not have.
+func compare(field string, op query.Op, value string) string {
+	column := quote(field) + ":"
+	switch op {
+	case query.StartsWith, query.Contains:
+		if value == "" {
+			return "*"
+		}
+		if op == query.StartsWith {
+			return column + "=" + quote(value) + "*"
+		}
+		return column + "*" + quote(value) + "*"
+	case query.Lt:
+		return column + "<" + quote(value)
+	case query.Le:
+		return column + "<=" + quote(value)
+	case query.Gt:
+		return column + ">" + quote(value)
+	case query.Ge:
+		return column + ">=" + quote(value)
+	}
+	return column + "=" + quote(value)
+}
+
+// Names of columns in the results of pipes. No record has a field with such a name.
+const (
+	countColumn  = "n"
+	bucketColumn = "_time"
+)
+
+func aggregateColumn(n int) string { return "a" + strconv.Itoa(n) }
+
+const countPipe = ` | stats count() as "` + countColumn + `"`
+
+// rowsPipes orders rows, takes a part of them, and names these. Rows of the same time keep the order in which they
+// came.
+func rowsPipes(r query.Rows, offset, limit int) string {
+	direction := " desc"
+	if r.Oldest {
+		direction = ""
+	}
+	columns := []string{bucketColumn, query.BatchColumn, query.RowColumn}
+	var by []string
+	if r.OrderBy != "" {
+		columns = append(columns, r.OrderBy)
+		by = append(by, quote(r.OrderBy)+direction)
+		direction = " desc" // of equal ones, the newest first
+	}
+	for _, column := range columns[:3] {
+		by = append(by, quote(column)+direction)
+	}
+	return fmt.Sprintf(" | fields %s | sort by (%s) offset %d limit %d", quoteAll(columns), strings.Join(by, ", "),
+		offset, limit)
+}
+
+func groupsPipes(g query.Groups) string {
+	var by []string
+	for _, field := range g.By {
+		by = append(by, quote(field))
+	}
+	functions := []string{"count() as " + quote(countColumn)}
+	for n, a := range g.Aggregates {
+		argument := quote(a.Field)
+		if a.Function == "quantile" {
+			argument = strconv.FormatFloat(a.Phi, 'f', -1, 64) + ", " + argument
+		}
+		functions = append(functions, a.Function+"("+argument+") as "+quote(aggregateColumn(n+1)))
+	}
+	order := countColumn
+	if g.OrderBy > 0 {
+		order = aggregateColumn(g.OrderBy)
+	}
+	direction := " desc"
+	if g.Ascending {
+		direction = ""
+	}
+	return fmt.Sprintf(" | stats by (%s) %s | sort by (%s%s, %s) offset %d limit %d",
+		strings.Join(by, ", "), strings.Join(functions, ", "), quote(order), direction, strings.Join(by, ", "),
+		g.Offset, g.Limit)
+}
+
+// groupsOf asks for the values of a field as groups.
+func groupsOf(v query.Values) query.Groups {
+	return query.Groups{By: []string{v.Field}, Limit: v.Limit}
+}
+
+func histogramPipe(step time.Duration) string {
+	return fmt.Sprintf(" | stats by (_time:%dns) count() as %s", step.Nanoseconds(), quote(countColumn))
+}
+
+func quoteAll(names []string) string {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, quote(name))
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,228 @@
+// Package pages opens the web UI of a real controller in a real browser: Debian's chromium, driven by
+// web/tests/flow.mjs. It needs what `make build` makes, chromium and Node; where one is missing, the tests are skipped.
+package pages
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/tests/built"
+)
+
+const (
+	flowTimeout  = 5 * time.Minute
+	eventTimeout = 2 * time.Minute
+)
+
+// hostile is text that would do harm if a page took it for anything but text.
+const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" + `"'><script>alert(1)</script>`
+
+// told is one line of the flow: a step, and what went wrong in it.
+type told struct {
+	Step    string   `json:"step"`
+	Failed  string   `json:"failed"`
+	Details []string `json:"details"`
+}
+
+func TestPagesInABrowser(t *testing.T) {
+	chromium, flow := browser(t)
+	s := setUp(t)
+	answer, err := s.insecure().Get(s.controller.URL + "/")
+	s.must(err)
+	page, err := io.ReadAll(answer.Body)
+	s.must(err)
+	s.must(answer.Body.Close())
+	if !strings.Contains(string(page), "/assets/") {
+		t.Skip("bin/weir was compiled without the pages: run `make build`")
+	}
+	password, err := s.controller.Password()
+	s.must(err)
+	command := exec.CommandContext(t.Context(), "node", flow)
+	command.Env = append(os.Environ(), "WEIR_CHROMIUM="+chromium, "WEIR_URL="+s.controller.URL,
+		"WEIR_PASSWORD="+password)
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	s.must(err)
+	s.must(command.Start())
+	watchdog := time.AfterFunc(flowTimeout, func() { _ = command.Process.Kill() })
+	defer watchdog.Stop()
+	steps := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var line told
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Errorf("the flow printed %q", lines.Text())
+			continue
+		}
+		steps++
+		t.Log(line.Step)
+		if line.Failed != "" {
+			t.Errorf("%s: %s\n%s", line.Step, line.Failed, strings.Join(line.Details, "\n"))
+		}
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("the flow ended after %d steps: %v", steps, err)
+	}
+	const stepsLeast = 10
+	if steps < stepsLeast {
+		t.Errorf("the flow had %d steps", steps)
+	}
+}
+
+// browser finds what the test drives, or skips it.
+func browser(t *testing.T) (chromium, flow string) {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("there is no chromium: apt-get install chromium")
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("there is no node: install Node 20.19 or newer")
+	}
+	web, err := filepath.Abs("../../web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(web, "node_modules", "playwright-core")); err != nil {
+		t.Skip("web/node_modules is missing: run `make build`")
+	}
+	return chromium, filepath.Join(web, "tests", "flow.mjs")
+}
+
+// stage is a controller and an engine that serve a service under load, and others that need somebody.
+type stage struct {
+	*testing.T
+	lab        *lab.Lab
+	controller *lab.Controller
+	vip        string
+}
+
+func setUp(t *testing.T) *stage {
+	t.Helper()
+	l, err := lab.New(t.TempDir(), built.Programs(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, lab: l, vip: fmt.Sprintf("127.%d.%d.9", 1+os.Getpid()>>8%250, os.Getpid()%256)}
+	t.Cleanup(func() {
+		if err := l.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.controller, err = l.Controller(t.Context())
+	s.must(err)
+	_, err = l.Engine(t.Context(), s.controller, "engine-1", "--workers", "2")
+	s.must(err)
+	fast, slow := s.server(2*time.Millisecond), s.server(40*time.Millisecond)
+	s.service("shop", "Sells shoes", 8080, fast, slow, "127.0.0.1:1")
+	s.service("blog", "", 8081, fast)
+	s.service("broken", "Its servers are away", 8082, "127.0.0.1:1")
+	s.service("hostile "+hostile, hostile, 8083, fast)
+	s.failLogin(hostile + "\u0007")
+	s.waitUp("shop")
+	load, err := l.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
+		"--duration", "60m", "--timeout", "120s")
+	s.must(err)
+	t.Cleanup(func() { _, _ = load.End() })
+	return s
+}
+
+// failLogin leaves a name in the audit trail that no object could have.
+func (s *stage) failLogin(username string) {
+	s.Helper()
+	form := url.Values{"username": {username}, "password": {"x"}}
+	answer, err := s.insecure().PostForm(s.controller.URL+"/login", form)
+	s.must(err)
+	s.must(answer.Body.Close())
+	if answer.StatusCode != http.StatusUnauthorized {
+		s.Fatalf("login of nobody: %s", answer.Status)
+	}
+}
+
+// server answers after a time.
+func (s *stage) server(after time.Duration) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(after)
+		fmt.Fprintln(w, strings.Repeat("shoes ", 200))
+	}))
+	s.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func (s *stage) service(name, description string, port int, servers ...string) {
+	s.Helper()
+	var list []any
+	for _, server := range servers {
+		host, port, err := net.SplitHostPort(server)
+		s.must(err)
+		list = append(list, map[string]any{"ip": map[string]any{"addr": host, "type": "V4"}, "port": port})
+	}
+	s.create("pool", client.Object{"name": name, "description": description, "servers": list,
+		"health_monitor_refs": []any{client.Ref("healthmonitor", "System-TCP")}})
+	if port == 8080 {
+		s.create("vsvip", client.Object{"name": "vip", "vip": []any{
+			map[string]any{"vip_id": "1", "ip_address": map[string]any{"addr": s.vip, "type": "V4"}}}})
+	}
+	pool, err := s.controller.Session.ByName(s.Context(), "pool", name)
+	s.must(err)
+	s.create("virtualservice", client.Object{"name": name, "description": description,
+		"vsvip_ref": client.Ref("vsvip", "vip"),
+		"pool_ref":  pool["url"], "services": []any{map[string]any{"port": port}}})
+}
+
+func (s *stage) create(kind string, object client.Object) {
+	s.Helper()
+	_, err := s.controller.Session.Create(s.Context(), kind, object)
+	s.must(err)
+}
+
+func (s *stage) waitUp(name string) {
+	s.Helper()
+	deadline, poll := time.After(eventTimeout), time.NewTicker(50*time.Millisecond)
+	defer poll.Stop()
+	for {
+		object, err := s.controller.Session.ByName(s.Context(), "virtualservice", name)
+		s.must(err)
+		var runtime struct {
+			Status struct {
+				State string `json:"state"`
+			} `json:"oper_status"`
+		}
+		path := fmt.Sprintf("virtualservice/%v/runtime", object["uuid"])
+		s.must(s.controller.Session.Get(s.Context(), path, &runtime))
+		if runtime.Status.State == "OPER_UP" {
+			return
+		}
+		select {
+		case <-deadline:
+			s.Fatalf("%s is %s after %v", name, runtime.Status.State, eventTimeout)
+		case <-poll.C:
+		}
+	}
+}
+
+// insecure trusts any certificate: the controller is this test's own.
+func (s *stage) insecure() *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}

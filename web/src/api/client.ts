@@ -1,0 +1,84 @@
+// The one way to the REST API: the CSRF header, the tenant, and one type of error.
+import { reveal } from './reveal'
+
+/** What went wrong. Status 0: the controller was not reached. */
+export class ApiError extends Error {
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+  /** The login is over: 419, or 401. */
+  get isLoginOver(): boolean {
+    return this.status === 419 || this.status === 401
+  }
+}
+
+export interface Request {
+  method?: string
+  body?: unknown
+  tenant?: string
+  signal?: AbortSignal
+  /** A timer sends it: it does not keep the session alive, unless the user did something since the last request. */
+  background?: boolean
+  /** The id of the last event that a stream has; empty: none. */
+  lastEvent?: string
+}
+
+export async function call<T>(path: string, request: Request = {}): Promise<T> {
+  const answer = await send(path, request)
+  const text = await answer.text()
+  if (!answer.ok) throw problemOf(answer, text)
+  return (text === '' ? undefined : reveal(JSON.parse(text))) as T
+}
+
+/** Sends a request; the answer is not read yet. */
+export async function send(path: string, request: Request = {}): Promise<Response> {
+  const init: RequestInit = { method: request.method ?? 'GET', headers: headersOf(request), cache: 'no-store', credentials: 'same-origin' }
+  if (request.body !== undefined) init.body = JSON.stringify(request.body)
+  if (request.signal) init.signal = request.signal
+  try {
+    return await fetch(path, init)
+  } catch (error) {
+    if (request.signal?.aborted) throw error
+    throw new ApiError(0, 'The controller cannot be reached.')
+  }
+}
+
+// A page that shows what it has read before asks nothing when its user comes to it: the next reading tells of the user.
+let userActed = false
+for (const act of ['keydown', 'pointerdown']) {
+  window.addEventListener(act, () => (userActed = true), { capture: true, passive: true })
+}
+
+function headersOf(request: Request): Record<string, string> {
+  const headers: Record<string, string> = { 'X-Avi-Version': '30.2.1', Accept: 'application/json' }
+  if (request.tenant === '*') headers['X-Avi-Tenant'] = '*'
+  else if (request.tenant) headers['X-Avi-Tenant-UUID'] = request.tenant
+  if (request.background && !userActed) headers['X-Weir-Background'] = 'true'
+  else userActed = false
+  if (request.lastEvent) headers['Last-Event-ID'] = request.lastEvent
+  if (request.body !== undefined) headers['Content-Type'] = 'application/json'
+  if (request.method && request.method !== 'GET') headers['X-CSRFToken'] = cookie('csrftoken')
+  return headers
+}
+
+function cookie(name: string): string {
+  for (const pair of document.cookie.split('; ')) {
+    if (pair.startsWith(`${name}=`)) return pair.slice(name.length + 1)
+  }
+  return ''
+}
+
+export function problemOf(answer: Response, text: string): ApiError {
+  let message = text.slice(0, 500)
+  try {
+    const said = (JSON.parse(text) as { error?: unknown }).error
+    if (typeof said === 'string') message = said
+  } catch {
+    // It is plain text.
+  }
+  const wait = answer.headers.get('Retry-After')
+  if (answer.status === 429 && wait) message += ` Try again in ${wait} s.`
+  return new ApiError(answer.status, reveal(message || `The controller answered ${answer.status}.`) as string)
+}

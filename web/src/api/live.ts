@@ -1,0 +1,145 @@
+// The one place that knows how live figures come: as a stream of events (GET /api/weir/live). A controller without that
+// answers 404; then the pages' own readings of runtime pages fill the series, every two seconds.
+import { useEffect, useState, useSyncExternalStore } from 'react'
+import { ApiError, problemOf, send } from './client'
+import { reveal } from './reveal'
+import { type Point, seriesOf } from './series'
+import { sessionEnded, useSession } from './session'
+import { EventReader, type Sent } from './sse'
+import { useTenant } from './useData'
+
+/** One virtual service of the overview. */
+export interface ServiceLine {
+  uuid: string
+  state: string
+  attention?: string
+  point: (Point & { missing?: number }) | null
+  recent_requests_per_s: (number | null)[]
+}
+
+interface LiveEvent {
+  at_ms: number
+  overview?: { points: Point[]; virtual_services: ServiceLine[] }
+  virtual_services?: { uuid: string; gone?: boolean; points?: Point[] }[]
+}
+
+export type Mode = 'connecting' | 'stream' | 'poll' | 'lost'
+
+export interface Live {
+  mode: Mode
+  /** By uuid; only the topic "overview" fills it, with the 200 that need attention most. */
+  lines: Map<string, ServiceLine>
+}
+
+const hiddenMostMs = 30_000
+const retryMs = 2_000
+const noLines = new Map<string, ServiceLine>()
+
+/** Follows topics: overview, engines, vs:UUID, pool:UUID. */
+export function useLive(topics: string): Live {
+  const tenant = useTenant()
+  const { state } = useSession()
+  const visible = useVisible()
+  const [live, setLive] = useState<Live>({ mode: 'connecting', lines: noLines })
+  const open = state === 'in' && visible
+  useEffect(() => {
+    if (!open) return
+    const stop = new AbortController()
+    void follow(topics, tenant, stop.signal, setLive)
+    return () => stop.abort()
+  }, [topics, tenant, open])
+  useEffect(() => {
+    setMode(live.mode)
+    return () => setMode('poll')
+  }, [live.mode])
+  return live
+}
+
+/** False once the tab has been hidden for 30 s. */
+function useVisible(): boolean {
+  const [visible, setVisible] = useState(true)
+  useEffect(() => {
+    let timer = 0
+    const look = () => {
+      window.clearTimeout(timer)
+      if (document.hidden) timer = window.setTimeout(() => setVisible(false), hiddenMostMs)
+      else setVisible(true)
+    }
+    document.addEventListener('visibilitychange', look)
+    return () => {
+      window.clearTimeout(timer)
+      document.removeEventListener('visibilitychange', look)
+    }
+  }, [])
+  return visible
+}
+
+async function follow(topics: string, tenant: string, signal: AbortSignal, set: (change: (now: Live) => Live) => void) {
+  let last = ''
+  while (!signal.aborted) {
+    try {
+      for await (const sent of events(topics, tenant, last, signal)) {
+        last = sent.id
+        const event = reveal(JSON.parse(sent.data)) as LiveEvent
+        take(event, tenant)
+        set((now) => ({ mode: 'stream', lines: event.overview ? linesOf(event.overview.virtual_services) : now.lines }))
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof ApiError && error.isLoginOver) return sessionEnded()
+      if (error instanceof ApiError && error.status === 404) return set(() => ({ mode: 'poll', lines: noLines }))
+    }
+    set((now) => ({ ...now, mode: 'lost' }))
+    await new Promise((resolve) => window.setTimeout(resolve, retryMs))
+  }
+}
+
+async function* events(topics: string, tenant: string, last: string, signal: AbortSignal): AsyncGenerator<Sent> {
+  const answer = await send(`/api/weir/live?topics=${encodeURIComponent(topics)}`, { tenant, signal, background: true, lastEvent: last })
+  if (!answer.ok || !answer.body) throw problemOf(answer, await answer.text())
+  const reader = new EventReader()
+  const bytes = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+  for (;;) {
+    const { done, value } = await bytes.read()
+    if (done) return
+    for (const sent of reader.read(value)) {
+      if (sent.event === 'end') throw endOf(sent)
+      yield sent
+    }
+  }
+}
+
+function endOf(sent: Sent): ApiError {
+  const said = JSON.parse(sent.data) as { reason?: string; status?: number }
+  return new ApiError(said.status ?? 503, said.reason ?? '')
+}
+
+function take(event: LiveEvent, tenant: string) {
+  if (event.overview) seriesOf(`${tenant} overview`).add(event.overview.points)
+  for (const service of event.virtual_services ?? []) {
+    seriesOf(`${tenant} ${service.uuid}`).add(service.points ?? [])
+  }
+}
+
+function linesOf(services: ServiceLine[]): Map<string, ServiceLine> {
+  return new Map(services.map((line) => [line.uuid, line]))
+}
+
+// How the page in front gets its figures, for the frame.
+let mode: Mode = 'poll'
+const listeners = new Set<() => void>()
+
+function setMode(next: Mode) {
+  mode = next
+  for (const listener of listeners) listener()
+}
+
+export function useMode(): Mode {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => mode,
+  )
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { reveal, revealText } from './reveal'
+
+test('shows characters that hide or turn others', () => {
+  expect(revealText('a\u202eb\u0000c\u200bd\u{e0041}')).toBe('a\\u202eb\\u0000c\\u200bd\\u{e0041}')
+  expect(revealText('\ud800x')).toBe('\\ud800x')
+})
+
+test('leaves what shows as it is', () => {
+  const text = '<img onerror=alert(1)> Straße 東京 🙂 عربي'
+  expect(revealText(text)).toBe(text)
+  expect(revealText('two\nlines')).toBe('two lines')
+})
+
+test('goes through objects and lists, and their names', () => {
+  expect(JSON.stringify(reveal({ a: ['\u202e', 1, null], '\u0007': true, __proto__x: {} }))).toBe(
+    '{"a":["\\\\u202e",1,null],"\\\\u0007":true,"__proto__x":{}}',
+  )
+})

@@ -1,0 +1,25 @@
+// Texts of objects, events and errors can come from strangers. Characters that do not show, or that change the order of
+// others, are written as \u202e. The client does this to every answer, so that no page can forget it.
+
+const hidden =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Surrogate}/gu
+
+function written(character: string): string {
+  if (character === '\n' || character === '\t') return ' '
+  const code = character.codePointAt(0) ?? 0
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+}
+
+export function revealText(text: string): string {
+  return text.replace(hidden, written)
+}
+
+/** Returns a JSON value with every text in it revealed, names of fields included. */
+export function reveal(value: unknown): unknown {
+  if (typeof value === 'string') return revealText(value)
+  if (Array.isArray(value)) return value.map(reveal)
+  if (value === null || typeof value !== 'object') return value
+  const shown: Record<string, unknown> = Object.create(null)
+  for (const [name, inner] of Object.entries(value)) shown[revealText(name)] = reveal(inner)
+  return shown
+}

@@ -1,0 +1,68 @@
+// Who is logged in. A session that has ended shows the login over the page; the URL stays, and so does the page behind it.
+import { useSyncExternalStore } from 'react'
+import { call } from './client'
+
+export interface Tenant {
+  uuid: string
+  name: string
+}
+
+export interface User {
+  username: string
+  is_superuser: boolean
+}
+
+export interface Session {
+  state: 'unknown' | 'in' | 'out'
+  /** Why one has to log in again; empty: it is the first time. */
+  reason: string
+  user?: User
+  tenants: Tenant[]
+  version: string
+}
+
+interface InitialData {
+  user?: User
+  tenants?: Tenant[]
+  version?: { Tag?: string }
+}
+
+let now: Session = { state: 'unknown', reason: '', tenants: [], version: '' }
+const listeners = new Set<() => void>()
+
+function set(next: Session) {
+  now = next
+  for (const listener of listeners) listener()
+}
+
+export function useSession(): Session {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => now,
+  )
+}
+
+/** Asks the controller who is logged in. */
+export async function readSession(): Promise<void> {
+  const data = await call<InitialData>('/api/initial-data')
+  const version = data.version?.Tag ?? ''
+  if (data.user) set({ state: 'in', reason: '', user: data.user, tenants: data.tenants ?? [], version })
+  else set({ state: 'out', reason: '', tenants: [], version })
+}
+
+export async function logIn(username: string, password: string): Promise<void> {
+  await call('/login', { method: 'POST', body: { username, password } })
+  await readSession()
+}
+
+export async function logOut(): Promise<void> {
+  await call('/logout', { method: 'POST', body: {} })
+  set({ ...now, state: 'out', reason: '' })
+}
+
+export function sessionEnded() {
+  if (now.state === 'in') set({ ...now, state: 'out', reason: 'Your session has ended. Log in to go on where you were.' })
+}

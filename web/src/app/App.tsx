@@ -1,0 +1,69 @@
+import { Component, type ErrorInfo, type ReactNode, Suspense, useEffect } from 'react'
+import { readSession, useSession } from '../api/session'
+import { Login } from '../account/Login'
+import { Page } from '../part/Page'
+import { Empty, Loading } from '../part/Shown'
+import { Link } from '../url/Link'
+import { usePath } from '../url/location'
+import { Frame } from './Frame'
+import { pageAt } from './routes'
+
+const againMs = 3000
+
+export function App() {
+  const { state } = useSession()
+  const path = usePath().replace(/(.)\/$/, '$1')
+  useEffect(() => {
+    let timer = 0
+    const read = () =>
+      void readSession().catch(() => {
+        timer = window.setTimeout(read, againMs)
+      })
+    read()
+    return () => window.clearTimeout(timer)
+  }, [])
+  if (state === 'unknown') return <Loading />
+  if (state === 'out') return <Login />
+  return (
+    <Frame path={path}>
+      <Boundary key={path}>
+        <Suspense fallback={<Loading />}>{pageAt(path) ?? <NoPage path={path} />}</Suspense>
+      </Boundary>
+    </Frame>
+  )
+}
+
+function NoPage({ path }: { path: string }) {
+  return (
+    <Page title="No such page">
+      <Empty title="There is no such page">
+        <code>{path}</code>. The pages are in the navigation above; <Link to="/">the overview</Link> is a good start.
+      </Empty>
+    </Page>
+  )
+}
+
+/** A defect of one page leaves the others usable. */
+class Boundary extends Component<{ children: ReactNode }, { problem: string }> {
+  override state = { problem: '' }
+
+  static getDerivedStateFromError(error: unknown) {
+    return { problem: error instanceof Error ? error.message : String(error) }
+  }
+
+  override componentDidCatch(error: unknown, info: ErrorInfo) {
+    console.error('defect of a page', error, info.componentStack)
+  }
+
+  override render() {
+    if (!this.state.problem) return this.props.children
+    return (
+      <Page title="This page failed">
+        <Empty title="This page has a defect, or was replaced by a newer version">
+          <p>{this.state.problem}</p>
+          <button onClick={() => window.location.reload()}>Load it again</button>
+        </Empty>
+      </Page>
+    )
+  }
+}

@@ -1,0 +1,48 @@
+import type { AuditEntry, List } from '../api/types'
+import { useData } from '../api/useData'
+import { Filter, FilterHidesAll } from '../part/Filter'
+import { matches } from '../part/matches'
+import { Page } from '../part/Page'
+import { Panel } from '../part/Panel'
+import { Empty, Shown } from '../part/Shown'
+import { type Column, Table } from '../table/Table'
+import { clock } from '../time/format'
+import { useParam } from '../url/location'
+
+type Row = AuditEntry & { at: string }
+
+const most = 1000
+
+export default function AuditPage() {
+  const audit = useData<List<AuditEntry>>(`/api/audit?page_size=${most}`, 5000)
+  const filter = useParam('f')
+  return (
+    <Page title="Audit">
+      <Shown of={audit} what="the audit trail">
+        {({ results, count }) => {
+          const rows = results.map((entry, at) => ({ ...entry, at: `${entry.time} ${String(results.length - at).padStart(6, '0')}` }))
+          const shown = rows.filter((entry) => matches(filter, [entry.user, entry.action, entry.kind, entry.object, entry.address, entry.refused]))
+          if (rows.length === 0) return <Empty title="Nobody has changed anything yet">Changes and logins appear here.</Empty>
+          return (
+            <>
+              <Filter of="the audit trail" shown={shown.length} total={rows.length} />
+              <Panel title="Who did what" note={count > most ? `the newest ${most} of ${count}` : 'all that is kept'}>
+                {shown.length === 0 ? <FilterHidesAll of="entries" /> : <Table label="Audit trail" rows={shown} columns={columns} id={(row) => row.at} first="-time" />}
+              </Panel>
+            </>
+          )
+        }}
+      </Shown>
+    </Page>
+  )
+}
+
+const columns: Column<Row>[] = [
+  { key: 'time', head: 'Time', width: '140px', sort: (row) => row.at, cell: (row) => <time dateTime={row.time}>{clock(row.time)}</time> },
+  { key: 'user', head: 'Who', width: 'minmax(130px, 1fr)', sort: (row) => row.user, cell: (row) => <span title={row.user}>{row.user}</span> },
+  { key: 'action', head: 'Did', width: '110px', sort: (row) => row.action, cell: (row) => row.action },
+  { key: 'kind', head: 'Kind', width: 'minmax(130px, 1fr)', sort: (row) => row.kind, cell: (row) => row.kind },
+  { key: 'object', head: 'Object', width: 'minmax(200px, 2fr)', sort: (row) => row.object, cell: (row) => <span title={row.object}>{row.object}</span> },
+  { key: 'address', head: 'From', width: '130px', sort: (row) => row.address, cell: (row) => row.address || 'the controller' },
+  { key: 'refused', head: 'Refused', width: 'minmax(180px, 2fr)', sort: (row) => row.refused, cell: (row) => <span data-look={row.refused ? 'bad' : undefined} title={row.refused}>{row.refused}</span>, title: 'Why it was refused; empty: it was done' },
+]

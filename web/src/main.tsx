@@ -1,0 +1,21 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app/App'
+import './tokens.css'
+
+const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1000, gcTime: 120_000 } } })
+
+const root = document.getElementById('root')
+if (!root) throw new Error('index.html has no #root')
+createRoot(root).render(
+  <StrictMode>
+    {/* The policy of the controller forbids <style> elements: all styles are in files. */}
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={client}>
+        <App />
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+)

@@ -1,0 +1,131 @@
+import { type Figures, figuresOf, needOf, needs } from '../api/figures'
+import { type Live, useLive } from '../api/live'
+import { useEngines, useServices } from '../api/objects'
+import type { Engine, Service } from '../api/types'
+import { Spark } from '../chart/Spark'
+import { Page } from '../part/Page'
+import { Panel, Tile, Tiles } from '../part/Panel'
+import { Empty, Shown } from '../part/Shown'
+import { State } from '../part/State'
+import { bytes, count, ms, percent } from '../time/format'
+import { Link } from '../url/Link'
+import { Changes } from './Changes'
+import css from './overview.module.css'
+import { sentence } from './sentence'
+
+interface Line {
+  service: Service
+  figures: Figures
+  recent: (number | null)[]
+}
+
+const shownMost = 12
+
+export default function OverviewPage() {
+  const live = useLive('overview')
+  const every = live.mode === 'stream' ? 5000 : 2000
+  const services = useServices(every)
+  const engines = useEngines(every)
+  return (
+    <Page title="Overview">
+      <Shown of={services} what="the virtual services">
+        {(list) => (
+          <Shown of={engines} what="the engines">{(found) => <Content lines={linesOf(list.results, live)} engines={found.results} />}</Shown>
+        )}
+      </Shown>
+    </Page>
+  )
+}
+
+function linesOf(services: Service[], live: Live): Line[] {
+  return services
+    .map((service) => {
+      const line = live.lines.get(service.uuid)
+      return { service, figures: figuresOf(service.runtime, line), recent: line?.recent_requests_per_s ?? [] }
+    })
+    .toSorted((a, b) => rank(a) - rank(b) || a.service.name.localeCompare(b.service.name))
+}
+
+function rank(line: Line): number {
+  return needs.indexOf(needOf(line.service, line.figures))
+}
+
+function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
+  const said = sentence(
+    lines.map(({ service, figures }) => ({
+      name: service.name,
+      need: needOf(service, figures),
+      reasons: service.runtime?.oper_status.reason ?? [],
+      errors: percent(figures.errors),
+      p95: ms(figures.p95),
+    })),
+    engines.map((engine) => ({ name: engine.name, works: engine.runtime?.oper_status.state === 'OPER_UP' })),
+  )
+  return (
+    <div className={css.stack}>
+      <p className={css.sentence}>{said}</p>
+      <Strip lines={lines} engines={engines} />
+      <div className={css.two}>
+        <Panel title="Services" note={<Link to="/services">by need of attention; all {lines.length}</Link>}>
+          <Services lines={lines.slice(0, shownMost)} />
+        </Panel>
+        <Panel title="What changed">
+          <Changes />
+        </Panel>
+      </div>
+    </div>
+  )
+}
+
+function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
+  const sum = (of: (line: Line) => number | undefined) => lines.reduce((total, line) => total + (of(line) ?? 0), 0)
+  const requests = sum((line) => (line.figures.rateOf === 'requests' ? line.figures.rate : 0))
+  const errors = sum((line) => line.service.runtime?.counters?.per_second?.['responses_5xx'])
+  const up = engines.filter((engine) => engine.runtime?.oper_status.state === 'OPER_UP').length
+  const sent = sum((line) => line.service.runtime?.counters?.per_second?.['sent_bytes'])
+  return (
+    <Tiles>
+      <Tile name="Services up" value={`${lines.filter((line) => line.service.runtime?.oper_status.state === 'OPER_UP').length} of ${lines.length}`} />
+      <Tile name="Engines up" value={`${up} of ${engines.length}`} />
+      <Tile name="Requests/s" value={count(requests)} title="Of all virtual services of this tenant" />
+      <Tile name="Errors (5xx)" value={requests < 1 ? '–' : percent(Math.min(1, errors / requests))} title="Below one request a second it says nothing" />
+      <Tile name="Open connections" value={count(sum((line) => line.figures.open))} />
+      <Tile name="Sent" value={`${bytes(sent)}/s`} />
+      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane; 100 % is one core" />
+    </Tiles>
+  )
+}
+
+function busiest(engines: Engine[]): string {
+  const loads = engines.map((engine) => engine.runtime?.dataplane.cpu_percent).filter((load) => load !== undefined)
+  return loads.length ? `${Math.max(...loads).toFixed(0)} % CPU` : '–'
+}
+
+function Services({ lines }: { lines: Line[] }) {
+  if (lines.length === 0) {
+    return (
+      <Empty title="There are no virtual services yet">
+        Create one with <code>weir vs create --help</code>, or over the REST API.
+      </Empty>
+    )
+  }
+  return (
+    <ul className={css.list}>
+      {lines.map(({ service, figures, recent }) => (
+        <li key={service.uuid}>
+          <div className={css.line}>
+            <State state={service.runtime?.oper_status.state ?? ''} reasons={service.runtime?.oper_status.reason} />
+            <Link to={`/services/${service.uuid}`} className={css.name}>{service.name}</Link>
+            <Spark values={recent} />
+            <span className={css.figure}>{`${count(figures.rate)}/s`}</span>
+            <span className={css.figure}>{`p99 ${ms(figures.p99)}`}</span>
+            <span className={css.figure}>{`${percent(figures.errors)} err`}</span>
+          </div>
+          {(service.runtime?.oper_status.reason ?? []).slice(0, 1).map((reason) => (
+            <p key={reason} className={css.why}>{reason}</p>
+          ))}
+        </li>
+      ))}
+    </ul>
+  )
+}

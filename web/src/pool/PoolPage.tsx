@@ -1,0 +1,87 @@
+import { nameOf, type Pool, type ServerRuntime } from '../api/types'
+import { useData } from '../api/useData'
+import { Filter, FilterHidesAll } from '../part/Filter'
+import { matches } from '../part/matches'
+import { Page } from '../part/Page'
+import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
+import { Empty, Shown } from '../part/Shown'
+import { State } from '../part/State'
+import { type Column, Table } from '../table/Table'
+import { age, count, ms } from '../time/format'
+import { useParam } from '../url/location'
+
+export default function PoolPage({ uuid }: { uuid: string }) {
+  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, 2000)
+  const runtime = pool.value?.runtime
+  return (
+    <Page
+      title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
+      lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}
+    >
+      <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
+    </Page>
+  )
+}
+
+function Content({ of }: { of: Pool }) {
+  const filter = useParam('f')
+  const servers = of.runtime?.servers ?? []
+  const shown = servers.filter((server) => matches(filter, [server.server_id, server.hostname, server.oper_status.state, ...reasonsOf(server)]))
+  return (
+    <>
+      {of.description && <p>{of.description}</p>}
+      <Reasons of={of.runtime?.oper_status.reason} />
+      <Tiles>
+        <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
+        <Tile name="Servers" value={count(of.runtime?.num_servers)} />
+        <Tile name="Monitors" value={(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'} />
+        <Tile name="Algorithm" value={(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()} />
+      </Tiles>
+      <Filter of="servers" shown={shown.length} total={servers.length} />
+      <Panel title="Servers">
+        {servers.length === 0 ? (
+          <Empty title="This pool has no servers">Add one with <code>weir pool set {of.name} servers[0].ip.addr=… servers[0].port=…</code>.</Empty>
+        ) : shown.length === 0 ? (
+          <FilterHidesAll of="servers" />
+        ) : (
+          <Table label="Servers" rows={shown} columns={columns} id={(server) => server.server_id} first="state" />
+        )}
+      </Panel>
+    </>
+  )
+}
+
+const columns: Column<ServerRuntime>[] = [
+  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <span title={server.hostname}>{server.server_id}</span> },
+  { key: 'state', head: 'State', width: '120px', sort: (server) => (server.oper_status.state === 'OPER_UP' ? 1 : 0), cell: (server) => <State state={server.oper_status.state} reasons={server.oper_status.state === 'OPER_UP' && someDown(server) ? ['some engines'] : []} /> },
+  { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
+  { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
+  { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
+  { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
+  { key: 'app', head: 'Answers in', number: true, width: '92px', sort: (server) => server.times?.app_response_ms?.mean, cell: (server) => ms(server.times?.app_response_ms?.mean), title: 'Mean time of the application for the first byte of its answer, in the last minute' },
+  { key: 'app95', head: '95 %', number: true, width: '82px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
+  { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
+  { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
+]
+
+function rate(server: ServerRuntime): number | undefined {
+  const rates = server.counters?.per_second
+  return rates?.['requests'] || rates?.['connections']
+}
+
+function slowest(server: ServerRuntime): number | undefined {
+  const took = server.engines.flatMap((engine) => engine.monitors.map((monitor) => monitor.response_time_us / 1000))
+  return took.length ? Math.max(...took) : undefined
+}
+
+function someDown(server: ServerRuntime): boolean {
+  return server.engines.some((engine) => engine.oper_status.state === 'OPER_DOWN')
+}
+
+/** Why a server is not up, and which engines see it down although others see it up. */
+function reasonsOf(server: ServerRuntime): string[] {
+  if (server.oper_status.state !== 'OPER_UP') return server.oper_status.reason
+  return server.engines
+    .filter((engine) => engine.oper_status.state === 'OPER_DOWN')
+    .map((engine) => `${engine.engine}: ${engine.oper_status.reason.join(', ')}`)
+}

@@ -1,0 +1,44 @@
+import type { Pool } from '../api/types'
+import { Reasons } from '../part/Panel'
+import { State } from '../part/State'
+import { count } from '../time/format'
+import { Link } from '../url/Link'
+import css from './service.module.css'
+
+const serversMost = 50
+
+/** A pool with its servers, those that are not up first. */
+export function PoolTree({ pool }: { pool: Pool }) {
+  const runtime = pool.runtime
+  const servers = (runtime?.servers ?? []).toSorted((a, b) => Number(a.oper_status.state === 'OPER_UP') - Number(b.oper_status.state === 'OPER_UP'))
+  return (
+    <ul className={css.list}>
+      <li>
+        <div className={css.line}>
+          <State state={runtime?.oper_status.state ?? ''} reasons={runtime?.oper_status.reason} />
+          <Link to={`/pools/${pool.uuid}`} className={css.grow}>
+            <b>{pool.name}</b>
+          </Link>
+          <span>{`${runtime?.num_servers_up ?? '–'} of ${runtime?.num_servers_enabled ?? '–'} servers up`}</span>
+        </div>
+        <Reasons of={runtime?.oper_status.reason} />
+      </li>
+      {servers.slice(0, serversMost).map((server) => (
+        <li key={server.server_id}>
+          <div className={`${css.line} ${css.tree}`}>
+            <State state={server.oper_status.state} />
+            <span className={css.grow} title={server.hostname}>{server.server_id}</span>
+            <span title="Requests per second">{`${count(server.counters?.per_second?.['requests'] ?? server.counters?.per_second?.['connections'])}/s`}</span>
+            <span title="Open connections">{`${count(server.counters?.['open_connections'])} open`}</span>
+          </div>
+          {server.oper_status.state !== 'OPER_UP' && <div className={css.tree}><Reasons of={server.oper_status.reason} /></div>}
+        </li>
+      ))}
+      {servers.length > serversMost && (
+        <li>
+          <Link to={`/pools/${pool.uuid}`}>{`${servers.length - serversMost} more servers`}</Link>
+        </li>
+      )}
+    </ul>
+  )
+}

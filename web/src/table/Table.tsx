@@ -1,0 +1,124 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+import { setParam, useParam } from '../url/location'
+import { ordered, type Key } from './order'
+import css from './table.module.css'
+
+export interface Column<T> {
+  key: string
+  head: string
+  /** A track of CSS grid, such as "minmax(160px, 2fr)". It does not depend on the content, so that nothing shifts. */
+  width: string
+  cell: (row: T) => ReactNode
+  /** What the column sorts by; missing: it does not sort. */
+  sort?: (row: T) => Key
+  /** A number, aligned right. The largest comes first when one sorts by it. */
+  number?: boolean
+  title?: string
+}
+
+interface Props<T> {
+  label: string
+  rows: T[]
+  columns: Column<T>[]
+  id: (row: T) => string
+  /** The order before the reader chooses one: the key of a column, with "-" in front for descending. */
+  first: string
+}
+
+const rowHeight = 31
+
+/** A table with rows of one height. Only the rows in sight are in the page; under 640 px, rows are cards. */
+export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
+  const chosen = useParam('sort') || first
+  const list = useRef<HTMLDivElement>(null)
+  const [top, setTop] = useState(0)
+  const sorted = useSteady(rows, columns, chosen, id)
+  useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0), [])
+  const virtual = useWindowVirtualizer({
+    count: sorted.rows.length,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    scrollMargin: top,
+    getItemKey: (at) => {
+      const row = sorted.rows[at]
+      return row === undefined ? at : id(row)
+    },
+  })
+  const template = { gridTemplateColumns: columns.map((column) => column.width).join(' ') }
+  return (
+    <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
+      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} {...sorted.hold}>
+        <div role="row" className={css.head} style={template} aria-rowindex={1}>
+          {columns.map((column) => (
+            <Head key={column.key} column={column} chosen={chosen} />
+          ))}
+        </div>
+        <div ref={list} role="rowgroup" className={css.rows} style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((item) => {
+            const row = sorted.rows[item.index]
+            if (row === undefined) return null
+            return (
+              <div
+                key={item.key}
+                ref={virtual.measureElement}
+                data-index={item.index}
+                data-row
+                role="row"
+                aria-rowindex={item.index + 2}
+                className={css.row}
+                style={{ ...template, transform: `translateY(${item.start - top}px)` }}
+              >
+                {columns.map((column) => (
+                  <div key={column.key} role="cell" className={column.number ? css.number : css.cell} data-head={column.head}>
+                    <span>{column.cell(row)}</span>
+                  </div>
+                ))}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function Head<T>({ column, chosen }: { column: Column<T>; chosen: string }) {
+  const descending = chosen === `-${column.key}`
+  const sorts = descending || chosen === column.key
+  const first = column.number ? `-${column.key}` : column.key
+  const other = descending ? column.key : `-${column.key}`
+  return (
+    <div
+      role="columnheader"
+      aria-sort={sorts ? (descending ? 'descending' : 'ascending') : 'none'}
+      className={column.number ? css.number : css.cell}
+      title={column.title}
+    >
+      {column.sort ? (
+        <button onClick={() => setParam('sort', sorts ? other : first)}>
+          {column.head}
+          <span aria-hidden="true">{sorts ? (descending ? ' ↓' : ' ↑') : ''}</span>
+        </button>
+      ) : (
+        column.head
+      )}
+    </div>
+  )
+}
+
+/** Sorts rows. While the pointer or the focus is on the table, rows keep their places: nothing moves under the pointer. */
+function useSteady<T>(rows: T[], columns: Column<T>[], chosen: string, id: (row: T) => string) {
+  const held = useRef(false)
+  const last = useRef<{ chosen: string; ids: string[] }>({ chosen: '', ids: [] })
+  const column = columns.find((one) => one.key === chosen.replace(/^-/, ''))
+  const keep = held.current && last.current.chosen === chosen ? last.current.ids : undefined
+  const result = ordered(rows, id, column?.sort, chosen.startsWith('-'), keep)
+  useLayoutEffect(() => {
+    last.current = { chosen, ids: result.map(id) }
+  })
+  const hold = (now: boolean) => () => {
+    held.current = now
+  }
+  return { rows: result, hold: { onPointerEnter: hold(true), onPointerLeave: hold(false), onFocus: hold(true), onBlur: hold(false) } }
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { age, bytes, count, ms, percent } from './format'
+
+test('writes numbers with three digits and a unit', () => {
+  expect([0, 3.24, 0.01, 410, 999.9, 8100, 1234567, null].map(count)).toEqual(['0', '3.2', '0.01', '410', '1.0k', '8.1k', '1.2M', '–'])
+  expect([0, 512, 1200, 4_700_000].map(bytes)).toEqual(['0 B', '512 B', '1.2 kB', '4.7 MB'])
+})
+
+test('writes times in milliseconds and seconds', () => {
+  expect([0, 0.0042, 0.306, 9.999, 38.04, 250.4, 2100, 12000, undefined].map(ms)).toEqual(['0 ms', '0.004 ms', '0.31 ms', '10.0 ms', '38.0 ms', '250 ms', '2.1 s', '12 s', '–'])
+})
+
+test('does not write a small share as nothing, nor a large one as all', () => {
+  expect([0, 0.00001, 0.002, 0.031, 0.99999, 1].map(percent)).toEqual(['0 %', '<0.01 %', '0.20 %', '3.1 %', '>99.9 %', '100 %'])
+})
+
+test('writes how long ago as the command line does', () => {
+  const now = Date.parse('2026-11-21T12:00:00Z')
+  expect(['2026-11-21T11:59:18Z', '2026-11-21T08:48:00Z', '2026-11-17T12:00:00Z', undefined].map((at) => age(at, now))).toEqual([
+    '42s', '3h12m', '4d', '–',
+  ])
+})

@@ -1,0 +1,254 @@
+// Goes through the pages as a person does, and prints one JSON line for each step: {"step", "failed"?, "details"?}.
+// tests/pages starts it with a controller under load. WEIR_PICTURES=dir keeps pictures of the pages.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+
+const { WEIR_URL: url, WEIR_PASSWORD: password, WEIR_CHROMIUM: executablePath, WEIR_PICTURES: pictures } = process.env
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', colorScheme: 'light' })
+const page = await context.newPage()
+page.setDefaultTimeout(20_000)
+
+// What no page may do, in any step: break the policy, throw, or run what a stranger wrote.
+const faults = []
+page.on('console', (message) => {
+  if (/Content.Security.Policy|Trusted.?Type|TrustedHTML/i.test(message.text())) faults.push(`policy: ${message.text()}`)
+  else if (message.type() === 'error' && !/status of (401|404|419)/.test(message.text())) faults.push(`console: ${message.text()}`)
+})
+page.on('pageerror', (error) => faults.push(`thrown: ${error.message}`))
+page.on('dialog', (dialog) => {
+  faults.push(`dialog: ${dialog.message()}`)
+  void dialog.dismiss()
+})
+await page.addInitScript(() => {
+  document.addEventListener('securitypolicyviolation', (event) => console.error(`Content Security Policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))
+})
+
+async function step(name, does) {
+  const line = { step: name }
+  try {
+    await does()
+  } catch (error) {
+    line.failed = error.message.split('\n').slice(0, 12).join('\n')
+    line.details = [page.url()]
+  }
+  const seen = faults.splice(0)
+  if (seen.length > 0) {
+    line.failed ??= 'the browser complained'
+    line.details = [...(line.details ?? []), ...seen]
+  }
+  console.log(JSON.stringify(line))
+}
+
+function hold(condition, what) {
+  if (!condition) throw new Error(what)
+}
+
+async function picture(name) {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` })
+}
+
+const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor()
+
+async function accessible() {
+  // A function is not text to the policy: the browser's debugger brings it in.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
+  const result = await page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }))
+  const serious = result.violations.filter((violation) => ['serious', 'critical'].includes(violation.impact))
+  hold(serious.length === 0, serious.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`).join('\n'))
+}
+
+let shop = ''
+
+await step('a wrong password is refused, and says so', async () => {
+  await page.goto(`${url}/services?f=shop`)
+  await page.getByLabel('Password').fill('wrong')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('alert').filter({ hasText: /invalid/i }).waitFor()
+  await accessible()
+  await picture('login')
+})
+
+await step('a login leads to the page of the URL, with its filter', async () => {
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await heading('Services')
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor()
+  hold((await page.getByRole('searchbox').inputValue()) === 'shop', 'the filter of the URL is not in its field')
+  hold((await page.locator('[data-row]').count()) === 1, 'the filter hides nothing')
+})
+
+await step('clearing the filter shows all services, and the state is in the URL', async () => {
+  await page.getByRole('searchbox').press('Escape')
+  await page.getByRole('link', { name: 'broken', exact: true }).waitFor()
+  hold(!page.url().includes('f='), 'the URL still has the filter')
+  await page.getByRole('button', { name: /DOWN/ }).click()
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor({ state: 'detached' })
+  hold(page.url().includes('state=DOWN'), 'the URL does not have the state')
+  await page.reload()
+  await page.getByRole('link', { name: 'broken', exact: true }).waitFor()
+  hold((await page.getByRole('link', { name: 'shop', exact: true }).count()) === 0, 'the state is lost when the page is loaded again')
+  await page.getByRole('button', { name: /DOWN/ }).click()
+})
+
+await step('a filter that hides all says so, and how to go on', async () => {
+  await page.keyboard.press('/')
+  await page.keyboard.type('no such service')
+  await page.getByRole('button', { name: 'Clear the filter' }).click()
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor()
+  await page.mouse.move(2, 700)
+  await page.waitForFunction(() => document.querySelector('[data-row]')?.textContent?.includes('broken'))
+  await accessible()
+  await picture('services')
+})
+
+await step('hostile names are text', async () => {
+  const text = await page.locator('[data-row]', { hasText: 'hostile' }).textContent()
+  hold(text.includes('<img src=x onerror=') && text.includes('\\u202e') && text.includes('\\u200b'), `the name is ${text}`)
+  await page.locator('[data-row]', { hasText: 'hostile' }).getByRole('link').click()
+  await page.getByRole('heading', { level: 1 }).filter({ hasText: 'hostile <img' }).waitFor()
+  await page.getByText('Where the time goes').waitFor()
+  hold((await page.locator('img').count()) === 0, 'there is an image')
+  hold((await page.title()).includes('Weir') && !(await page.title()).includes('owned '), 'the title is another')
+  hold((await page.locator('script').count()) === 2, 'there is another script')
+  await page.goto(`${url}/audit?f=onerror`)
+  await page.locator('[data-row]').first().waitFor()
+  const names = (await page.locator('[data-row]').allTextContents()).join('\n')
+  hold(names.includes('\\u0007') && names.includes('<script>'), `the audit trail has ${names}`)
+})
+
+await step('a service shows its figures under load, and they move', async () => {
+  await page.keyboard.press('g')
+  await page.keyboard.press('s')
+  await heading('Services')
+  await page.getByRole('link', { name: 'shop', exact: true }).click()
+  await heading('shop')
+  shop = page.url()
+  const total = page.locator('dl > div', { hasText: 'Requests in all' }).locator('dd')
+  await page.locator('tbody tr', { hasText: 'Total' }).waitFor()
+  const before = await total.textContent()
+  await page.waitForFunction(([text]) => [...document.querySelectorAll('dl > div')].find((tile) => tile.textContent.startsWith('Requests in all'))?.querySelector('dd')?.textContent !== text, [before])
+  await page.getByText('127.0.0.1:1', { exact: true }).waitFor()
+  const parts = await page.getByRole('img', { name: /^Mean/ }).getAttribute('aria-label')
+  hold(/Application \d/.test(parts), `the timing bar says ${parts}`)
+  await page.locator('canvas').first().waitFor()
+})
+
+await step('charts draw what comes', async () => {
+  const drawn = () => page.evaluate(() => document.querySelector('canvas').toDataURL())
+  const before = await drawn()
+  hold(before.length > 1000, `the chart is empty: ${before}`)
+  await page.waitForFunction(
+    (before) => document.querySelector('canvas').toDataURL() !== before,
+    before, { timeout: 30_000, polling: 500 },
+  )
+  await picture('service')
+  await accessible()
+})
+
+await step('the dark theme holds, and no page has serious findings in it', async () => {
+  await page.getByRole('button', { name: /Theme is system/ }).click()
+  hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is not dark')
+  await picture('service-dark')
+  await accessible()
+  await page.reload()
+  await heading('shop')
+  hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is lost when the page is loaded again')
+})
+
+const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['v', 'Events'], ['a', 'Audit']]
+
+for (const theme of ['dark', 'light']) {
+  await step(`all pages by keyboard, ${theme}`, async () => {
+    if (theme === 'light') await page.getByRole('button', { name: /Theme is dark/ }).click()
+    for (const [key, name] of places) {
+      await page.keyboard.press('g')
+      await page.keyboard.press(key)
+      await heading(name)
+      await page.locator('[data-row], main li').first().waitFor()
+      await accessible()
+      await picture(`${name.toLowerCase()}-${theme}`)
+    }
+  })
+}
+
+await step('the palette goes to an object, with the keyboard alone', async () => {
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Page or object' }).fill('sho')
+  await page.getByRole('option', { name: /shop.*pool/ }).waitFor()
+  await accessible()
+  await picture('palette')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await heading('shop')
+  hold(page.url().includes('/pools/'), `the page is ${page.url()}`)
+  await page.getByText('127.0.0.1:1', { exact: true }).waitFor()
+  await accessible()
+  await picture('pool')
+})
+
+await step('j, k and Enter go through rows, ? lists the keys', async () => {
+  await page.keyboard.press('g')
+  await page.keyboard.press('s')
+  await heading('Services')
+  await page.locator('[data-row]').first().waitFor()
+  for (const key of ['j', 'j', 'k']) await page.keyboard.press(key)
+  const name = await page.evaluate(() => document.activeElement.textContent)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1 }).filter({ hasText: name }).waitFor()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog').getByText('Next row').waitFor()
+  await accessible()
+  await page.keyboard.press('Escape')
+  await page.goBack()
+  await heading('Services')
+})
+
+await step('at 360 px nothing is wider than the page', async () => {
+  await page.setViewportSize({ width: 360, height: 740 })
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
+    await page.goto(url + path)
+    await page.locator('[data-row], main li').first().waitFor()
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    hold(wide <= 0, `${path} is ${wide} px wider than the page`)
+    await accessible()
+    await picture(`${name}-360`)
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+})
+
+await step('unknown pages and objects say so', async () => {
+  await page.goto(`${url}/nowhere`)
+  await heading('No such page')
+  await page.goto(`${url}/services/virtualservice-none`)
+  await page.getByText('There is no such object').waitFor()
+  const answers = await page.evaluate(async () => Promise.all(['/assets/none.js', '/api/none', '/robots.txt'].map(async (path) => (await fetch(path)).status)))
+  hold(answers.every((status) => status === 404), `the answers are ${answers}`)
+})
+
+await step('a session that ends asks for the password, and the page stays', async () => {
+  await page.goto(shop)
+  await heading('shop')
+  await context.clearCookies()
+  await page.getByText('Your session has ended').waitFor()
+  hold(page.url() === shop, 'the URL has changed')
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await heading('shop')
+})
+
+await step('log out', async () => {
+  await page.getByRole('button', { name: 'admin' }).click()
+  await page.getByRole('menuitem', { name: 'Log out' }).click()
+  await page.getByLabel('Password').waitFor()
+  const cookies = await context.cookies()
+  const session = cookies.filter((cookie) => cookie.name.includes('sessionid'))
+  hold(session.every((cookie) => cookie.httpOnly && cookie.secure && cookie.sameSite === 'Lax'), 'a session cookie is not HttpOnly, Secure and SameSite')
+  const status = await page.evaluate(async () => (await fetch('/api/virtualservice')).status)
+  hold(status === 401, `after the logout, the API answers ${status}`)
+})
+
+await browser.close()
