@@ -115,7 +115,8 @@ type Record struct {
 	Group        uint16 // IANA
 	Alert        uint16 // of TLS, plus 1; 0: none
 
-	RequestBytes, ResponseBytes, ServerResponseBytes uint64 // heads and bodies; of a connection: from and to the client, from the server
+	// heads and bodies; of a connection: from and to the client, from the server
+	RequestBytes, ResponseBytes, ServerResponseBytes uint64
 
 	// The first three and ServerRTT make up Total.
 	Wait, App, Transfer, Total time.Duration
@@ -170,7 +171,8 @@ func (r *Record) fixed(b []byte) {
 	r.Status, r.ServerStatus, r.Cause, r.Filters = u16(b, 118), u16(b, 120), u16(b, 122), u16(b, 124)
 	r.TLSVersion, r.Suite, r.Group, r.Alert = u16(b, 126), u16(b, 128), u16(b, 130), u16(b, 132)
 	r.RequestBytes, r.ResponseBytes, r.ServerResponseBytes = u64(b, 136), u64(b, 144), u64(b, 152)
-	r.Wait, r.App, r.Transfer, r.Total = micros(u64(b, 160)), micros(u64(b, 168)), micros(u64(b, 176)), micros(u64(b, 184))
+	r.Wait, r.App, r.Transfer, r.Total = micros(u64(b, 160)), micros(u64(b, 168)), micros(u64(b, 176)),
+		micros(u64(b, 184))
 	r.ClientRTT, r.ClientRTTAge = micros(uint64(u32(b, 192))), time.Duration(u32(b, 196))*time.Millisecond
 	r.ServerRTT, r.Connect = micros(uint64(u32(b, 200))), micros(uint64(u32(b, 204)))
 	copy(r.Trace[:], b[208:224])

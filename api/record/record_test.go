@@ -16,13 +16,16 @@ func samples() []Record {
 	full := Record{
 		Kind: Request, Class: Filtered, Method: 3, HTTP: 20, ServersTried: 2, Weight: 7,
 		Flags: PathCut | ServerReused | TLS | Traced | Sampled, Sequence: 0x0102030405060708,
-		End: time.UnixMicro(1795534980123456).UTC(), Reasons: ReasonOf("ADF_RESPONSE_CODE_5XX") | ReasonOf("REQUEST_RETRIED"),
+		End: time.UnixMicro(1795534980123456).UTC(), Reasons: ReasonOf("ADF_RESPONSE_CODE_5XX") | ReasonOf(
+			"REQUEST_RETRIED"),
 		Service: 0x00010002, Server: 0x00030004,
 		Client: netip.MustParseAddrPort("192.0.2.7:40001"), Source: netip.MustParseAddr("198.51.100.1"),
 		VIP: netip.MustParseAddrPort("203.0.113.9:443"), ServerLocal: netip.MustParseAddrPort("10.0.0.1:50002"),
-		Status: 502, ServerStatus: 500, Cause: 24, Filters: 0b101, TLSVersion: 0x0304, Suite: 0x1302, Group: 29, Alert: 41,
+		Status: 502, ServerStatus: 500, Cause: 24, Filters: 0b101, TLSVersion: 0x0304, Suite: 0x1302,
+		Group: 29, Alert: 41,
 		RequestBytes: 1001, ResponseBytes: 2002, ServerResponseBytes: 3003,
-		Wait: 11 * time.Microsecond, App: 12 * time.Microsecond, Transfer: 13 * time.Microsecond, Total: 50 * time.Microsecond,
+		Wait: 11 * time.Microsecond, App: 12 * time.Microsecond, Transfer: 13 * time.Microsecond,
+		Total:     50 * time.Microsecond,
 		ClientRTT: 15 * time.Microsecond, ClientRTTAge: 16 * time.Millisecond, ServerRTT: 14 * time.Microsecond,
 		Connect: 17 * time.Microsecond, Trace: [16]byte{1, 2, 3, 15: 16}, Span: [8]byte{9, 7: 8},
 	}
