@@ -17,6 +17,7 @@ mod inbox;
 pub mod log;
 mod order;
 mod pinning;
+mod records;
 mod sample;
 #[cfg(test)]
 mod sequences;

@@ -11,6 +11,7 @@ mod cause;
 mod counters;
 mod histogram;
 pub mod id;
+pub mod record;
 mod times;
 
 pub use cause::Cause;

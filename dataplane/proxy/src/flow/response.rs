@@ -104,6 +104,7 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
+        parties.note_end(io, spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -151,6 +152,10 @@ impl Proxy {
         let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
+        if client.noted.is_something() {
+            self.record_request(io, conn);
+        }
+        let Ok(client) = self.clients.live(conn) else { return };
         let id = client.exchange();
         if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
@@ -169,6 +174,11 @@ impl Proxy {
         let Answer { status, head, content, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
+        if client.service.analytics.is_some() {
+            let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
+            self.note_answer(io, conn, status, bytes);
+        }
+        let Ok(client) = self.clients.live(conn) else { return };
         client.connection.deliver_head(io, &mut self.core.unflushed, head, true);
         if let Some(content) = content {
             client.connection.deliver(io, &mut self.core.unflushed, content);
@@ -285,6 +295,9 @@ impl Parties<'_> {
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         let switches = status == SWITCHING_PROTOCOLS;
+        if client.noted.is_something() && (status >= 200 || switches) {
+            core.records.note_response(&mut client.noted, &exchange.service, status, out.len());
+        }
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
         Ok(if switches { Passed::Switch } else { Passed::Head })
     }
