@@ -61,6 +61,24 @@ async function accessible() {
   hold(serious.length === 0, serious.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`).join('\n'))
 }
 
+/** Drags over a part of an element, in shares of its width and height. */
+async function drag(locator, from, to, top = 0.5, bottom = 0.5) {
+  await locator.scrollIntoViewIfNeeded()
+  const box = await locator.boundingBox()
+  await page.mouse.move(box.x + box.width * from, box.y + box.height * top)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width * ((from + to) / 2), box.y + box.height * ((top + bottom) / 2))
+  await page.mouse.move(box.x + box.width * to, box.y + box.height * bottom)
+  await page.mouse.up()
+}
+
+/** The text of the file that an item of a menu saves. */
+async function saved(menu, item) {
+  await page.getByRole('button', { name: menu }).click()
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: item }).click()])
+  return readFileSync(await file.path(), 'utf8')
+}
+
 let shop = ''
 
 await step('a wrong password is refused, and says so', async () => {
@@ -147,6 +165,38 @@ await step('charts draw what comes', async () => {
   )
   await picture('service')
   await accessible()
+})
+
+await step('a range of time shows the history, a drag zooms in, and Back undoes it', async () => {
+  await page.getByRole('button', { name: 'Time: Live' }).click()
+  await accessible()
+  await page.getByRole('button', { name: 'Last 15 minutes' }).click()
+  hold(page.url().includes('from=now-15m'), `the URL is ${page.url()}`)
+  // The first samples come 15 s after the first request.
+  await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('section:has(.uplot) tbody td:nth-child(3)')?.textContent ?? ''), undefined, { timeout: 60_000, polling: 500 })
+  await drag(page.locator('.uplot').first(), 0.7, 0.95)
+  await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
+  await page.goBack()
+  hold(page.url().includes('from=now-15m'), `Back leads to ${page.url()}`)
+  await page.keyboard.press('u')
+  hold(page.url().includes('zone=utc'), 'u does not change the zone')
+  await page.keyboard.press('u')
+})
+
+await step('a tile chooses the chart, which is there as a table and as a file', async () => {
+  await page.getByRole('button', { name: 'Open connections' }).click()
+  await page.getByRole('heading', { name: 'Open connections' }).waitFor()
+  hold(page.url().includes('m=open'), 'the URL does not have the measure')
+  await page.getByRole('button', { name: 'Open connections: table, export' }).click()
+  await page.getByRole('menuitem', { name: 'Show as a table' }).click()
+  await page.getByRole('region', { name: 'Open connections as a table' }).getByRole('row').nth(1).waitFor()
+  await accessible()
+  const text = await saved('Open connections: table, export', 'Save as CSV')
+  hold(/^time,Open\r\n20\d\d-/.test(text), `the file begins with ${text.slice(0, 60)}`)
+  const json = JSON.parse(await saved('Open connections: table, export', 'Save as JSON'))
+  hold(json.lines.Open.length === json.times.length && json.times.length > 10, 'the file has no lines')
+  await page.goto(shop)
+  await heading('shop')
 })
 
 await step('the dark theme holds, and no page has serious findings in it', async () => {

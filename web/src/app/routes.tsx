@@ -30,6 +30,13 @@ const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/pools\/([\w.-]+)$/, PoolPage],
 ]
 
+const timed = [/^\/services\/[^/]+/, /^\/pools\//, /^\/engines\//, /^\/logs$/]
+
+/** Tells whether a page is about a range of time, which the frame lets its reader choose. */
+export function isTimed(path: string): boolean {
+  return timed.some((pattern) => pattern.test(path))
+}
+
 /** Returns the page of a path; undefined: there is none. */
 export function pageAt(path: string) {
   const entry = entries.find((one) => one.path === path)
