@@ -80,6 +80,7 @@ async function saved(menu, item) {
 }
 
 let shop = ''
+let engine = ''
 
 await step('a wrong password is refused, and says so', async () => {
   await page.goto(`${url}/services?f=shop`)
@@ -240,6 +241,23 @@ await step('the palette goes to an object, with the keyboard alone', async () =>
   await picture('pool')
 })
 
+await step('a server and an engine have pages of their own, with their history', async () => {
+  await page.getByRole('link', { name: '127.0.0.1:1', exact: true }).click()
+  await heading('127.0.0.1:1')
+  await page.getByRole('region', { name: 'Health checks' }).getByText('System-TCP').waitFor()
+  await page.locator('.uplot').first().waitFor()
+  await accessible()
+  await page.goto(`${url}/infrastructure`)
+  await page.getByRole('region', { name: 'Map of routers and engines' }).getByRole('link', { name: /engine-1/ }).click()
+  await heading('engine-1')
+  engine = page.url()
+  await page.getByText('Worker 1').waitFor()
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor()
+  await page.locator('.uplot').first().waitFor()
+  await accessible()
+  await picture('engine')
+})
+
 await step('j, k and Enter go through rows, ? lists the keys', async () => {
   await page.keyboard.press('g')
   await page.keyboard.press('s')
@@ -259,7 +277,7 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
 
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
     await page.locator('[data-row], main li').first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

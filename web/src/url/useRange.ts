@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
-import { setParams, useParam } from '../url/location'
-import { type Range, readRange, writeRange } from './range'
+import { setParams, useParam } from './location'
+import { type Range, readRange, writeRange } from '../time/range'
 
 /** The range of the URL. */
 export function useRange(): Range {
