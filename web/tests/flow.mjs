@@ -275,6 +275,20 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
   await heading('Services')
 })
 
+await step('a box on the heat map leads to the log records in it', async () => {
+  await page.goto(shop)
+  await page.getByText('The darker, the more requests').waitFor({ timeout: 90_000 })
+  await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.98, 0.02, 0.98)
+  const says = await page.getByText(/requests took .* between/).textContent()
+  hold(/^[1-9]/.test(says) && says.includes('100 %'), `the box has ${says}`)
+  const link = await page.getByRole('link', { name: 'Their log records' }).getAttribute('href')
+  hold(/\/logs\?f=total.*\d\.\.\d.*&from=20.*&to=20/.test(link), `the link is ${link}`)
+  await page.getByRole('button', { name: 'Latency of requests: table, export' }).click()
+  await page.getByRole('menuitem', { name: 'Show as a table' }).click()
+  await page.getByRole('region', { name: 'Latency as a table' }).getByRole('row').nth(1).waitFor()
+  await accessible()
+})
+
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
   for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {

@@ -7,6 +7,7 @@ import { TimingBar } from '../chart/TimingBar'
 import { Panel, Tile, Tiles } from '../part/Panel'
 import { bytes, count, ms, percent } from '../time/format'
 import { setParam, useParam } from '../url/location'
+import { Latency } from './Latency'
 import { measuresOf } from './measures'
 import css from './service.module.css'
 
@@ -25,6 +26,7 @@ export function Analytics({ uuid, name, runtime, series, isPolled }: { uuid: str
         {first && <Chart key={first.key} measure={first} series={series} of={name} note={note} />}
         {second && <Chart key={second.key} measure={second} series={series} of={name} note={note} />}
       </div>
+      <Latency uuid={uuid} name={name} />
     </>
   )
 }
