@@ -1,4 +1,4 @@
-import { type ComponentType, lazy } from 'react'
+import { type ComponentType, lazy, type ReactNode } from 'react'
 
 const ServicePage = lazy(() => import('../service/ServicePage'))
 const PoolPage = lazy(() => import('../pool/PoolPage'))
@@ -7,6 +7,10 @@ const ServicesPage = lazy(() => import('../service/ServicesPage'))
 const EnginesPage = lazy(() => import('../engine/EnginesPage'))
 const EventsPage = lazy(() => import('../event/EventsPage'))
 const AuditPage = lazy(() => import('../change/AuditPage'))
+const KindsPage = lazy(() => import('../object/KindsPage'))
+const ListPage = lazy(() => import('../object/ListPage'))
+const NewPage = lazy(() => import('../object/NewPage'))
+const ObjectPage = lazy(() => import('../object/ObjectPage'))
 
 export interface PageEntry {
   path: string
@@ -23,11 +27,19 @@ export const entries: PageEntry[] = [
   { path: '/infrastructure', name: 'Infrastructure', key: 'e', Page: EnginesPage },
   { path: '/events', name: 'Events', key: 'v', Page: EventsPage },
   { path: '/audit', name: 'Audit', key: 'a', Page: AuditPage },
+  { path: '/objects', name: 'Objects', key: 'b', Page: KindsPage },
 ]
 
 const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/services\/([\w.-]+)$/, ServicePage],
   [/^\/pools\/([\w.-]+)$/, PoolPage],
+]
+
+// Pages of objects of any kind.
+const ofKinds: [RegExp, (kind: string, uuid: string) => ReactNode][] = [
+  [/^\/objects\/([a-z]+)$/, (kind) => <ListPage kind={kind} />],
+  [/^\/objects\/([a-z]+)\/new$/, (kind) => <NewPage kind={kind} />],
+  [/^\/objects\/([a-z]+)\/([\w.:-]+)$/, (kind, uuid) => <ObjectPage kind={kind} uuid={uuid} />],
 ]
 
 /** Returns the page of a path; undefined: there is none. */
@@ -37,6 +49,10 @@ export function pageAt(path: string) {
   for (const [pattern, Page] of details) {
     const uuid = pattern.exec(path)?.[1]
     if (uuid) return <Page key={path} uuid={uuid} />
+  }
+  for (const [pattern, page] of ofKinds) {
+    const [, kind, uuid] = pattern.exec(path) ?? []
+    if (kind) return page(kind, uuid ?? '')
   }
   return undefined
 }
