@@ -17,17 +17,20 @@ var webMayImport = map[string][]string{
 	"part":     {"api", "time", "url"},
 	"chart":    {"api", "part", "time", "url"},
 	"table":    {"url"},
+	"form":     {"api", "part", "time", "url"},
 	"account":  shared,
 	"change":   shared,
 	"engine":   shared,
 	"event":    shared,
 	"overview": shared,
+	"object":   shared,
 	"pool":     shared,
 	"service":  shared,
-	"app":      append([]string{"account", "change", "engine", "event", "overview", "pool", "service"}, shared...),
+	"app": append([]string{"account", "change", "engine", "event", "object", "overview", "pool", "service"},
+		shared...),
 }
 
-var shared = []string{"api", "chart", "part", "table", "time", "url"}
+var shared = []string{"api", "chart", "form", "part", "table", "time", "url"}
 
 var webImport = regexp.MustCompile(`(?:from|import)\s*\(?\s*'(\.[^']*)'`)
 

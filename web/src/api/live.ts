@@ -14,7 +14,19 @@ export interface ServiceLine {
   state: string
   attention?: string
   point: (Point & { missing?: number }) | null
+  /** Servers that need far longer for their answers than the others of their pool, the slowest first. */
+  slow_servers?: SlowServer[]
   recent_requests_per_s: (number | null)[]
+}
+
+export interface SlowServer {
+  id: string
+  /** uuid of its pool. */
+  pool: string
+  /** Of the answers of all servers of the pool, from 0 to 1. */
+  share: number
+  app_response_mean_ms: number
+  others_mean_ms: number
 }
 
 interface LiveEvent {

@@ -110,6 +110,8 @@ export interface ServerRuntime {
   oper_status: OperStatus
   counters?: Counters
   times?: ServerTimes
+  /** It needs far longer than the others of its pool. */
+  slow?: { app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number }
   engines: { engine: string; oper_status: OperStatus; monitors: { health_monitor_ref: string; up: boolean; reason: string; response_time_us: number }[] }[]
 }
 

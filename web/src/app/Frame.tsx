@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { type Mode, useMode } from '../api/live'
 import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
+import { SavedBar } from '../form/SavedBar'
 import { Link } from '../url/Link'
 import { setParam } from '../url/location'
 import { Help } from './Help'
@@ -41,6 +42,7 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
         </div>
       </header>
       {children}
+      <SavedBar />
       {over === 'palette' && <Palette onClose={() => setOver('')} />}
       {over === 'help' && <Help onClose={() => setOver('')} />}
     </>

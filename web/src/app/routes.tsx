@@ -1,4 +1,4 @@
-import { type ComponentType, lazy } from 'react'
+import { type ComponentType, lazy, type ReactNode } from 'react'
 
 const ServicePage = lazy(() => import('../service/ServicePage'))
 const PoolPage = lazy(() => import('../pool/PoolPage'))
@@ -8,6 +8,10 @@ const EnginePage = lazy(() => import('../engine/EnginePage'))
 const EnginesPage = lazy(() => import('../engine/EnginesPage'))
 const EventsPage = lazy(() => import('../event/EventsPage'))
 const AuditPage = lazy(() => import('../change/AuditPage'))
+const KindsPage = lazy(() => import('../object/KindsPage'))
+const ListPage = lazy(() => import('../object/ListPage'))
+const NewPage = lazy(() => import('../object/NewPage'))
+const ObjectPage = lazy(() => import('../object/ObjectPage'))
 
 export interface PageEntry {
   path: string
@@ -24,6 +28,7 @@ export const entries: PageEntry[] = [
   { path: '/infrastructure', name: 'Infrastructure', key: 'e', Page: EnginesPage },
   { path: '/events', name: 'Events', key: 'v', Page: EventsPage },
   { path: '/audit', name: 'Audit', key: 'a', Page: AuditPage },
+  { path: '/objects', name: 'Objects', key: 'b', Page: KindsPage },
 ]
 
 const details: [RegExp, ComponentType<{ uuid: string }>][] = [
@@ -39,6 +44,13 @@ export function isTimed(path: string): boolean {
   return timed.some((pattern) => pattern.test(path))
 }
 
+// Pages of objects of any kind.
+const ofKinds: [RegExp, (kind: string, uuid: string) => ReactNode][] = [
+  [/^\/objects\/([a-z]+)$/, (kind) => <ListPage kind={kind} />],
+  [/^\/objects\/([a-z]+)\/new$/, (kind) => <NewPage kind={kind} />],
+  [/^\/objects\/([a-z]+)\/([\w.:-]+)$/, (kind, uuid) => <ObjectPage kind={kind} uuid={uuid} />],
+]
+
 /** Returns the page of a path; undefined: there is none. */
 export function pageAt(path: string) {
   const entry = entries.find((one) => one.path === path)
@@ -46,6 +58,10 @@ export function pageAt(path: string) {
   for (const [pattern, Page] of details) {
     const uuid = pattern.exec(path)?.[1]
     if (uuid) return <Page key={path} uuid={uuid} />
+  }
+  for (const [pattern, page] of ofKinds) {
+    const [, kind, uuid] = pattern.exec(path) ?? []
+    if (kind) return page(kind, uuid ?? '')
   }
   return undefined
 }

@@ -59,7 +59,7 @@ function Content({ of }: { of: Pool }) {
 
 const columnsOf = (pool: string): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
-  { key: 'state', head: 'State', width: '120px', sort: (server) => (server.oper_status.state === 'OPER_UP' ? 1 : 0), cell: (server) => <State state={server.oper_status.state} reasons={server.oper_status.state === 'OPER_UP' && someDown(server) ? ['some engines'] : []} /> },
+  { key: 'state', head: 'State', width: '120px', sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
   { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
@@ -71,6 +71,12 @@ const columnsOf = (pool: string): Column<ServerRuntime>[] => [
   { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 
+/** Those that are down come first, then those that are slow. */
+function rank(server: ServerRuntime): number {
+  if (server.oper_status.state !== 'OPER_UP') return 0
+  return reasonsOf(server).length > 0 ? 1 : 2
+}
+
 function rate(server: ServerRuntime): number | undefined {
   const rates = server.counters?.per_second
   return rates?.['requests'] || rates?.['connections']
@@ -81,14 +87,13 @@ function slowest(server: ServerRuntime): number | undefined {
   return took.length ? Math.max(...took) : undefined
 }
 
-function someDown(server: ServerRuntime): boolean {
-  return server.engines.some((engine) => engine.oper_status.state === 'OPER_DOWN')
-}
-
-/** Why a server is not up, and which engines see it down although others see it up. */
+/** Why a server is not up; otherwise, that it is slow, and which engines see it down although others see it up. */
 function reasonsOf(server: ServerRuntime): string[] {
   if (server.oper_status.state !== 'OPER_UP') return server.oper_status.reason
-  return server.engines
+  const unseen = server.engines
     .filter((engine) => engine.oper_status.state === 'OPER_DOWN')
     .map((engine) => `${engine.engine}: ${engine.oper_status.reason.join(', ')}`)
+  if (!server.slow) return unseen
+  const { app_response_mean_ms: own, others_mean_ms: others } = server.slow
+  return [`needs ${ms(own)} for an answer, the others ${ms(others)}`, ...unseen]
 }
