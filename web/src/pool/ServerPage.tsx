@@ -1,4 +1,4 @@
-import { nameOf, type Pool, type ServerRuntime } from '../api/types'
+import { nameOf, type Pool, type ServerRuntime, uuidOf } from '../api/types'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Empty } from '../part/Shown'
@@ -17,13 +17,14 @@ export function ServerPage({ pool, id }: { pool: Pool; id: string }) {
         <Link to={`/pools/${pool.uuid}`} className={css.back}>{`Pool ${pool.name}`}</Link>
         {server && server.hostname !== id && ` · ${server.hostname}`}
       </p>
-      {server ? <Content server={server} /> : <Empty title={`The pool has no server ${id} any more`}>Its history is below.</Empty>}
+      {server ? <Content pool={pool} server={server} /> : <Empty title={`The pool has no server ${id} any more`}>Its history is below.</Empty>}
       <Charts uuid={pool.uuid} server={id} of={`${pool.name} ${id}`} />
     </Page>
   )
 }
 
-function Content({ server }: { server: ServerRuntime }) {
+function Content({ pool, server }: { pool: Pool; server: ServerRuntime }) {
+  const monitors = new Map((pool.health_monitor_refs ?? []).map((reference) => [uuidOf(reference), nameOf(reference)]))
   const times = server.times?.app_response_ms
   const rates = server.counters?.per_second
   return (
@@ -45,7 +46,7 @@ function Content({ server }: { server: ServerRuntime }) {
             <thead>
               <tr>{['Engine', 'Finds it', 'Monitor', 'Took', 'Says'].map((head) => <th key={head} scope="col">{head}</th>)}</tr>
             </thead>
-            <tbody>{server.engines.flatMap(rowsOf)}</tbody>
+            <tbody>{server.engines.flatMap((seen) => rowsOf(seen, monitors))}</tbody>
           </table>
         </div>
       </Panel>
@@ -53,7 +54,7 @@ function Content({ server }: { server: ServerRuntime }) {
   )
 }
 
-function rowsOf(seen: ServerRuntime['engines'][number]) {
+function rowsOf(seen: ServerRuntime['engines'][number], monitors: Map<string, string>) {
   const state = <State state={seen.oper_status.state} reasons={[]} />
   if (seen.monitors.length === 0) {
     return [<tr key={seen.engine}><th scope="row">{seen.engine}</th><td>{state}</td><td>none</td><td>–</td><td>{seen.oper_status.reason.join('; ')}</td></tr>]
@@ -62,7 +63,7 @@ function rowsOf(seen: ServerRuntime['engines'][number]) {
     <tr key={`${seen.engine} ${at}`}>
       <th scope="row">{at === 0 ? seen.engine : ''}</th>
       <td>{at === 0 && state}</td>
-      <td>{nameOf(monitor.health_monitor_ref) || monitor.health_monitor_ref}</td>
+      <td>{monitors.get(uuidOf(monitor.health_monitor_ref)) || uuidOf(monitor.health_monitor_ref)}</td>
       <td>{ms(monitor.response_time_us / 1000)}</td>
       <td>{monitor.up ? monitor.reason || 'up' : monitor.reason}</td>
     </tr>
