@@ -35,6 +35,7 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
           <button className={css.search} onClick={() => setOver('palette')} aria-keyshortcuts="Control+K Meta+K">
             Go to… <kbd>Ctrl K</kbd>
           </button>
+          <Link to="/new" className={css.new} title="New service (g n)" aria-label="New service">New</Link>
           <Theme />
           <Account onHelp={() => setOver('help')} />
         </div>
