@@ -20,13 +20,14 @@ var webMayImport = map[string][]string{
 	"form":     {"api", "part", "time", "url"},
 	"account":  shared,
 	"change":   shared,
+	"create":   shared,
 	"engine":   shared,
 	"event":    shared,
 	"overview": shared,
 	"object":   shared,
 	"pool":     shared,
 	"service":  shared,
-	"app": append([]string{"account", "change", "engine", "event", "object", "overview", "pool", "service"},
+	"app": append([]string{"account", "change", "create", "engine", "event", "object", "overview", "pool", "service"},
 		shared...),
 }
 

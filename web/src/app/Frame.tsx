@@ -10,8 +10,9 @@ import { Help } from './Help'
 import css from './app.module.css'
 import { useKeys } from './keys'
 import { Palette } from './Palette'
-import { entries, isTimed } from './routes'
+import { entries } from './routes'
 import { nextTheme, useTheme } from './theme'
+import { isTimed } from './timed'
 import { TimePicker } from './TimePicker'
 
 /** What is around every page: navigation, tenant, search, theme, account. */
@@ -37,6 +38,7 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
           <button className={css.search} onClick={() => setOver('palette')} aria-keyshortcuts="Control+K Meta+K">
             Go to… <kbd>Ctrl K</kbd>
           </button>
+          <Link to="/new" className={css.new} title="New service (g n)" aria-label="New service">New</Link>
           <Theme />
           <Account onHelp={() => setOver('help')} />
         </div>

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { go, paramOf, setParam } from '../url/location'
-import { entries } from './routes'
+import { entries, others } from './routes'
 
 const afterGMs = 1500
 
@@ -10,7 +10,7 @@ export const keys: [string, string][] = [
   ['/', 'Filter the list of this page'],
   ['j, k', 'Next row, previous row'],
   ['Enter', 'Open the row'],
-  ...entries.map((entry): [string, string] => [`g ${entry.key}`, entry.name]),
+  ...[...entries, ...others].flatMap((entry): [string, string][] => (entry.key ? [[`g ${entry.key}`, entry.name]] : [])),
   ['u', 'Times in UTC, or in the zone of the browser'],
   ['?', 'This list'],
 ]
@@ -41,7 +41,7 @@ export function useKeys({ palette, help }: { palette: () => void; help: () => vo
 
 function single(key: string, afterGUntil: number, act: { palette: () => void; help: () => void }): boolean {
   if (afterGUntil > performance.now()) {
-    const entry = entries.find((one) => one.key === key)
+    const entry = [...entries, ...others].find((one) => one.key === key)
     if (entry) go(entry.path)
     return entry !== undefined
   }

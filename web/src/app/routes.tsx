@@ -12,6 +12,8 @@ const KindsPage = lazy(() => import('../object/KindsPage'))
 const ListPage = lazy(() => import('../object/ListPage'))
 const NewPage = lazy(() => import('../object/NewPage'))
 const ObjectPage = lazy(() => import('../object/ObjectPage'))
+const NewServicePage = lazy(() => import('../create/NewServicePage'))
+const NewPoolPage = lazy(() => import('../create/NewPoolPage'))
 
 export interface PageEntry {
   path: string
@@ -37,12 +39,11 @@ const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/engines\/([\w.-]+)$/, EnginePage],
 ]
 
-const timed = [/^\/services\/[^/]+/, /^\/pools\//, /^\/engines\//, /^\/logs$/]
-
-/** Tells whether a page is about a range of time, which the frame lets its reader choose. */
-export function isTimed(path: string): boolean {
-  return timed.some((pattern) => pattern.test(path))
-}
+/** Pages that are not in the navigation: buttons, the palette and the account lead to them. */
+export const others: (Omit<PageEntry, 'key'> & { key?: string })[] = [
+  { path: '/new', name: 'New service', key: 'n', Page: NewServicePage },
+  { path: '/new/pool', name: 'New pool', Page: NewPoolPage },
+]
 
 // Pages of objects of any kind.
 const ofKinds: [RegExp, (kind: string, uuid: string) => ReactNode][] = [
@@ -53,7 +54,7 @@ const ofKinds: [RegExp, (kind: string, uuid: string) => ReactNode][] = [
 
 /** Returns the page of a path; undefined: there is none. */
 export function pageAt(path: string) {
-  const entry = entries.find((one) => one.path === path)
+  const entry = [...entries, ...others].find((one) => one.path === path)
   if (entry) return <entry.Page key={path} />
   for (const [pattern, Page] of details) {
     const uuid = pattern.exec(path)?.[1]
