@@ -22,12 +22,12 @@ var webMayImport = map[string][]string{
 	"change":   shared,
 	"create":   shared,
 	"engine":   shared,
-	"event":    shared,
 	"overview": shared,
 	"object":   shared,
 	"pool":     shared,
+	"record":   shared,
 	"service":  shared,
-	"app": append([]string{"account", "change", "create", "engine", "event", "object", "overview", "pool", "service"},
+	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "service"},
 		shared...),
 }
 
