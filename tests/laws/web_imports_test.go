@@ -11,11 +11,11 @@ import (
 // webMayImport says which rooms of web/src each room may import. A room with the name of a noun, such as service, knows
 // the shared rooms only, and no other noun.
 var webMayImport = map[string][]string{
-	"api":      {"url"},
-	"url":      {},
+	"api":      {"time", "url"},
+	"url":      {"time"},
 	"time":     {},
 	"part":     {"api", "time", "url"},
-	"chart":    {"api", "time"},
+	"chart":    {"api", "part", "time", "url"},
 	"table":    {"url"},
 	"form":     {"api", "part", "time", "url"},
 	"account":  shared,

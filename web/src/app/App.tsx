@@ -5,7 +5,8 @@ import { Login } from '../account/Login'
 import { Page } from '../part/Page'
 import { Empty, Loading } from '../part/Shown'
 import { Link } from '../url/Link'
-import { usePath } from '../url/location'
+import { setZone } from '../time/zone'
+import { usePath, useParam } from '../url/location'
 import { Frame } from './Frame'
 import { pageAt } from './routes'
 
@@ -14,6 +15,7 @@ const againMs = 3000
 export function App() {
   const { state, reason, user } = useSession()
   const path = usePath().replace(/(.)\/$/, '$1')
+  setZone(useParam('zone'))
   useEffect(() => {
     let timer = 0
     const read = () =>

@@ -12,6 +12,8 @@ import { useKeys } from './keys'
 import { Palette } from './Palette'
 import { entries } from './routes'
 import { nextTheme, useTheme } from './theme'
+import { isTimed } from './timed'
+import { TimePicker } from './TimePicker'
 
 /** What is around every page: navigation, tenant, search, theme, account. */
 export function Frame({ path, children }: { path: string; children: ReactNode }) {
@@ -31,6 +33,7 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
         </nav>
         <div className={css.tools}>
           <LiveMark />
+          {isTimed(path) && <TimePicker />}
           <Tenants />
           <button className={css.search} onClick={() => setOver('palette')} aria-keyshortcuts="Control+K Meta+K">
             Go to… <kbd>Ctrl K</kbd>

@@ -83,7 +83,7 @@ function useTargets(): { targets: Target[]; problem: string } {
       ...pages,
       ...(services.value?.results ?? []).map(({ uuid, name }) => ({ path: `/services/${uuid}`, name, what: 'service' })),
       ...(pools.value?.results ?? []).map(({ uuid, name }) => ({ path: `/pools/${uuid}`, name, what: 'pool' })),
-      ...(engines.value?.results ?? []).map(({ name }) => ({ path: `/infrastructure?f=${encodeURIComponent(name)}`, name, what: 'engine' })),
+      ...(engines.value?.results ?? []).map(({ uuid, name }) => ({ path: `/engines/${uuid}`, name, what: 'engine' })),
     ],
     [services.value, pools.value, engines.value],
   )

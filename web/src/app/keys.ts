@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import { go } from '../url/location'
+import { go, paramOf, setParam } from '../url/location'
 import { entries, others } from './routes'
 
 const afterGMs = 1500
@@ -11,6 +11,7 @@ export const keys: [string, string][] = [
   ['j, k', 'Next row, previous row'],
   ['Enter', 'Open the row'],
   ...[...entries, ...others].flatMap((entry): [string, string][] => (entry.key ? [[`g ${entry.key}`, entry.name]] : [])),
+  ['u', 'Times in UTC, or in the zone of the browser'],
   ['?', 'This list'],
 ]
 
@@ -47,6 +48,9 @@ function single(key: string, afterGUntil: number, act: { palette: () => void; he
   switch (key) {
     case '?':
       act.help()
+      return true
+    case 'u':
+      setParam('zone', paramOf('zone') ? '' : 'utc')
       return true
     case '/':
       document.querySelector<HTMLInputElement>('[data-filter]')?.focus()

@@ -4,6 +4,7 @@ const ServicePage = lazy(() => import('../service/ServicePage'))
 const PoolPage = lazy(() => import('../pool/PoolPage'))
 const OverviewPage = lazy(() => import('../overview/OverviewPage'))
 const ServicesPage = lazy(() => import('../service/ServicesPage'))
+const EnginePage = lazy(() => import('../engine/EnginePage'))
 const EnginesPage = lazy(() => import('../engine/EnginesPage'))
 const EventsPage = lazy(() => import('../event/EventsPage'))
 const AuditPage = lazy(() => import('../change/AuditPage'))
@@ -35,6 +36,7 @@ export const entries: PageEntry[] = [
 const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/services\/([\w.-]+)$/, ServicePage],
   [/^\/pools\/([\w.-]+)$/, PoolPage],
+  [/^\/engines\/([\w.-]+)$/, EnginePage],
 ]
 
 /** Pages that are not in the navigation: buttons, the palette and the account lead to them. */

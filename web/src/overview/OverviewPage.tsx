@@ -100,13 +100,13 @@ function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       <Tile name="Errors (5xx)" value={requests < 1 ? '–' : percent(Math.min(1, errors / requests))} title="Below one request a second it says nothing" />
       <Tile name="Open connections" value={count(sum((line) => line.figures.open))} />
       <Tile name="Sent" value={`${bytes(sent)}/s`} />
-      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane; 100 % is one core" />
+      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane, of what its workers can use" />
     </Tiles>
   )
 }
 
 function busiest(engines: Engine[]): string {
-  const loads = engines.map((engine) => engine.runtime?.dataplane.cpu_percent).filter((load) => load !== undefined)
+  const loads = engines.flatMap(({ runtime }) => (runtime?.dataplane.cpu_percent === undefined ? [] : [runtime.dataplane.cpu_percent / Math.max(1, runtime.dataplane.workers ?? 1)]))
   return loads.length ? `${Math.max(...loads).toFixed(0)} % CPU` : '–'
 }
 
