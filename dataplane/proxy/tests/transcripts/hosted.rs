@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::io::{Close, Conn, Event};
-use weir_telemetry::{Cause, ServiceCounters};
+use weir_telemetry::{Cause, HandshakeFault, ServiceCounters};
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
 use crate::{
@@ -545,7 +545,8 @@ fn what_is_no_hello_gets_the_alert_of_the_parent() {
     let client = stage.client();
     stage.says(client, get("shop.test", "/"));
     assert_eq!(stage.sent_bytes(client)[..3], [21, 3, 3]);
-    assert_eq!((stage.failures(Cause::ClientTls), counters(&stage, 0).handshakes().unwrap().faults().count()), (1, 1));
+    let faults: Vec<_> = counters(&stage, 0).handshakes().unwrap().faults().collect();
+    assert_eq!((stage.failures(Cause::ClientTls), faults), (1, vec![(HandshakeFault::NotTls, 1)]));
 }
 
 #[test]
