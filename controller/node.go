@@ -38,13 +38,14 @@ func openNode(
 	}
 	api, err := rest.Open(ctx, rest.Config{
 		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages()), Tokens: tokens,
-		Orders:  leader.orders(),
-		Events:  leader.events,
-		Pages:   pages,
-		Live:    liveOf(leader.live),
-		Metrics: leader.history,
-		Logs:    records.logs(),
-		Version: config.Version, Logger: config.Log,
+		Progress: leader.pages().Progress,
+		Orders:   leader.orders(),
+		Events:   leader.events,
+		Pages:    pages,
+		Live:     liveOf(leader.live),
+		Metrics:  leader.history,
+		Logs:     records.logs(),
+		Version:  config.Version, Logger: config.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -25,6 +25,7 @@ type Live struct {
 	ring     *ring
 	pace     pace
 	statuses statuses
+	slow     slowness
 	turned   chan struct{}     // closed when the next step ends
 	memo     map[string][]byte // parts of events that this step's readers share
 }
@@ -32,8 +33,8 @@ type Live struct {
 // New returns what happens in a fleet. Run counts it.
 func New(fleet *fleet.Fleet, now func() time.Time) *Live {
 	return &Live{
-		fleet: fleet, now: now, ring: newRing(), statuses: newStatuses(), turned: make(chan struct{}),
-		memo: map[string][]byte{},
+		fleet: fleet, now: now, ring: newRing(), statuses: newStatuses(), slow: newSlowness(),
+		turned: make(chan struct{}), memo: map[string][]byte{},
 	}
 }
 

@@ -29,6 +29,7 @@ type serviceLine struct {
 	Reasons   []string   `json:"reasons,omitempty"`
 	Attention string     `json:"attention,omitempty"` // why it needs some
 	Point     *pointJSON `json:"point"`               // of the last step; null: no engine reported
+	Slow      []slowJSON `json:"slow_servers,omitempty"`
 	Recent    []*float32 `json:"recent_requests_per_s"`
 }
 
@@ -42,6 +43,7 @@ func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overvi
 		}
 	}
 	l.statuses.refresh(known, tenant, all, l.now())
+	l.slow.refresh(known, tenant, all, l.isBusy, l.now())
 	for i := range all {
 		all[i].weigh(l)
 	}
@@ -66,7 +68,7 @@ func (l *Live) line(known *fleet.Known, of ranked) serviceLine {
 	status := l.statuses.now(known, of.vs)
 	line := serviceLine{
 		UUID: of.vs.UUID, Name: of.vs.Name, State: runtime.StateName(status.State), Reasons: status.Reasons,
-		Attention: of.why.String(), Recent: []*float32{},
+		Attention: of.why.String(), Slow: l.slow.of[of.vs.UUID], Recent: []*float32{},
 	}
 	if of.service == nil {
 		return line
@@ -131,6 +133,12 @@ const (
 	slowMs = 500
 )
 
+// isBusy tells whether a virtual service had more than little traffic in the last step.
+func (l *Live) isBusy(uuid string) bool {
+	service := l.ring.services[uuid]
+	return service != nil && service.series.newest.counts[requests] >= littleTraffic
+}
+
 // ranked is a virtual service with its place in the order of need.
 type ranked struct {
 	vs      *model.VirtualService
@@ -155,7 +163,7 @@ func (r *ranked) weigh(l *Live) {
 		r.why = hasErrors
 	case len(status.Reasons) > 0 || newest.missing > 0:
 		r.why = isDegraded
-	case newest.counts[requests] >= littleTraffic && newest.times[p95] > slowMs:
+	case newest.counts[requests] >= littleTraffic && (newest.times[p95] > slowMs || len(l.slow.of[r.vs.UUID]) > 0):
 		r.why = isSlow
 	default:
 		r.why = isFine

@@ -45,11 +45,10 @@ const columns: Column<Row>[] = [
   { key: 'text', head: 'What', width: 'minmax(320px, 4fr)', cell: (row) => <span title={row.event_description}>{row.event_description}</span> },
 ]
 
-const pages: Record<string, string> = { VIRTUALSERVICE: '/services/', POOL: '/pools/' }
+const pages: Record<string, string> = { VIRTUALSERVICE: '/services/', POOL: '/pools/', SERVICEENGINE: '/engines/' }
 
 function About({ event }: { event: Happening }) {
   const page = pages[event.obj_type]
   if (page) return <Link to={page + event.obj_uuid}>{event.obj_name}</Link>
-  if (event.obj_type === 'SERVICEENGINE') return <Link to={`/infrastructure?f=${encodeURIComponent(event.obj_name)}`}>{event.obj_name}</Link>
   return event.obj_name
 }
