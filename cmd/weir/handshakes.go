@@ -2,7 +2,8 @@ package main
 
 import "github.com/weir-lb/weir/controller/schema/column"
 
-// handshakesOf has a row for each set of things that TLS handshakes with clients agreed on. It is empty if there was none.
+// handshakesOf has a row for each set of things that TLS handshakes with clients agreed on. It is empty if there was
+// none.
 func handshakesOf(tls map[string]any) table {
 	return rowsOf(tls["handshakes"], []string{"TLS HANDSHAKES", "CIPHER SUITE", "GROUP", "KEY", "RESUMED", "TOTAL",
 		"PER SECOND"}, func(row map[string]any) []string {

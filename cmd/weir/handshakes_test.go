@@ -10,8 +10,8 @@ import (
 func TestHandshakesShowWhatTheyAgreedOnAndWhyOthersFailed(t *testing.T) {
 	tls := map[string]any{
 		"handshakes": []any{
-			map[string]any{"version": "TLS 1.3", "cipher_suite": "TLS_AES_128_GCM_SHA256", "group": "X25519", "key": "RSA",
-				"resumed": false, "total": 120.0, "per_second": 2.5},
+			map[string]any{"version": "TLS 1.3", "cipher_suite": "TLS_AES_128_GCM_SHA256", "group": "X25519",
+				"key": "RSA", "resumed": false, "total": 120.0, "per_second": 2.5},
 			map[string]any{"version": "TLS 1.2", "cipher_suite": "TLS_A", "group": "", "key": "", "resumed": true,
 				"total": 7.0},
 			map[string]any{"version": "other", "total": 1.0},
