@@ -185,6 +185,8 @@ export interface AuditEntry {
   action: string
   kind: string
   object: string
+  /** Of the object; missing: it is not known, or there is none. */
+  name?: string
   refused?: string
 }
 

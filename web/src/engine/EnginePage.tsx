@@ -12,6 +12,7 @@ import { State } from '../part/State'
 import { age, bytes, count, percent } from '../time/format'
 import { Link } from '../url/Link'
 import css from './engine.module.css'
+import { EngineActions } from './EngineActions'
 import { busy, seatsOf } from './load'
 import { measuresOf } from './measures'
 import { Routers } from './Routers'
@@ -25,7 +26,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
   const runtime = engine.value?.runtime
   const name = engine.value?.name ?? (engine.error ? 'Engine' : '…')
   return (
-    <Page title={name} lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{engine.value && <EngineActions of={engine.value} />}</>}>
       <Shown of={engine} what="this engine">
         {(value) => (
           <>

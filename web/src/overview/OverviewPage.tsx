@@ -114,7 +114,7 @@ function Services({ lines }: { lines: Line[] }) {
   if (lines.length === 0) {
     return (
       <Empty title="There are no virtual services yet">
-        Create one with <code>weir vs create --help</code>, or over the REST API.
+        <Link to="/new">Create one</Link>.
       </Empty>
     )
   }

@@ -7,12 +7,13 @@ import { age, count, ms } from '../time/format'
 import { Link } from '../url/Link'
 import { Charts } from './Charts'
 import css from './pool.module.css'
+import { ServerActions } from './PoolActions'
 
 /** One server of a pool: what engines say of it, and what they count. */
 export function ServerPage({ pool, id }: { pool: Pool; id: string }) {
   const server = (pool.runtime?.servers ?? []).find((one) => one.server_id === id)
   return (
-    <Page title={id} lead={server && <State state={server.oper_status.state} reasons={[]} />}>
+    <Page title={id} lead={server && <><State state={server.oper_status.state} reasons={[]} /><ServerActions pool={pool} server={server} /></>}>
       <p>
         <Link to={`/pools/${pool.uuid}`} className={css.back}>{`Pool ${pool.name}`}</Link>
         {server && server.hostname !== id && ` · ${server.hostname}`}

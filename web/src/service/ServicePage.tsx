@@ -14,6 +14,7 @@ import { Analytics } from './Analytics'
 import { Engines } from './Engines'
 import { Findings } from './Findings'
 import { PoolTree } from './PoolTree'
+import { ServiceActions } from './ServiceActions'
 import css from './service.module.css'
 
 export default function ServicePage({ uuid }: { uuid: string }) {
@@ -29,7 +30,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   }, [live.mode, runtime, service.at, series])
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
-    <Page title={name} lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{service.value && <ServiceActions of={service.value} />}</>}>
       <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (
