@@ -26,8 +26,10 @@ var webMayImport = map[string][]string{
 	"object":   shared,
 	"pool":     shared,
 	"record":   shared,
+	"security": shared,
 	"service":  shared,
-	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "service"},
+	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "security",
+		"service"},
 		shared...),
 }
 

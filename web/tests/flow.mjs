@@ -210,7 +210,7 @@ await step('the dark theme holds, and no page has serious findings in it', async
   hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is lost when the page is loaded again')
 })
 
-const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['v', 'Events'], ['a', 'Audit']]
+const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['c', 'Security'], ['v', 'Events'], ['a', 'Audit']]
 
 for (const theme of ['dark', 'light']) {
   await step(`all pages by keyboard, ${theme}`, async () => {
@@ -330,7 +330,7 @@ await step('a box on the heat map leads to the log records in it', async () => {
 
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
     await page.locator('[data-row], main li').first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
