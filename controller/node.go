@@ -38,14 +38,15 @@ func openNode(
 	}
 	api, err := rest.Open(ctx, rest.Config{
 		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages(), leader.grades), Tokens: tokens,
-		Orders:  leader.orders(),
-		Events:  leader.events,
-		Pages:   pages,
-		Live:    liveOf(leader.live),
-		Metrics: leader.history,
-		Scores:  scoresOf(leader.grades),
-		Logs:    records.logs(),
-		Version: config.Version, Logger: config.Log,
+		Progress: leader.pages().Progress,
+		Orders:   leader.orders(),
+		Events:   leader.events,
+		Pages:    pages,
+		Live:     liveOf(leader.live),
+		Metrics:  leader.history,
+		Scores:   scoresOf(leader.grades),
+		Logs:     records.logs(),
+		Version:  config.Version, Logger: config.Log,
 	})
 	if err != nil {
 		return nil, err

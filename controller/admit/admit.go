@@ -75,6 +75,9 @@ type Write struct {
 	Who    Principal
 	Tenant Tenant
 	Kind   *schema.Kind
+	// Base is the version of the object that the client has read, as its _last_modified; empty: any. A write of another
+	// version is refused (ErrStale).
+	Base string
 
 	chores *chores
 	system bool // the controller writes: limits for operators do not apply
@@ -145,7 +148,7 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := fresh(next, was); err != nil {
+	if err := w.fresh(next, was); err != nil {
 		return nil, nil, err
 	}
 	if err := keepIdentity(w.Kind, next, was); err != nil {
@@ -212,6 +215,9 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 func remove(tx *store.Tx, w Write, id string) (*store.Record, error) {
 	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.fresh(nil, stored); err != nil {
 		return nil, err
 	}
 	if err := staysBuiltIn(stored); err != nil {

@@ -72,11 +72,15 @@ func (w Write) mayDelete() error {
 }
 
 // mayWrite lets only superusers write, until roles are objects.
-func (w Write) mayWrite(action string) error {
-	if w.Who.Superuser {
+func (w Write) mayWrite(action string) error { return w.Who.MayWrite(action, w.Kind) }
+
+// MayWrite refuses users that may not create, change or delete objects of a kind.
+func (p Principal) MayWrite(action string, kind *schema.Kind) error {
+	if p.Superuser {
 		return nil
 	}
-	return &Forbidden{fmt.Sprintf("User %s may not %s a %s", w.Who.Name, action, w.Kind.Name)}
+	return &Forbidden{fmt.Sprintf("User %s may not %s a %s: only administrators (superusers) may", p.Name, action,
+		kind.Name)}
 }
 
 // keepsAdministrator refuses a change after which nobody could administer the controller.

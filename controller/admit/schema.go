@@ -77,10 +77,11 @@ func keepIdentity(kind *schema.Kind, next schema.Object, stored *store.Record) e
 	return nil
 }
 
-// fresh refuses to replace an object if the client has read an older version of it.
-func fresh(next schema.Object, stored *store.Record) error {
-	sent, ok := next["_last_modified"].(string)
-	if ok && sent != "" && sent != strconv.FormatInt(stored.Modified, 10) {
+// fresh refuses to replace or delete an object if the client has read an older version of it.
+func (w Write) fresh(next schema.Object, stored *store.Record) error {
+	is := strconv.FormatInt(stored.Modified, 10)
+	sent, _ := next["_last_modified"].(string)
+	if sent != "" && sent != is || w.Base != "" && w.Base != is {
 		return ErrStale
 	}
 	return nil

@@ -44,18 +44,75 @@ func (k *Known) Applied(vs *model.VirtualService) Applied {
 	applied := Applied{Engines: len(assigned)}
 	for _, id := range assigned {
 		engine := k.engines[id]
-		if !engine.isDue(vs.UUID) {
-			continue // its Plan lacks the virtual service
-		}
-		newest, all := engine.newest(parts(vs))
+		newest, all := engine.newestOf(vs)
 		applied.Revision = max(applied.Revision, newest)
 		if all {
 			applied.Done++
-		} else if engine.Refusal != nil {
+		} else if engine.isDue(vs.UUID) && engine.Refusal != nil {
 			applied.Refusing = append(applied.Refusing, id)
 		}
 	}
 	return applied
+}
+
+// Revision is the revision of the store that the controller has made Plans of last.
+func (k *Known) Revision() int64 { return k.model.Revision }
+
+// AppliedBeside says on which engines the newest configuration of all virtual services that consist of an object is in
+// force. A virtual service consists of itself, too.
+func (k *Known) AppliedBeside(uuid string) (applied Applied, virtualServices int) {
+	done, refusing := map[string]bool{}, map[string]bool{}
+	for _, vs := range k.services {
+		if !vs.Concerns()[uuid] {
+			continue
+		}
+		virtualServices++
+		for _, id := range k.Assigned(vs.UUID) {
+			engine := k.engines[id]
+			newest, all := engine.newestOf(vs)
+			applied.Revision = max(applied.Revision, newest)
+			earlier, seen := done[id]
+			done[id] = all && (earlier || !seen)
+			refusing[id] = refusing[id] || !all && engine != nil && engine.Refusal != nil
+		}
+	}
+	applied.count(done, refusing)
+	return applied, virtualServices
+}
+
+// AppliedSince says which of the engines whose Plans have changed since a revision have applied their newest one.
+func (k *Known) AppliedSince(revision int64) (applied Applied) {
+	done, refusing := map[string]bool{}, map[string]bool{}
+	for id, engine := range k.engines {
+		if wanted := engine.Wanted.GetRevision(); int64(wanted) >= revision {
+			applied.Revision = max(applied.Revision, wanted)
+			done[id] = engine.HasNewest()
+			refusing[id] = !done[id] && engine.Refusal != nil
+		}
+	}
+	applied.count(done, refusing)
+	return applied
+}
+
+func (a *Applied) count(done, refusing map[string]bool) {
+	a.Engines = len(done)
+	for id, all := range done {
+		if all {
+			a.Done++
+		}
+		if refusing[id] {
+			a.Refusing = append(a.Refusing, id)
+		}
+	}
+	slices.Sort(a.Refusing)
+}
+
+// newestOf does what newest does, for a virtual service. False: the Plan lacks it, too.
+func (e *Engine) newestOf(vs *model.VirtualService) (revision uint64, all bool) {
+	if !e.isDue(vs.UUID) {
+		return 0, false
+	}
+	return e.newest(parts(vs))
 }
 
 // newest returns the revision in which one of the resources last changed, and whether the engine has applied all of

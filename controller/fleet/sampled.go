@@ -35,7 +35,7 @@ func (k *Known) Users(pool *model.Pool) iter.Seq[*model.VirtualService] {
 // Failures adds up what was counted under some causes.
 func Failures(counters *dataplanev1.VirtualServiceCounters, causes ...string) (total uint64) {
 	for _, cause := range causes {
-		total += errorsIn(counters, cause)
+		total += errorsIn(counters.GetErrors(), cause)
 	}
 	return total
 }

@@ -27,6 +27,7 @@ type Live struct {
 	ring     *ring
 	pace     pace
 	statuses statuses
+	slow     slowness
 	turned   chan struct{}     // closed when the next step ends
 	memo     map[string][]byte // parts of events that this step's readers share
 }
@@ -38,8 +39,8 @@ type Scores func(serviceUUID string) (score.Score, bool)
 // New returns what happens in a fleet. Run counts it.
 func New(fleet *fleet.Fleet, scores Scores, now func() time.Time) *Live {
 	return &Live{
-		fleet: fleet, scores: scores, now: now, ring: newRing(), statuses: newStatuses(), turned: make(chan struct{}),
-		memo: map[string][]byte{},
+		fleet: fleet, scores: scores, now: now, ring: newRing(), statuses: newStatuses(), slow: newSlowness(),
+		turned: make(chan struct{}), memo: map[string][]byte{},
 	}
 }
 

@@ -209,7 +209,7 @@ func TestStepEndsWhenAllEnginesHaveReportedAndWaitsForNoneForLong(t *testing.T) 
 func TestReadersDelayNobody(t *testing.T) {
 	f := fleettest.New(t)
 	f.Serve("se-one")
-	l := New(f.Fleet, func(string) (score.Score, bool) { return score.Score{}, false }, time.Now)
+	l := New(f.Fleet, noScores, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running, readers sync.WaitGroup
 	running.Go(func() { _ = l.Run(ctx) })

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-lb/weir/controller/series"
 )
 
-// This file is the only map from the ids of metrics in Avi's API to series of Weir. missing.go lists the ids that Weir
-// does not count.
+// This file, with alias_tls.go and alias_requests.go, is the only map from the ids of metrics in Avi's API to series of
+// Weir. missing.go lists the ids that Weir does not count.
 
 // alias is a metric of Avi's API, and how its value follows from series.
 type alias struct {
@@ -61,10 +61,10 @@ func answered(class string) string { return responses + `{class="` + class + `"}
 
 func serverAnswered(class string) string { return serverResponses + `{class="` + class + `"}` }
 
-var aliases = slices.Concat(countedAliases, scoreAliases(service, "weir_service_"), scoreAliases(pool, "weir_pool_"),
-	scoreAliases(engine, "weir_engine_"), serverScores)
+var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases, scoreAliases(service, "weir_service_"),
+	scoreAliases(pool, "weir_pool_"), scoreAliases(engine, "weir_engine_"), serverScores)
 
-var countedAliases = []alias{
+var generalAliases = []alias{
 	{service, "l4_client.avg_bandwidth", bitsPerSecond, rate(received, sent).times(8), "bits from and to clients"},
 	{service, "l4_client.avg_rx_bytes", bytesPerSecond, rate(received), "bytes from clients"},
 	{service, "l4_client.avg_tx_bytes", bytesPerSecond, rate(sent), "bytes to clients"},
@@ -111,9 +111,6 @@ var countedAliases = []alias{
 	{service, "l7_client.avg_ssl_failed_connections", perSecond, rate(unsecured), "TLS handshakes that failed"},
 	{service, "l7_client.pct_ssl_failed_connections", percent, rate(unsecured).per(handshakes, unsecured).times(100),
 		"of all TLS handshakes, those that failed"},
-	{service, "l7_client.avg_ssl_ver_tls13", perSecond, rate("weir_service_tls13_handshakes_total"),
-		"handshakes of TLS 1.3"},
-	{service, "l7_client.avg_ssl_ver_tls12", perSecond, tls12(), "handshakes of TLS 1.2"},
 	{service, "weir.p50_total_time", milliseconds, quantileMs("0.5", "total"),
 		"half of all requests took at most this long"},
 	{service, "weir.p90_total_time", milliseconds, quantileMs("0.9", "total"),
@@ -208,12 +205,6 @@ func finished() expression {
 func fresh() expression {
 	e := rate(handshakes)
 	e.less = rates([]string{resumed})
-	return e
-}
-
-func tls12() expression {
-	e := rate(handshakes)
-	e.less = rates([]string{"weir_service_tls13_handshakes_total"})
 	return e
 }
 

@@ -54,7 +54,7 @@ func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server
 	c.observe(seen, key, "server", of, at, func(r *readings) {
 		for name, value := range counts {
 			if class, is := strings.CutPrefix(name, responsePrefix); is {
-				r.counterOf("weir_server_responses", "class", class, value)
+				r.counterOf("weir_server_responses", value, "class", class)
 			} else if strings.HasPrefix(name, openPrefix) {
 				r.open("weir_server_"+name, float64(value))
 			} else {

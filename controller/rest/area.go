@@ -14,6 +14,12 @@ var areas = map[string]endpoint{
 	"api/analytics/prometheus-metrics/*": {tenants, methods{"GET": showMetricsAsText}},
 	"metrics":                            {tenants, methods{"GET": exposeMetrics}},
 
+	"api/macro": {tenants, methods{"POST": createMacro}},
+
+	"api/weir/schema":   {users, methods{"GET": listSchemas}},
+	"api/weir/schema/*": {users, methods{"GET": showSchema}},
+	"api/weir/applied":  {tenants, methods{"GET": showApplied}},
+
 	promqlPath + "/query":          {tenants, methods{"GET": queryPromQL, "POST": queryPromQL}},
 	promqlPath + "/query_range":    {tenants, methods{"GET": queryRange, "POST": queryRange}},
 	promqlPath + "/labels":         {tenants, methods{"GET": promqlLabels, "POST": promqlLabels}},

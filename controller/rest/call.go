@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -137,5 +138,19 @@ func (c *call) address() string {
 }
 
 func (c *call) write(kind *schema.Kind) admit.Write {
-	return admit.Write{Who: c.who, Tenant: c.tenant, Kind: kind}
+	return admit.Write{Who: c.who, Tenant: c.tenant, Kind: kind, Base: c.base()}
+}
+
+// base is the version of the object that the client has read, from If-Match: "1732645891234567". Empty: any.
+func (c *call) base() string {
+	tag := strings.Trim(strings.TrimSpace(c.r.Header.Get("If-Match")), `"`)
+	if tag == "*" {
+		return ""
+	}
+	return tag
+}
+
+// tellRevision names the revision of the store that a write is in, for /api/weir/applied. It may be a later one.
+func (c *call) tellRevision() {
+	c.w.Header().Set("X-Weir-Revision", strconv.FormatInt(c.api.store.View().Revision(), 10))
 }

@@ -176,6 +176,7 @@ func remove(c *call, kind *schema.Kind) error {
 	if err := c.api.gate.Delete(c.r.Context(), c.write(kind), c.id(kind)); err != nil {
 		return err
 	}
+	c.tellRevision()
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -191,6 +192,7 @@ func (c *call) id(kind *schema.Kind) string {
 // written answers a write: with the whole object, the names of the objects that it refers to, and warnings.
 func (c *call) written(status int, kind *schema.Kind, record *store.Record, sent schema.Object) error {
 	c.view = c.api.store.View()
+	c.tellRevision()
 	style := c.rendering()
 	style.names = true
 	shown := c.render(kind, record, style)

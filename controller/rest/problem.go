@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/place"
@@ -54,6 +55,12 @@ func (c *call) refuse(err error) {
 		return
 	}
 	body := schema.Object{"error": text}
+	if field, ok := errors.AsType[*schema.FieldError](err); ok { // forms show it there
+		body["weir_kind"], body["weir_field"], body["weir_problem"] = field.Kind, field.Field, field.Problem
+	}
+	if taken, ok := errors.AsType[*admit.Duplicate](err); ok {
+		body["weir_kind"], body["weir_field"], body["weir_problem"] = strings.ToLower(taken.Title), taken.Field, text
+	}
 	if c.isPromQL() {
 		body = promFailure(status, text)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/port"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/web"
 )
@@ -34,6 +35,9 @@ type Reports map[string]map[string]Report
 // Report makes a page for the existing object with this uuid: a schema.Object, or a list of them, ready for JSON.
 // References have the stored form "/api/<kind>/<uuid>".
 type Report func(uuid string) any
+
+// Progress says how far a write has come that the store has since a revision. uuid is that of an object; empty: all.
+type Progress func(revision int64, uuid string) schema.Object
 
 // JoinTokens makes the one-time tokens with which engines join.
 type JoinTokens interface {
@@ -54,38 +58,40 @@ type Orders interface {
 
 // Config is what the API needs.
 type Config struct {
-	Store   *store.Store
-	Gate    *admit.Gate
-	Reports Reports
-	Tokens  JoinTokens
-	Orders  Orders
-	Events  *events.Log
-	Pages   *web.Site // the web UI; nil: none
-	Live    Live
-	Metrics Metrics
-	Scores  Scores           // nil: no object has a score
-	Logs    Logs             // nil: only what is in memory is listed
-	Version string           // of this build
-	Logger  *slog.Logger     // nil: slog.Default()
-	Now     func() time.Time // nil: time.Now
+	Store    *store.Store
+	Gate     *admit.Gate
+	Reports  Reports
+	Progress Progress
+	Tokens   JoinTokens
+	Orders   Orders
+	Events   *events.Log
+	Pages    *web.Site // the web UI; nil: none
+	Live     Live
+	Metrics  Metrics
+	Scores   Scores           // nil: no object has a score
+	Logs     Logs             // nil: only what is in memory is listed
+	Version  string           // of this build
+	Logger   *slog.Logger     // nil: slog.Default()
+	Now      func() time.Time // nil: time.Now
 }
 
 // API answers requests.
 type API struct {
-	store   *store.Store
-	gate    *admit.Gate
-	reports Reports
-	tokens  JoinTokens
-	orders  Orders
-	events  *events.Log
-	pages   *web.Site
-	live    Live
-	metrics Metrics
-	scores  Scores
-	logs    Logs // nil: there is no record store
-	log     *slog.Logger
-	now     func() time.Time
-	cluster cluster
+	store    *store.Store
+	gate     *admit.Gate
+	reports  Reports
+	progress Progress
+	tokens   JoinTokens
+	orders   Orders
+	events   *events.Log
+	pages    *web.Site
+	live     Live
+	metrics  Metrics
+	scores   Scores
+	logs     Logs // nil: there is no record store
+	log      *slog.Logger
+	now      func() time.Time
+	cluster  cluster
 
 	connections port.Bounds
 	timeouts    timeouts
@@ -94,10 +100,11 @@ type API struct {
 
 // Open makes the API. It reads the uuid of the cluster; at the first start, it writes one.
 func Open(ctx context.Context, config Config) (*API, error) {
-	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports, tokens: config.Tokens,
-		orders: config.Orders, events: config.Events, live: config.Live, metrics: config.Metrics, logs: config.Logs,
-		pages: config.Pages, scores: config.Scores,
-		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
+		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
+		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
+		scores: config.Scores,
+		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams()}
 	if a.log == nil {
 		a.log = slog.Default()

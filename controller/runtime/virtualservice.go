@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"fmt"
 	"maps"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -46,7 +45,9 @@ func (s service) page() schema.Object {
 		"virtualservice_ref": schema.RefPath("virtualservice", s.vs.UUID),
 	}
 	maps.Copy(page, s.scale())
-	counted(page, s.known.ServiceCounters(s.vs.UUID))
+	tally := s.known.ServiceCounters(s.vs.UUID)
+	counted(page, tally)
+	handshakes(page, tally)
 	timed(page, s.known.ServiceTimes(s.vs.UUID))
 	return page
 }
@@ -65,23 +66,7 @@ func (s service) percentUp() int64 {
 
 // applied says on how many engines the newest configuration is in force, in which revision it was made, and which
 // engines refused it.
-func (s service) applied() schema.Object {
-	applied := s.known.Applied(s.vs)
-	refusals := []any{}
-	for _, id := range applied.Refusing {
-		refusal := s.known.Engine(id).Refusal
-		refusals = append(refusals, schema.Object{
-			"engine": s.known.Name(id), "revision": int64(refusal.Revision),
-			"errors": findings(refusal.Errors, s.known.Name(id)),
-		})
-	}
-	return schema.Object{
-		"revision": int64(applied.Revision), "engines_total": int64(applied.Engines),
-		"engines_applied": int64(applied.Done),
-		"text":            fmt.Sprintf("applied on %d of %d engines", applied.Done, applied.Engines),
-		"refusals":        refusals,
-	}
-}
+func (s service) applied() schema.Object { return appliedPage(s.known, s.known.Applied(s.vs)) }
 
 // warnings returns all findings about a virtual service: what the controller could not compile, what engines accepted
 // without effect, and what they refused.

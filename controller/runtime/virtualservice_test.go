@@ -148,3 +148,30 @@ func TestFindingOfTheControllerIsAWarningAndKeepsWhatIsLeftOutDown(t *testing.T)
 		t.Errorf("got %v", warnings)
 	}
 }
+
+func TestProgressCountsTheEnginesThatServeWhatConsistsOfAnObject(t *testing.T) {
+	s := newStage(t)
+	s.Serve("se-one", "se-two")
+	plans := s.Want(11, "vs-1", "pool-1")
+	s.Pages.has(t, 11, "pool-1", "applied on 0 of 2 engines", "considered:true", "virtual_services:1")
+	s.Pages.has(t, 12, "pool-1", "considered:false")
+	s.Applied("se-two", plans["se-two"], nil)
+	s.Pages.has(t, 11, "vs-1", "applied on 1 of 2 engines", "revision:11")
+	s.Pages.has(t, 11, "", "applied on 1 of 2 engines")
+	s.Pages.has(t, 12, "", "applied on 0 of 0 engines")
+	s.Pages.has(t, 11, "another", "applied on 0 of 0 engines", "virtual_services:0")
+	s.Refused("se-one", plans["se-one"], []*dataplanev1.Finding{
+		{Kind: "virtualservice", Uuid: "vs-1", Name: "web", Field: "services[0]", Message: "in use"},
+	})
+	s.Pages.has(t, 11, "pool-1", "engine:one", "in use")
+}
+
+func (p *Pages) has(t *testing.T, revision int64, uuid string, texts ...string) {
+	t.Helper()
+	page := fmt.Sprint(p.Progress(revision, uuid))
+	for _, text := range texts {
+		if !strings.Contains(page, text) {
+			t.Errorf("progress of %q since %d is %s; want %q", uuid, revision, page, text)
+		}
+	}
+}

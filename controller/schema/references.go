@@ -34,6 +34,21 @@ func (k *Kind) References(o Object) []Reference {
 // lacks: they stay as they were sent.
 func (f *field) refers() bool { return f.ref != "" && kindByName[f.ref] != nil }
 
+// RefersBy returns the kind that a field of an object refers to, and whether the field is a list. False: it is no
+// reference to a kind that Weir has.
+func (k *Kind) RefersBy(field string) (target *Kind, listed, ok bool) {
+	f := k.record.byName[field]
+	if f == nil {
+		return nil, false, false
+	}
+	leaf := f
+	if f.shape == list {
+		leaf = f.element
+	}
+	target, ok = kindByName[leaf.ref]
+	return target, f.shape == list, ok
+}
+
 // RefTarget is the object that a reference names: by its uuid, or by its name, and perhaps its cloud or tenant.
 type RefTarget struct {
 	Kind   string

@@ -106,7 +106,7 @@ func (s *Stage) Want(revision uint64, resources ...string) map[string]*enginev1.
 	vs.Pool = &pool
 	m := &model.Model{
 		VirtualServices: []*model.VirtualService{&vs}, Pools: []*model.Pool{&pool}, Groups: []*model.Group{group},
-		Engines: group.Engines,
+		Engines: group.Engines, Revision: int64(revision),
 	}
 	assignments := place.Assignments(nil).With([]place.Assignment{Both(s.VS)})
 	s.Observe(reconcile.State{Model: m, Assignments: assignments, Plans: plans})

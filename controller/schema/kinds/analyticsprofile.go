@@ -72,8 +72,9 @@ func init() {
 			schema.NoEffect(noLogs,
 				`client_log_config client_log_streaming_config sensitive_log_profile exclude_dns_policy_drop_as_significant
 				sip_log_depth`),
-			schema.NoEffect("engines count responses by class: the health score takes 5xx for errors, and 4xx for none; "+
-				"resp_code_block excludes 5xx", "exclude_http_error_codes ranges"),
+			schema.NoEffect(
+				"engines count responses by class: the health score takes 5xx for errors, and 4xx for none; "+
+					"resp_code_block excludes 5xx", "exclude_http_error_codes ranges"),
 			schema.NoEffect("the health score does not count it as an error",
 				`exclude_client_close_before_request_as_error exclude_persistence_change_as_error
 				exclude_syn_retransmit_as_error exclude_tcp_reset_as_error`),

@@ -201,6 +201,8 @@ impl Control {
             }
             // Handled already: the greeting has made this agent the current one.
             Frame::Greeting(_) => {}
+            // No records are packed yet, so that none can be taken.
+            Frame::RecordsTaken(_) => {}
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }

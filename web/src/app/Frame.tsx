@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { type Mode, useMode } from '../api/live'
 import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
+import { SavedBar } from '../form/SavedBar'
 import { Link } from '../url/Link'
 import { setParam } from '../url/location'
 import { Help } from './Help'
@@ -11,6 +12,8 @@ import { useKeys } from './keys'
 import { Palette } from './Palette'
 import { entries } from './routes'
 import { nextTheme, useTheme } from './theme'
+import { isTimed } from './timed'
+import { TimePicker } from './TimePicker'
 
 /** What is around every page: navigation, tenant, search, theme, account. */
 export function Frame({ path, children }: { path: string; children: ReactNode }) {
@@ -30,15 +33,18 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
         </nav>
         <div className={css.tools}>
           <LiveMark />
+          {isTimed(path) && <TimePicker />}
           <Tenants />
           <button className={css.search} onClick={() => setOver('palette')} aria-keyshortcuts="Control+K Meta+K">
             Go to… <kbd>Ctrl K</kbd>
           </button>
+          <Link to="/new" className={css.new} title="New service (g n)" aria-label="New service">New</Link>
           <Theme />
           <Account onHelp={() => setOver('help')} />
         </div>
       </header>
       {children}
+      <SavedBar />
       {over === 'palette' && <Palette onClose={() => setOver('')} />}
       {over === 'help' && <Help onClose={() => setOver('')} />}
     </>

@@ -1,5 +1,5 @@
 import { type Figures, figuresOf, needOf, needs } from '../api/figures'
-import { type Live, useLive } from '../api/live'
+import { type Live, type SlowServer, useLive } from '../api/live'
 import { useEngines, useServices } from '../api/objects'
 import type { Engine, Service } from '../api/types'
 import { Spark } from '../chart/Spark'
@@ -11,7 +11,7 @@ import { bytes, count, ms, percent } from '../time/format'
 import { Link } from '../url/Link'
 import { Changes } from './Changes'
 import css from './overview.module.css'
-import { sentence } from './sentence'
+import { partsOf, sentence, timesSlower } from './sentence'
 
 interface Line {
   service: Service
@@ -58,12 +58,17 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       reasons: service.runtime?.oper_status.reason ?? [],
       errors: percent(figures.errors),
       p95: ms(figures.p95),
+      slow: figures.slow,
     })),
     engines.map((engine) => ({ name: engine.name, works: engine.runtime?.oper_status.state === 'OPER_UP' })),
   )
   return (
     <div className={css.stack}>
-      <p className={css.sentence}>{said}</p>
+      <p className={css.sentence}>
+        {partsOf(said, lines.flatMap((line) => line.figures.slow)).map(({ text, server }) =>
+          server ? <Link key={text} to={pathOf(server)} className={css.named}>{text}</Link> : text,
+        )}
+      </p>
       <Strip lines={lines} engines={engines} />
       <div className={css.two}>
         <Panel title="Services" note={<Link to="/services">by need of attention; all {lines.length}</Link>}>
@@ -75,6 +80,10 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       </div>
     </div>
   )
+}
+
+function pathOf(server: SlowServer): string {
+  return `/pools/${server.pool}`
 }
 
 function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
@@ -91,13 +100,13 @@ function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       <Tile name="Errors (5xx)" value={requests < 1 ? '–' : percent(Math.min(1, errors / requests))} title="Below one request a second it says nothing" />
       <Tile name="Open connections" value={count(sum((line) => line.figures.open))} />
       <Tile name="Sent" value={`${bytes(sent)}/s`} />
-      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane; 100 % is one core" />
+      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane, of what its workers can use" />
     </Tiles>
   )
 }
 
 function busiest(engines: Engine[]): string {
-  const loads = engines.map((engine) => engine.runtime?.dataplane.cpu_percent).filter((load) => load !== undefined)
+  const loads = engines.flatMap(({ runtime }) => (runtime?.dataplane.cpu_percent === undefined ? [] : [runtime.dataplane.cpu_percent / Math.max(1, runtime.dataplane.workers ?? 1)]))
   return loads.length ? `${Math.max(...loads).toFixed(0)} % CPU` : '–'
 }
 
@@ -105,7 +114,7 @@ function Services({ lines }: { lines: Line[] }) {
   if (lines.length === 0) {
     return (
       <Empty title="There are no virtual services yet">
-        Create one with <code>weir vs create --help</code>, or over the REST API.
+        <Link to="/new">Create one</Link>.
       </Empty>
     )
   }
@@ -114,7 +123,7 @@ function Services({ lines }: { lines: Line[] }) {
       {lines.map(({ service, figures, recent }) => (
         <li key={service.uuid}>
           <div className={css.line}>
-            <State state={service.runtime?.oper_status.state ?? ''} reasons={service.runtime?.oper_status.reason} />
+            <State state={service.runtime?.oper_status.state ?? ''} reasons={[...(service.runtime?.oper_status.reason ?? []), ...figures.slow.map((server) => server.id)]} />
             <Link to={`/services/${service.uuid}`} className={css.name}>{service.name}</Link>
             <Spark values={recent} />
             <span className={css.figure}>{`${count(figures.rate)}/s`}</span>
@@ -123,6 +132,12 @@ function Services({ lines }: { lines: Line[] }) {
           </div>
           {(service.runtime?.oper_status.reason ?? []).slice(0, 1).map((reason) => (
             <p key={reason} className={css.why}>{reason}</p>
+          ))}
+          {figures.slow.map((server) => (
+            <p key={server.id} className={css.why}>
+              <Link to={pathOf(server)} className={css.named}>{server.id}</Link>
+              {` needs ${ms(server.app_response_mean_ms)} for an answer, ${timesSlower(server)} times as long as the others (${ms(server.others_mean_ms)}), and gave ${percent(server.share)} of the answers`}
+            </p>
           ))}
         </li>
       ))}

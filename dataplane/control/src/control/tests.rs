@@ -60,6 +60,7 @@ impl Agent {
                 Reply::Sample(sample) => {
                     format!("sample of {:?}", sample.virtual_services.iter().map(|row| &row.uuid).collect::<Vec<_>>())
                 }
+                Reply::Records(records) => format!("records {} of worker {}", records.number, records.worker),
             });
         }
         all

@@ -690,6 +690,7 @@ type ToDataplane struct {
 	//	*ToDataplane_Drain
 	//	*ToDataplane_LetGo
 	//	*ToDataplane_PlanChange
+	//	*ToDataplane_RecordsTaken
 	//	*ToDataplane_Greeting
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
@@ -787,6 +788,15 @@ func (x *ToDataplane) GetPlanChange() *PlanChange {
 	return nil
 }
 
+func (x *ToDataplane) GetRecordsTaken() *RecordsTaken {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_RecordsTaken); ok {
+			return x.RecordsTaken
+		}
+	}
+	return nil
+}
+
 func (x *ToDataplane) GetGreeting() *Greeting {
 	if x != nil {
 		if x, ok := x.Frame.(*ToDataplane_Greeting); ok {
@@ -824,6 +834,10 @@ type ToDataplane_PlanChange struct {
 	PlanChange *PlanChange `protobuf:"bytes,6,opt,name=plan_change,json=planChange,proto3,oneof"` // answered by one Ack or Nack
 }
 
+type ToDataplane_RecordsTaken struct {
+	RecordsTaken *RecordsTaken `protobuf:"bytes,300,opt,name=records_taken,json=recordsTaken,proto3,oneof"`
+}
+
 type ToDataplane_Greeting struct {
 	Greeting *Greeting `protobuf:"bytes,60,opt,name=greeting,proto3,oneof"` // first frame on each connection
 }
@@ -839,6 +853,8 @@ func (*ToDataplane_Drain) isToDataplane_Frame() {}
 func (*ToDataplane_LetGo) isToDataplane_Frame() {}
 
 func (*ToDataplane_PlanChange) isToDataplane_Frame() {}
+
+func (*ToDataplane_RecordsTaken) isToDataplane_Frame() {}
 
 func (*ToDataplane_Greeting) isToDataplane_Frame() {}
 
@@ -888,6 +904,7 @@ type FromDataplane struct {
 	//	*FromDataplane_Ack
 	//	*FromDataplane_Nack
 	//	*FromDataplane_Sample
+	//	*FromDataplane_Records
 	Frame         isFromDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -975,6 +992,15 @@ func (x *FromDataplane) GetSample() *Sample {
 	return nil
 }
 
+func (x *FromDataplane) GetRecords() *Records {
+	if x != nil {
+		if x, ok := x.Frame.(*FromDataplane_Records); ok {
+			return x.Records
+		}
+	}
+	return nil
+}
+
 type isFromDataplane_Frame interface {
 	isFromDataplane_Frame()
 }
@@ -999,6 +1025,10 @@ type FromDataplane_Sample struct {
 	Sample *Sample `protobuf:"bytes,5,opt,name=sample,proto3,oneof"`
 }
 
+type FromDataplane_Records struct {
+	Records *Records `protobuf:"bytes,300,opt,name=records,proto3,oneof"` // at most 4 of them wait for their RecordsTaken
+}
+
 func (*FromDataplane_Hello) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Sockets) isFromDataplane_Frame() {}
@@ -1008,6 +1038,8 @@ func (*FromDataplane_Ack) isFromDataplane_Frame() {}
 func (*FromDataplane_Nack) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Sample) isFromDataplane_Frame() {}
+
+func (*FromDataplane_Records) isFromDataplane_Frame() {}
 
 type Hello struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1824,6 +1856,7 @@ type VirtualService struct {
 	ParentUuid       string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`         // of a child: clients come through the parent, and it has no listeners
 	ServerNames      []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`      // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
 	HostMatches      []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`      // of a child, for HOSTING_BY_REQUEST
+	Analytics        *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                             // unset: nothing is recorded
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1963,6 +1996,301 @@ func (x *VirtualService) GetHostMatches() []*HostMatch {
 	return nil
 }
 
+func (x *VirtualService) GetAnalytics() *Analytics {
+	if x != nil {
+		return x.Analytics
+	}
+	return nil
+}
+
+// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
+// significant, filtered and all that holds for it. Each class has a rate of its own.
+type Analytics struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SignificantPerS uint32                 `protobuf:"varint,1,opt,name=significant_per_s,json=significantPerS,proto3" json:"significant_per_s,omitempty"` // of the engine, shared out over its workers; 0: no limit
+	FilteredPerS    uint32                 `protobuf:"varint,2,opt,name=filtered_per_s,json=filteredPerS,proto3" json:"filtered_per_s,omitempty"`
+	AllPerS         uint32                 `protobuf:"varint,3,opt,name=all_per_s,json=allPerS,proto3" json:"all_per_s,omitempty"`
+	AllUntilUnixS   uint64                 `protobuf:"varint,4,opt,name=all_until_unix_s,json=allUntilUnixS,proto3" json:"all_until_unix_s,omitempty"` // until then all are recorded; 0: not, the largest number: always
+	Filters         []*RecordFilter        `protobuf:"bytes,5,rep,name=filters,proto3" json:"filters,omitempty"`                                       // at most 16; a record says which of them hold
+	AllHeaders      bool                   `protobuf:"varint,6,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`              // records have the header fields of requests and responses
+	HeaderMasks     []*Mask                `protobuf:"bytes,7,rep,name=header_masks,json=headerMasks,proto3" json:"header_masks,omitempty"`            // beside authorization, proxy-authorization, cookie and set-cookie, always hidden
+	QueryMasks      []*Mask                `protobuf:"bytes,8,rep,name=query_masks,json=queryMasks,proto3" json:"query_masks,omitempty"`               // of the parameters of the query
+	SignificantOff  bool                   `protobuf:"varint,9,opt,name=significant_off,json=significantOff,proto3" json:"significant_off,omitempty"`  // nothing is significant
+	// Above these times a request is significant, in milliseconds.
+	SlowTotalMs     uint32         `protobuf:"varint,10,opt,name=slow_total_ms,json=slowTotalMs,proto3" json:"slow_total_ms,omitempty"`
+	SlowAppMs       uint32         `protobuf:"varint,11,opt,name=slow_app_ms,json=slowAppMs,proto3" json:"slow_app_ms,omitempty"`
+	SlowClientRttMs uint32         `protobuf:"varint,12,opt,name=slow_client_rtt_ms,json=slowClientRttMs,proto3" json:"slow_client_rtt_ms,omitempty"`
+	SlowServerRttMs uint32         `protobuf:"varint,13,opt,name=slow_server_rtt_ms,json=slowServerRttMs,proto3" json:"slow_server_rtt_ms,omitempty"`
+	NotErrors       []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                     // statuses that are not significant, 400-599
+	CausesNotErrors []string       `protobuf:"bytes,15,rep,name=causes_not_errors,json=causesNotErrors,proto3" json:"causes_not_errors,omitempty"` // names of causes that are not significant: "client_aborted"
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Analytics) Reset() {
+	*x = Analytics{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Analytics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Analytics) ProtoMessage() {}
+
+func (x *Analytics) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Analytics.ProtoReflect.Descriptor instead.
+func (*Analytics) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Analytics) GetSignificantPerS() uint32 {
+	if x != nil {
+		return x.SignificantPerS
+	}
+	return 0
+}
+
+func (x *Analytics) GetFilteredPerS() uint32 {
+	if x != nil {
+		return x.FilteredPerS
+	}
+	return 0
+}
+
+func (x *Analytics) GetAllPerS() uint32 {
+	if x != nil {
+		return x.AllPerS
+	}
+	return 0
+}
+
+func (x *Analytics) GetAllUntilUnixS() uint64 {
+	if x != nil {
+		return x.AllUntilUnixS
+	}
+	return 0
+}
+
+func (x *Analytics) GetFilters() []*RecordFilter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+func (x *Analytics) GetAllHeaders() bool {
+	if x != nil {
+		return x.AllHeaders
+	}
+	return false
+}
+
+func (x *Analytics) GetHeaderMasks() []*Mask {
+	if x != nil {
+		return x.HeaderMasks
+	}
+	return nil
+}
+
+func (x *Analytics) GetQueryMasks() []*Mask {
+	if x != nil {
+		return x.QueryMasks
+	}
+	return nil
+}
+
+func (x *Analytics) GetSignificantOff() bool {
+	if x != nil {
+		return x.SignificantOff
+	}
+	return false
+}
+
+func (x *Analytics) GetSlowTotalMs() uint32 {
+	if x != nil {
+		return x.SlowTotalMs
+	}
+	return 0
+}
+
+func (x *Analytics) GetSlowAppMs() uint32 {
+	if x != nil {
+		return x.SlowAppMs
+	}
+	return 0
+}
+
+func (x *Analytics) GetSlowClientRttMs() uint32 {
+	if x != nil {
+		return x.SlowClientRttMs
+	}
+	return 0
+}
+
+func (x *Analytics) GetSlowServerRttMs() uint32 {
+	if x != nil {
+		return x.SlowServerRttMs
+	}
+	return 0
+}
+
+func (x *Analytics) GetNotErrors() []*StatusRange {
+	if x != nil {
+		return x.NotErrors
+	}
+	return nil
+}
+
+func (x *Analytics) GetCausesNotErrors() []string {
+	if x != nil {
+		return x.CausesNotErrors
+	}
+	return nil
+}
+
+type RecordFilter struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ClientSubnets  []string               `protobuf:"bytes,1,rep,name=client_subnets,json=clientSubnets,proto3" json:"client_subnets,omitempty"` // "10.0.0.0/8"; none: every client
+	ClientsNegated bool                   `protobuf:"varint,2,opt,name=clients_negated,json=clientsNegated,proto3" json:"clients_negated,omitempty"`
+	Uri            *PathMatch             `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`                                    // of path and query; unset: every URI
+	UntilUnixS     uint64                 `protobuf:"varint,4,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // the largest number: always
+	AllHeaders     bool                   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *RecordFilter) Reset() {
+	*x = RecordFilter{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordFilter) ProtoMessage() {}
+
+func (x *RecordFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
+func (*RecordFilter) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RecordFilter) GetClientSubnets() []string {
+	if x != nil {
+		return x.ClientSubnets
+	}
+	return nil
+}
+
+func (x *RecordFilter) GetClientsNegated() bool {
+	if x != nil {
+		return x.ClientsNegated
+	}
+	return false
+}
+
+func (x *RecordFilter) GetUri() *PathMatch {
+	if x != nil {
+		return x.Uri
+	}
+	return nil
+}
+
+func (x *RecordFilter) GetUntilUnixS() uint64 {
+	if x != nil {
+		return x.UntilUnixS
+	}
+	return 0
+}
+
+func (x *RecordFilter) GetAllHeaders() bool {
+	if x != nil {
+		return x.AllHeaders
+	}
+	return false
+}
+
+// What a record hides.
+type Mask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          *PathMatch             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Remove        bool                   `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"` // the field; false: only its value
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mask) Reset() {
+	*x = Mask{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mask) ProtoMessage() {}
+
+func (x *Mask) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mask.ProtoReflect.Descriptor instead.
+func (*Mask) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Mask) GetName() *PathMatch {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *Mask) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
 // The requests of one host that a child wants. The most specific host of all children decides; then the rules.
 type HostMatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1974,7 +2302,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2314,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2327,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -2026,7 +2354,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2366,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2379,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HostRule) GetName() string {
@@ -2081,7 +2409,7 @@ type PathMatch struct {
 
 func (x *PathMatch) Reset() {
 	*x = PathMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2421,7 @@ func (x *PathMatch) String() string {
 func (*PathMatch) ProtoMessage() {}
 
 func (x *PathMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2434,7 @@ func (x *PathMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMatch.ProtoReflect.Descriptor instead.
 func (*PathMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PathMatch) GetCriterion() PathCriterion {
@@ -2157,7 +2485,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2169,7 +2497,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2182,7 +2510,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Listener) GetAddress() string {
@@ -2261,7 +2589,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2601,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2614,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -2528,7 +2856,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2868,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2881,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -2609,7 +2937,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2949,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2962,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -2667,7 +2995,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +3007,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +3020,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -2745,7 +3073,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +3085,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +3098,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -2817,7 +3145,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +3157,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +3170,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -2915,7 +3243,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3255,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3268,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -2976,7 +3304,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3316,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3001,7 +3329,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -3044,7 +3372,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3384,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3397,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -3120,7 +3448,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3460,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3473,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Pool) GetUuid() string {
@@ -3294,7 +3622,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3634,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3647,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -3360,7 +3688,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3700,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3713,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -3414,7 +3742,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3754,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3767,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -3469,7 +3797,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3809,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3822,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -3542,7 +3870,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3882,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3895,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3635,7 +3963,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3975,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3988,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Server) GetId() string {
@@ -3719,6 +4047,335 @@ func (x *Server) GetToken() string {
 	return ""
 }
 
+// Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
+// taken is sent again, also to the next agent.
+type Records struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Process  uint64                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"` // when the data plane started, in nanoseconds since 1970: tells batches of two processes apart
+	Worker   uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number   uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // of the batch, from 1 in each worker
+	Packed   []byte                 `protobuf:"bytes,4,opt,name=packed,proto3" json:"packed,omitempty"`     // see api/record; at most 1 MiB
+	Services []*RecordedService     `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"` // those whose numbers are in packed
+	Servers  []*RecordedServer      `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
+	// What is not recorded yet of the requests and connections that should be: the next record of the same virtual service
+	// and class will stand for these, too. The sum of all weights and of what waits is the number of those that should be.
+	Waiting       []*Unrecorded `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Records) Reset() {
+	*x = Records{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Records) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Records) ProtoMessage() {}
+
+func (x *Records) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Records.ProtoReflect.Descriptor instead.
+func (*Records) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Records) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *Records) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Records) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Records) GetPacked() []byte {
+	if x != nil {
+		return x.Packed
+	}
+	return nil
+}
+
+func (x *Records) GetServices() []*RecordedService {
+	if x != nil {
+		return x.Services
+	}
+	return nil
+}
+
+func (x *Records) GetServers() []*RecordedServer {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *Records) GetWaiting() []*Unrecorded {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+type RecordedService struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordedService) Reset() {
+	*x = RecordedService{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordedService) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordedService) ProtoMessage() {}
+
+func (x *RecordedService) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
+func (*RecordedService) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RecordedService) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RecordedService) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+type RecordedServer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	PoolUuid      string                 `protobuf:"bytes,2,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId      string                 `protobuf:"bytes,3,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordedServer) Reset() {
+	*x = RecordedServer{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordedServer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordedServer) ProtoMessage() {}
+
+func (x *RecordedServer) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
+func (*RecordedServer) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *RecordedServer) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RecordedServer) GetPoolUuid() string {
+	if x != nil {
+		return x.PoolUuid
+	}
+	return ""
+}
+
+func (x *RecordedServer) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+type Unrecorded struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServiceUuid string                 `protobuf:"bytes,1,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
+	Class              uint32                 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"` // as in api/record
+	Count              uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *Unrecorded) Reset() {
+	*x = Unrecorded{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unrecorded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unrecorded) ProtoMessage() {}
+
+func (x *Unrecorded) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
+func (*Unrecorded) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *Unrecorded) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *Unrecorded) GetClass() uint32 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+func (x *Unrecorded) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// The agent has the batches of this worker up to this number.
+type RecordsTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Process       uint64                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordsTaken) Reset() {
+	*x = RecordsTaken{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordsTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordsTaken) ProtoMessage() {}
+
+func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
+func (*RecordsTaken) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *RecordsTaken) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+func (x *RecordsTaken) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *RecordsTaken) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 type Sample struct {
 	state           protoimpl.MessageState    `protogen:"open.v1"`
 	UnixMs          uint64                    `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -3737,7 +4394,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +4406,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +4419,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -3863,14 +4520,18 @@ type VirtualServiceCounters struct {
 	Tls13HandshakesTotal   uint64                 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`       // of tls_handshakes_total; the others are of TLS 1.2
 	Times                  *Times                 `protobuf:"bytes,200,opt,name=times,proto3" json:"times,omitempty"`                                                                    // absent: no server has answered a request yet
 	// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
-	ClientRtt     *Histogram `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClientRtt *Histogram   `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
+	Tls       *TlsCounters `protobuf:"bytes,350,opt,name=tls,proto3" json:"tls,omitempty"` // absent: no handshake yet
+	// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
+	RequestsByMethodTotal      []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
+	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +4543,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +4556,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -4080,6 +4741,173 @@ func (x *VirtualServiceCounters) GetClientRtt() *Histogram {
 	return nil
 }
 
+func (x *VirtualServiceCounters) GetTls() *TlsCounters {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetRequestsByMethodTotal() []uint64 {
+	if x != nil {
+		return x.RequestsByMethodTotal
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetLocalResponsesByClassTotal() []uint64 {
+	if x != nil {
+		return x.LocalResponsesByClassTotal
+	}
+	return nil
+}
+
+// The handshakes with clients.
+type TlsCounters struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*TlsRow              `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`                                   // at most 31
+	OthersTotal   uint64                 `protobuf:"varint,2,opt,name=others_total,json=othersTotal,proto3" json:"others_total,omitempty"` // handshakes without a row of their own
+	Failures      []*ErrorCounter        `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`                           // by cause: "no_cipher_suite"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsCounters) Reset() {
+	*x = TlsCounters{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TlsCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TlsCounters) ProtoMessage() {}
+
+func (x *TlsCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
+func (*TlsCounters) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *TlsCounters) GetRows() []*TlsRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *TlsCounters) GetOthersTotal() uint64 {
+	if x != nil {
+		return x.OthersTotal
+	}
+	return 0
+}
+
+func (x *TlsCounters) GetFailures() []*ErrorCounter {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// Handshakes that agreed on the same.
+type TlsRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                            // "TLS 1.3"
+	CipherSuite   string                 `protobuf:"bytes,2,opt,name=cipher_suite,json=cipherSuite,proto3" json:"cipher_suite,omitempty"` // IANA's name
+	Group         string                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`                                // of the key exchange; empty: a session was resumed without one
+	Key           string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                    // what the certificate signs with: "RSA", "ECDSA", "EdDSA"; empty: a session was resumed
+	Resumed       bool                   `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	Total         uint64                 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsRow) Reset() {
+	*x = TlsRow{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TlsRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TlsRow) ProtoMessage() {}
+
+func (x *TlsRow) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
+func (*TlsRow) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *TlsRow) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *TlsRow) GetCipherSuite() string {
+	if x != nil {
+		return x.CipherSuite
+	}
+	return ""
+}
+
+func (x *TlsRow) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *TlsRow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *TlsRow) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
+}
+
+func (x *TlsRow) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
 // total, and server_rtt and app_response the response.
 type Times struct {
@@ -4096,7 +4924,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4936,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4949,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -4180,7 +5008,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4192,7 +5020,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4205,7 +5033,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -4239,7 +5067,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +5079,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +5092,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -4307,7 +5135,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4319,7 +5147,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4332,7 +5160,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -4454,7 +5282,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4466,7 +5294,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4479,7 +5307,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -4521,7 +5349,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xa7\x03\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xf0\x03\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -4529,17 +5357,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05drain\x18\x04 \x01(\v2\x18.weir.dataplane.v1.DrainH\x00R\x05drain\x121\n" +
 	"\x06let_go\x18\x05 \x01(\v2\x18.weir.dataplane.v1.LetGoH\x00R\x05letGo\x12@\n" +
 	"\vplan_change\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.PlanChangeH\x00R\n" +
-	"planChange\x129\n" +
+	"planChange\x12G\n" +
+	"\rrecords_taken\x18\xac\x02 \x01(\v2\x1f.weir.dataplane.v1.RecordsTakenH\x00R\frecordsTaken\x129\n" +
 	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreetingB\a\n" +
 	"\x05frame\"\n" +
 	"\n" +
-	"\bGreeting\"\x92\x02\n" +
+	"\bGreeting\"\xcb\x02\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
 	"\asockets\x18\x02 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12*\n" +
 	"\x03ack\x18\x03 \x01(\v2\x16.weir.dataplane.v1.AckH\x00R\x03ack\x12-\n" +
 	"\x04nack\x18\x04 \x01(\v2\x17.weir.dataplane.v1.NackH\x00R\x04nack\x123\n" +
-	"\x06sample\x18\x05 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sampleB\a\n" +
+	"\x06sample\x18\x05 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x127\n" +
+	"\arecords\x18\xac\x02 \x01(\v2\x1a.weir.dataplane.v1.RecordsH\x00R\arecordsB\a\n" +
 	"\x05frame\"\x9d\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
@@ -4595,7 +5425,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
 	"\fcertificates\x18\x03 \x03(\tR\fcertificates\x12!\n" +
-	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\x9a\x05\n" +
+	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xd7\x05\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -4613,7 +5443,39 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vparent_uuid\x18y \x01(\tR\n" +
 	"parentUuid\x12!\n" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
-	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\"R\n" +
+	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
+	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\"\xa6\x05\n" +
+	"\tAnalytics\x12*\n" +
+	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
+	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
+	"\tall_per_s\x18\x03 \x01(\rR\aallPerS\x12'\n" +
+	"\x10all_until_unix_s\x18\x04 \x01(\x04R\rallUntilUnixS\x129\n" +
+	"\afilters\x18\x05 \x03(\v2\x1f.weir.dataplane.v1.RecordFilterR\afilters\x12\x1f\n" +
+	"\vall_headers\x18\x06 \x01(\bR\n" +
+	"allHeaders\x12:\n" +
+	"\fheader_masks\x18\a \x03(\v2\x17.weir.dataplane.v1.MaskR\vheaderMasks\x128\n" +
+	"\vquery_masks\x18\b \x03(\v2\x17.weir.dataplane.v1.MaskR\n" +
+	"queryMasks\x12'\n" +
+	"\x0fsignificant_off\x18\t \x01(\bR\x0esignificantOff\x12\"\n" +
+	"\rslow_total_ms\x18\n" +
+	" \x01(\rR\vslowTotalMs\x12\x1e\n" +
+	"\vslow_app_ms\x18\v \x01(\rR\tslowAppMs\x12+\n" +
+	"\x12slow_client_rtt_ms\x18\f \x01(\rR\x0fslowClientRttMs\x12+\n" +
+	"\x12slow_server_rtt_ms\x18\r \x01(\rR\x0fslowServerRttMs\x12=\n" +
+	"\n" +
+	"not_errors\x18\x0e \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12*\n" +
+	"\x11causes_not_errors\x18\x0f \x03(\tR\x0fcausesNotErrors\"\xd1\x01\n" +
+	"\fRecordFilter\x12%\n" +
+	"\x0eclient_subnets\x18\x01 \x03(\tR\rclientSubnets\x12'\n" +
+	"\x0fclients_negated\x18\x02 \x01(\bR\x0eclientsNegated\x12.\n" +
+	"\x03uri\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x03uri\x12 \n" +
+	"\funtil_unix_s\x18\x04 \x01(\x04R\n" +
+	"untilUnixS\x12\x1f\n" +
+	"\vall_headers\x18\x05 \x01(\bR\n" +
+	"allHeaders\"P\n" +
+	"\x04Mask\x120\n" +
+	"\x04name\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x04name\x12\x16\n" +
+	"\x06remove\x18\x02 \x01(\bR\x06remove\"R\n" +
 	"\tHostMatch\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x121\n" +
 	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"P\n" +
@@ -4785,7 +5647,31 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\xb5\x03\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xa1\x02\n" +
+	"\aRecords\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06packed\x18\x04 \x01(\fR\x06packed\x12>\n" +
+	"\bservices\x18\x05 \x03(\v2\".weir.dataplane.v1.RecordedServiceR\bservices\x12;\n" +
+	"\aservers\x18\x06 \x03(\v2!.weir.dataplane.v1.RecordedServerR\aservers\x127\n" +
+	"\awaiting\x18\a \x03(\v2\x1d.weir.dataplane.v1.UnrecordedR\awaiting\"=\n" +
+	"\x0fRecordedService\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x12\n" +
+	"\x04uuid\x18\x02 \x01(\tR\x04uuid\"b\n" +
+	"\x0eRecordedServer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1b\n" +
+	"\tpool_uuid\x18\x02 \x01(\tR\bpoolUuid\x12\x1b\n" +
+	"\tserver_id\x18\x03 \x01(\tR\bserverId\"j\n" +
+	"\n" +
+	"Unrecorded\x120\n" +
+	"\x14virtual_service_uuid\x18\x01 \x01(\tR\x12virtualServiceUuid\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\rR\x05class\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\"X\n" +
+	"\fRecordsTaken\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xb5\x03\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -4796,7 +5682,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
-	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xf2\t\n" +
+	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xa4\v\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -4825,7 +5711,21 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x16tls13_handshakes_total\x18\xc3\x01 \x01(\x04R\x14tls13HandshakesTotal\x12/\n" +
 	"\x05times\x18\xc8\x01 \x01(\v2\x18.weir.dataplane.v1.TimesR\x05times\x12<\n" +
 	"\n" +
-	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\"\xdf\x02\n" +
+	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\x121\n" +
+	"\x03tls\x18\xde\x02 \x01(\v2\x1e.weir.dataplane.v1.TlsCountersR\x03tls\x128\n" +
+	"\x18requests_by_method_total\x18\xdf\x02 \x03(\x04R\x15requestsByMethodTotal\x12C\n" +
+	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\"\x9c\x01\n" +
+	"\vTlsCounters\x12-\n" +
+	"\x04rows\x18\x01 \x03(\v2\x19.weir.dataplane.v1.TlsRowR\x04rows\x12!\n" +
+	"\fothers_total\x18\x02 \x01(\x04R\vothersTotal\x12;\n" +
+	"\bfailures\x18\x03 \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\bfailures\"\x9d\x01\n" +
+	"\x06TlsRow\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12!\n" +
+	"\fcipher_suite\x18\x02 \x01(\tR\vcipherSuite\x12\x14\n" +
+	"\x05group\x18\x03 \x01(\tR\x05group\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x18\n" +
+	"\aresumed\x18\x05 \x01(\bR\aresumed\x12\x14\n" +
+	"\x05total\x18\x06 \x01(\x04R\x05total\"\xdf\x02\n" +
 	"\x05Times\x122\n" +
 	"\x05total\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x05total\x120\n" +
 	"\x04wait\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x04wait\x128\n" +
@@ -4937,7 +5837,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
@@ -4969,33 +5869,43 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*PlanChange)(nil),             // 27: weir.dataplane.v1.PlanChange
 	(*Removed)(nil),                // 28: weir.dataplane.v1.Removed
 	(*VirtualService)(nil),         // 29: weir.dataplane.v1.VirtualService
-	(*HostMatch)(nil),              // 30: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 31: weir.dataplane.v1.HostRule
-	(*PathMatch)(nil),              // 32: weir.dataplane.v1.PathMatch
-	(*Listener)(nil),               // 33: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 34: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 35: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 36: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 37: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 38: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 39: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 40: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 41: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 42: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 43: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 44: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 45: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 46: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 47: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 48: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 49: weir.dataplane.v1.Server
-	(*Sample)(nil),                 // 50: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 51: weir.dataplane.v1.VirtualServiceCounters
-	(*Times)(nil),                  // 52: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 53: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 54: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 55: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 56: weir.dataplane.v1.WorkerCounters
+	(*Analytics)(nil),              // 30: weir.dataplane.v1.Analytics
+	(*RecordFilter)(nil),           // 31: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 32: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 33: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 34: weir.dataplane.v1.HostRule
+	(*PathMatch)(nil),              // 35: weir.dataplane.v1.PathMatch
+	(*Listener)(nil),               // 36: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 37: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 38: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 39: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 40: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 41: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 42: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 43: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 44: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 45: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 46: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 47: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 48: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 49: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 50: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 51: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 52: weir.dataplane.v1.Server
+	(*Records)(nil),                // 53: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 54: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 55: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 56: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 57: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 58: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 59: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 60: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 61: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 62: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 63: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 64: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 65: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 66: weir.dataplane.v1.WorkerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -5004,72 +5914,87 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	25, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	24, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
 	27, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	14, // 6: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	16, // 7: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	17, // 8: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	19, // 9: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	20, // 10: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	50, // 11: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	18, // 12: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,  // 13: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	21, // 14: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	21, // 15: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	23, // 16: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	29, // 17: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	43, // 18: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	41, // 19: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	42, // 20: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	1,  // 21: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	26, // 22: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	28, // 23: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	33, // 24: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	34, // 25: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	36, // 26: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	37, // 27: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	38, // 28: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	39, // 29: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	4,  // 30: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	2,  // 31: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	30, // 32: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	31, // 33: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	32, // 34: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
-	3,  // 35: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
-	0,  // 36: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	7,  // 37: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	6,  // 38: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	35, // 39: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	5,  // 40: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	8,  // 41: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	9,  // 42: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	40, // 43: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	10, // 44: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	11, // 45: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	49, // 46: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12, // 47: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	48, // 48: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	47, // 49: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	46, // 50: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	44, // 51: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	45, // 52: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	39, // 53: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	51, // 54: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	55, // 55: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	56, // 56: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	54, // 57: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	52, // 58: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	53, // 59: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	53, // 60: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	53, // 61: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	53, // 62: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	53, // 63: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	53, // 64: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	53, // 65: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	53, // 66: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	57, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	14, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	16, // 8: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	17, // 9: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	19, // 10: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	20, // 11: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	58, // 12: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	53, // 13: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	18, // 14: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,  // 15: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	21, // 16: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	21, // 17: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	23, // 18: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29, // 19: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	46, // 20: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	44, // 21: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	45, // 22: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	1,  // 23: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	26, // 24: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	28, // 25: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	36, // 26: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	37, // 27: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	39, // 28: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	40, // 29: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	41, // 30: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	42, // 31: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	4,  // 32: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	2,  // 33: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	33, // 34: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	30, // 35: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	31, // 36: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	32, // 37: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	32, // 38: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	48, // 39: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	35, // 40: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
+	35, // 41: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
+	34, // 42: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	35, // 43: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
+	3,  // 44: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
+	0,  // 45: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	7,  // 46: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	6,  // 47: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	38, // 48: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	5,  // 49: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	8,  // 50: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	9,  // 51: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	43, // 52: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	10, // 53: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	11, // 54: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	52, // 55: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	12, // 56: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	51, // 57: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	50, // 58: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	49, // 59: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	47, // 60: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	48, // 61: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	42, // 62: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	54, // 63: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	55, // 64: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56, // 65: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 66: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	65, // 67: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	66, // 68: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64, // 69: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62, // 70: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63, // 71: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60, // 72: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	61, // 73: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64, // 74: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63, // 75: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63, // 76: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63, // 77: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63, // 78: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63, // 79: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63, // 80: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63, // 81: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -5084,6 +6009,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_Drain)(nil),
 		(*ToDataplane_LetGo)(nil),
 		(*ToDataplane_PlanChange)(nil),
+		(*ToDataplane_RecordsTaken)(nil),
 		(*ToDataplane_Greeting)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
@@ -5092,6 +6018,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Ack)(nil),
 		(*FromDataplane_Nack)(nil),
 		(*FromDataplane_Sample)(nil),
+		(*FromDataplane_Records)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5099,7 +6026,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   44,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,51 @@
+package record
+
+// Reasons are why a request or a connection is significant. Bit i is reasonNames[i].
+type Reasons uint64
+
+// Names as Avi's clients know them. Those without ADF_ are Weir's.
+var reasonNames = [...]string{
+	"ADF_RESPONSE_CODE_4XX",
+	"ADF_RESPONSE_CODE_5XX",
+	"ADF_CLIENT_CONN_ABORTED",
+	"ADF_CLIENT_CONN_TIMEDOUT", // accept, head or body took too long, or the client took no response
+	"ADF_CLIENT_SSL_HANDSHAKE_FAILURE",
+	"ADF_SERVER_CONN_SETUP_REFUSED",
+	"ADF_SERVER_CONN_SETUP_TIMEDOUT",
+	"ADF_SERVER_SENT_RESET", // or ended the connection too early
+	"ADF_SERVER_SIDE_SSL_HANDSHAKE_FAILED",
+	"ADF_LOAD_BALANCING_FAILED",
+	"ADF_REQUEST_NO_POOL",
+	"ADF_CLIENT_HIGH_RESPONSE_TIME",
+	"ADF_SERVER_HIGH_RESPONSE_TIME",
+	"ADF_CLIENT_RTT_ABOVE_SEC",
+	"ADF_SERVER_RTT_ABOVE_500MS",
+	"CLIENT_BAD_REQUEST", // malformed, too large, not implemented, or a flood
+	"CLIENT_REFUSED",     // its address, host or PROXY header is not accepted
+	"SERVER_BAD_RESPONSE",
+	"SERVER_RESPONSE_TIMEOUT",
+	"REQUEST_RETRIED", // more than one server was tried
+	"ENGINE_RESOURCES",
+	"ENGINE_INTERNAL",
+}
+
+// Names returns the names of the reasons, in the order of their bits.
+func (r Reasons) Names() []string {
+	var names []string
+	for i, name := range reasonNames {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ReasonOf returns the reason with a name; 0: there is none.
+func ReasonOf(name string) Reasons {
+	for i, known := range reasonNames {
+		if known == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
