@@ -45,7 +45,7 @@ func openNode(
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
 		Logs:     records.logs(),
-		Version:  config.Version, Logger: config.Log,
+		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})
 	if err != nil {
 		return nil, err
@@ -54,6 +54,14 @@ func openNode(
 		objects: data.objects, rest: api,
 		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
 	}, nil
+}
+
+func portIn(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return port
 }
 
 // run serves until ctx ends or the store fails.
