@@ -37,13 +37,14 @@ func openNode(
 		return nil, err
 	}
 	api, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages()), Tokens: tokens,
+		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages(), leader.grades), Tokens: tokens,
 		Progress: leader.pages().Progress,
 		Orders:   leader.orders(),
 		Events:   leader.events,
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
+		Scores:   scoresOf(leader.grades),
 		Logs:     records.logs(),
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})

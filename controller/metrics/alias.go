@@ -61,7 +61,8 @@ func answered(class string) string { return responses + `{class="` + class + `"}
 
 func serverAnswered(class string) string { return serverResponses + `{class="` + class + `"}` }
 
-var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases)
+var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases, scoreAliases(service, "weir_service_"),
+	scoreAliases(pool, "weir_pool_"), scoreAliases(engine, "weir_engine_"), serverScores)
 
 var generalAliases = []alias{
 	{service, "l4_client.avg_bandwidth", bitsPerSecond, rate(received, sent).times(8), "bits from and to clients"},
@@ -165,6 +166,33 @@ var generalAliases = []alias{
 		rate("weir_engine_received_bytes_total", "weir_engine_sent_bytes_total").times(8), "bits from and to clients"},
 	{engine, "se_stats.avg_rx_bytes", bytesPerSecond, rate("weir_engine_received_bytes_total"), "bytes from clients"},
 	{engine, "se_stats.avg_tx_bytes", bytesPerSecond, rate("weir_engine_sent_bytes_total"), "bytes to clients"},
+}
+
+// scoreAliases are the health scores of a kind of object.
+func scoreAliases(kind series.Kind, prefix string) []alias {
+	value := prefix + "health_score"
+	return []alias{
+		{kind, "healthscore.health_score_value", count, gauge(value).known(), "health score, 0 to 100"},
+		{kind, "healthscore.performance_value", count, gauge(value + "_performance").known(),
+			"how well clients are served, 0 to 100"},
+		{kind, "healthscore.resources_penalty", count, penalty(value, "resources"),
+			"what resources of engines cost the health score"},
+		{kind, "healthscore.anomaly_penalty", count, penalty(value, "anomaly"),
+			"what unusual metrics cost the health score"},
+		{kind, "healthscore.security_penalty", count, penalty(value, "security"),
+			"what weak TLS and attacks cost the health score"},
+	}
+}
+
+// serverKind is the kind of servers here: in the API, a server is asked for with its pool.
+const serverKind series.Kind = "server"
+
+// serverScores are those of single servers, which have no penalties.
+var serverScores = []alias{
+	{serverKind, "healthscore.health_score_value", count, gauge("weir_server_health_score").known(),
+		"health score, 0 to 100"},
+	{serverKind, "healthscore.performance_value", count, gauge("weir_server_health_score").known(),
+		"how well clients are served, 0 to 100"},
 }
 
 func finished() expression {

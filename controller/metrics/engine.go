@@ -85,5 +85,9 @@ func (c *collector) readEngine(known *fleet.Known, engine *model.Engine, seen ma
 		r.gauge("weir_engine_workers", float64(is.Sample.GetWorkers()))
 		r.gauge("weir_engine_open_connections", float64(open))
 		r.gauge("weir_engine_services", float64(len(is.Sample.Services())))
+		if c.config.Scores != nil {
+			of, graded := c.config.Scores.EngineScore(engine.UUID)
+			r.score("weir_engine_", of, graded)
+		}
 	})
 }

@@ -49,6 +49,7 @@ type entry struct {
 	sort      sort
 	value     float64
 	base      float64 // the value of a counter before the object began to move
+	absent    bool    // a gauge of which there is no value now
 	histogram *histogram.Histogram
 	labels    labels.Labels
 	in        [len(tierSpecs)]inTier
@@ -97,15 +98,16 @@ func (r *readings) total(name string, value float64, own ...string) {
 }
 
 // gauge takes a value of now. It makes no series while the object has none.
-func (r *readings) gauge(name string, value float64) { r.level(name, mean, value) }
+func (r *readings) gauge(name string, value float64) { r.level(name, mean, value, false) }
 
 // peak takes a value of now whose largest values count.
-func (r *readings) peak(name string, value float64) { r.level(name, peakOf, value) }
+func (r *readings) peak(name string, value float64) { r.level(name, peakOf, value, false) }
 
-func (r *readings) level(name string, sort sort, value float64) {
+// level takes a gauge. If always is set, it makes a series for an object that has none also if the value is 0.
+func (r *readings) level(name string, sort sort, value float64, always bool) {
 	e := r.group.entries[name]
 	if e == nil {
-		if value == 0 && len(r.group.entries) == 0 {
+		if value == 0 && len(r.group.entries) == 0 && !always {
 			return
 		}
 		e = &entry{name: name, sort: sort}
@@ -114,7 +116,7 @@ func (r *readings) level(name string, sort sort, value float64) {
 	if value != e.value {
 		r.moved = true
 	}
-	e.value = value
+	e.value, e.absent = value, false
 	for i := range e.in {
 		in := &e.in[i]
 		if in.count == 0 || value > in.high {

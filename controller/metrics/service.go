@@ -9,6 +9,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health/score"
 	ours "github.com/weir-lb/weir/controller/histogram"
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -40,7 +41,12 @@ func splitOf(count string) (split *struct{ prefix, name, label string }, rest st
 
 func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, seen map[string]bool, at time.Time) {
 	counts := known.CountedOfService(vs.UUID)
-	if counts == nil && c.groups[vs.UUID] == nil {
+	var is score.Score
+	graded := false
+	if c.config.Scores != nil {
+		is, graded = c.config.Scores.ServiceScore(vs.UUID)
+	}
+	if counts == nil && c.groups[vs.UUID] == nil && is.Band != score.Down {
 		return
 	}
 	of := labelled{service: vs.Name, tenant: c.config.TenantName(vs.Tenant()), tenantUUID: vs.Tenant(), uuid: vs.UUID}
@@ -49,6 +55,7 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 			r.serviceCount(name, value)
 		}
 		r.timings(known.TimingsOf(vs.UUID))
+		r.score("weir_service_", is, graded)
 	})
 }
 

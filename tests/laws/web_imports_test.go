@@ -22,12 +22,14 @@ var webMayImport = map[string][]string{
 	"change":   shared,
 	"create":   shared,
 	"engine":   shared,
-	"event":    shared,
 	"overview": shared,
 	"object":   shared,
 	"pool":     shared,
+	"record":   shared,
+	"security": shared,
 	"service":  shared,
-	"app": append([]string{"account", "change", "create", "engine", "event", "object", "overview", "pool", "service"},
+	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "security",
+		"service"},
 		shared...),
 }
 

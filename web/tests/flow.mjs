@@ -210,7 +210,7 @@ await step('the dark theme holds, and no page has serious findings in it', async
   hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is lost when the page is loaded again')
 })
 
-const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['v', 'Events'], ['a', 'Audit']]
+const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['c', 'Security'], ['v', 'Events'], ['a', 'Audit']]
 
 for (const theme of ['dark', 'light']) {
   await step(`all pages by keyboard, ${theme}`, async () => {
@@ -225,6 +225,45 @@ for (const theme of ['dark', 'light']) {
     }
   })
 }
+
+await step('a search over records: terms, values to narrow down, a record, a range of time', async () => {
+  await page.goto(`${url}/events`)
+  await heading('Events')
+  const search = page.getByRole('combobox', { name: 'Search events' })
+  await page.keyboard.press('/')
+  await page.keyboard.type('event:VS_UP nothing:x')
+  await page.getByText('There is no field “nothing”').waitFor()
+  await page.keyboard.press('Enter')
+  hold(new URL(page.url()).searchParams.get('f') === 'event:VS_UP nothing:x', `the URL is ${page.url()}`)
+  await page.getByRole('button', { name: 'Remove nothing:x' }).click()
+  await page.waitForFunction(() => [...document.querySelectorAll('[data-row]')].every((row) => row.textContent.includes('VS_UP')) && document.querySelector('[data-row]'))
+  await page.getByRole('button', { name: 'Exclude event:VS_UP' }).click()
+  await page.waitForFunction(() => ![...document.querySelectorAll('[data-row]')].some((row) => row.textContent.includes('VS_UP')))
+  hold((await search.inputValue()) === '-event:VS_UP', `the search is ${await search.inputValue()}`)
+  await page.goto(`${url}/events`)
+  await page.getByRole('button', { name: /^Only object hostile/ }).click()
+  await page.waitForFunction(() => [...document.querySelectorAll('[data-row]')].every((row) => row.textContent.includes('hostile')) && document.querySelector('[data-row]'))
+  await accessible()
+  await picture('search')
+  await page.locator('[data-row] [data-open]').first().click()
+  const record = page.getByRole('dialog')
+  await record.getByText('event_description').waitFor()
+  hold((await record.textContent()).includes('\\u202e') && (await page.locator('main img, [role=dialog] img').count()) === 0, 'the record is not text')
+  await accessible()
+  const shared = page.url()
+  await page.keyboard.press('Escape')
+  await record.waitFor({ state: 'detached' })
+  await page.goto(shared)
+  await record.getByText('event_description').waitFor()
+  await page.keyboard.press('Escape')
+  const text = await saved('Records: table, export', 'Save as CSV')
+  hold(text.startsWith('report_timestamp,event_id') && text.includes('hostile'), `the file begins with ${text.slice(0, 80)}`)
+  await page.goto(`${url}/events`)
+  await drag(page.getByRole('img', { name: /events over time/ }), 0.9, 0.999)
+  await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
+  await page.goBack()
+  hold(!page.url().includes('from='), `Back leads to ${page.url()}`)
+})
 
 await step('the palette goes to an object, with the keyboard alone', async () => {
   await page.keyboard.press('Control+k')
@@ -278,7 +317,7 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
 await step('a box on the heat map leads to the log records in it', async () => {
   await page.goto(shop)
   await page.getByText('The darker, the more requests').waitFor({ timeout: 90_000 })
-  await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.98, 0.02, 0.98)
+  await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.98)
   const says = await page.getByText(/requests took .* between/).textContent()
   hold(/^[1-9].*: (9\d|100|>99)/.test(says), `the box has ${says}`)
   const link = await page.getByRole('link', { name: 'Their log records' }).getAttribute('href')
@@ -291,7 +330,7 @@ await step('a box on the heat map leads to the log records in it', async () => {
 
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
     await page.locator('[data-row], main li').first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

@@ -43,16 +43,17 @@ export interface Box {
   highMs: number
 }
 
-/** How many requests are in a box, and how many there are in its time. A bucket counts if most of it is inside. */
+/** About how many requests are in a box, and in its time: of a step that is partly inside, a part; of buckets, those with their middle inside. */
 export function countIn(heat: Heat, box: Box): { inside: number; all: number } {
   let inside = 0
   let all = 0
   for (const cell of heat.cells) {
-    const middleMs = ((heat.times[cell.at] ?? 0) - heat.stepS / 2) * 1000
-    if (middleMs < box.fromMs || middleMs > box.toMs) continue
-    all += cell.count
+    const endMs = (heat.times[cell.at] ?? 0) * 1000
+    const stepMs = heat.stepS * 1000
+    const part = Math.max(0, Math.min(box.toMs, endMs) - Math.max(box.fromMs, endMs - stepMs)) / stepMs
+    all += part * cell.count
     const middle = Math.sqrt(Math.max(cell.lowMs, 0.001) * cell.highMs)
-    if (middle >= box.lowMs && middle <= box.highMs) inside += cell.count
+    if (middle >= box.lowMs && middle <= box.highMs) inside += part * cell.count
   }
   return { inside, all }
 }

@@ -76,6 +76,11 @@ export interface ServiceRuntime {
   warnings?: Finding[]
   counters?: Counters
   times?: Times
+  /** What TLS handshakes with clients agreed on, and why others failed. */
+  tls?: {
+    handshakes: { version: string; cipher_suite?: string; group?: string; key?: string; resumed?: boolean; total: number; per_second?: number }[]
+    failures: { reason: string; total: number; per_second?: number }[]
+  }
 }
 
 export interface Named {

@@ -67,7 +67,7 @@ function single(key: string, afterGUntil: number, act: { palette: () => void; he
 function step(by: 1 | -1): boolean {
   const links = [...document.querySelectorAll<HTMLElement>('[data-row]')]
     .toSorted((a, b) => Number(a.dataset['index']) - Number(b.dataset['index']))
-    .map((row) => row.querySelector<HTMLElement>('a'))
+    .map((row) => row.querySelector<HTMLElement>('a, [data-open]'))
     .filter((link) => link !== null)
   const at = links.findIndex((link) => link === document.activeElement)
   const next = links[at < 0 ? 0 : at + by]

@@ -6,7 +6,9 @@ const OverviewPage = lazy(() => import('../overview/OverviewPage'))
 const ServicesPage = lazy(() => import('../service/ServicesPage'))
 const EnginePage = lazy(() => import('../engine/EnginePage'))
 const EnginesPage = lazy(() => import('../engine/EnginesPage'))
-const EventsPage = lazy(() => import('../event/EventsPage'))
+const EventsPage = lazy(() => import('../record/EventsPage'))
+const LogsPage = lazy(() => import('../record/LogsPage'))
+const SecurityPage = lazy(() => import('../security/SecurityPage'))
 const AuditPage = lazy(() => import('../change/AuditPage'))
 const KindsPage = lazy(() => import('../object/KindsPage'))
 const ListPage = lazy(() => import('../object/ListPage'))
@@ -33,7 +35,9 @@ export interface PageEntry {
 export const entries: PageEntry[] = [
   { path: '/', name: 'Overview', key: 'o', Page: OverviewPage },
   { path: '/services', name: 'Services', key: 's', Page: ServicesPage },
+  { path: '/logs', name: 'Logs', key: 'l', Page: LogsPage },
   { path: '/infrastructure', name: 'Infrastructure', key: 'e', Page: EnginesPage },
+  { path: '/security', name: 'Security', key: 'c', Page: SecurityPage },
   { path: '/events', name: 'Events', key: 'v', Page: EventsPage },
   { path: '/audit', name: 'Audit', key: 'a', Page: AuditPage },
   { path: '/objects', name: 'Objects', key: 'b', Page: KindsPage },
@@ -41,6 +45,7 @@ export const entries: PageEntry[] = [
 
 const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/services\/([\w.-]+)$/, ServicePage],
+  [/^\/services\/([\w.-]+)\/logs$/, LogsPage],
   [/^\/pools\/([\w.-]+)$/, PoolPage],
   [/^\/engines\/([\w.-]+)$/, EnginePage],
 ]

@@ -7,6 +7,7 @@ import { nameOf, type Pool, type Service, uuidOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
 import { Page } from '../part/Page'
 import { Panel, Reasons } from '../part/Panel'
+import { ServiceTabs } from '../part/ServiceTabs'
 import { Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { Analytics } from './Analytics'
@@ -30,6 +31,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
     <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{service.value && <ServiceActions of={service.value} />}</>}>
+      <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (
           <div className={css.stack}>
