@@ -46,7 +46,7 @@ func openNode(
 		Metrics:  leader.history,
 		Scores:   scoresOf(leader.grades),
 		Logs:     records.logs(),
-		Version:  config.Version, Logger: config.Log,
+		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})
 	if err != nil {
 		return nil, err
@@ -55,6 +55,14 @@ func openNode(
 		objects: data.objects, rest: api,
 		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
 	}, nil
+}
+
+func portIn(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return port
 }
 
 // run serves until ctx ends or the store fails.

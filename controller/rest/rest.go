@@ -58,21 +58,22 @@ type Orders interface {
 
 // Config is what the API needs.
 type Config struct {
-	Store    *store.Store
-	Gate     *admit.Gate
-	Reports  Reports
-	Progress Progress
-	Tokens   JoinTokens
-	Orders   Orders
-	Events   *events.Log
-	Pages    *web.Site // the web UI; nil: none
-	Live     Live
-	Metrics  Metrics
-	Scores   Scores           // nil: no object has a score
-	Logs     Logs             // nil: only what is in memory is listed
-	Version  string           // of this build
-	Logger   *slog.Logger     // nil: slog.Default()
-	Now      func() time.Time // nil: time.Now
+	Store      *store.Store
+	Gate       *admit.Gate
+	Reports    Reports
+	Progress   Progress
+	Tokens     JoinTokens
+	Orders     Orders
+	Events     *events.Log
+	Pages      *web.Site // the web UI; nil: none
+	Live       Live
+	Metrics    Metrics
+	Scores     Scores           // nil: no object has a score
+	Logs       Logs             // nil: only what is in memory is listed
+	Version    string           // of this build
+	EnginePort string           // that agents dial, for the command with which an engine joins
+	Logger     *slog.Logger     // nil: slog.Default()
+	Now        func() time.Time // nil: time.Now
 }
 
 // API answers requests.
@@ -96,6 +97,7 @@ type API struct {
 	connections port.Bounds
 	timeouts    timeouts
 	streams     *streams
+	enginePort  string
 }
 
 // Open makes the API. It reads the uuid of the cluster; at the first start, it writes one.
@@ -105,7 +107,7 @@ func Open(ctx context.Context, config Config) (*API, error) {
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
 		scores: config.Scores,
 		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
-		streams: newStreams()}
+		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
 		a.log = slog.Default()
 	}

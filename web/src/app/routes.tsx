@@ -16,6 +16,12 @@ const NewPage = lazy(() => import('../object/NewPage'))
 const ObjectPage = lazy(() => import('../object/ObjectPage'))
 const NewServicePage = lazy(() => import('../create/NewServicePage'))
 const NewPoolPage = lazy(() => import('../create/NewPoolPage'))
+const WelcomePage = lazy(() => import('../account/WelcomePage'))
+const AccountPage = lazy(() => import('../account/AccountPage'))
+const UsersPage = lazy(() => import('../account/UsersPage'))
+const TenantsPage = lazy(() => import('../account/TenantsPage'))
+const TokensPage = lazy(() => import('../account/TokensPage'))
+const JoinPage = lazy(() => import('../account/JoinPage'))
 
 export interface PageEntry {
   path: string
@@ -48,6 +54,12 @@ const details: [RegExp, ComponentType<{ uuid: string }>][] = [
 export const others: (Omit<PageEntry, 'key'> & { key?: string })[] = [
   { path: '/new', name: 'New service', key: 'n', Page: NewServicePage },
   { path: '/new/pool', name: 'New pool', Page: NewPoolPage },
+  { path: '/welcome', name: 'First set-up', Page: WelcomePage },
+  { path: '/settings', name: 'Your account', key: ',', Page: AccountPage },
+  { path: '/settings/users', name: 'Users and roles', Page: UsersPage },
+  { path: '/settings/tenants', name: 'Tenants', Page: TenantsPage },
+  { path: '/settings/tokens', name: 'Your tokens', Page: TokensPage },
+  { path: '/settings/engines', name: 'Join an engine', Page: JoinPage },
 ]
 
 // Pages of objects of any kind.

@@ -8,6 +8,7 @@ import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { age, bytes, count, percent } from '../time/format'
+import { ActLink, Actions } from '../form/Act'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
 import { AnycastMap } from './AnycastMap'
@@ -18,7 +19,7 @@ export default function EnginesPage() {
   const services = useServices(5000)
   const filter = useParam('f')
   return (
-    <Page title="Infrastructure">
+    <Page title="Infrastructure" lead={<Actions><ActLink kind="serviceengine" to="/settings/engines">Add an engine</ActLink></Actions>}>
       <Shown of={engines} what="the engines">
         {({ results }) => {
           const shown = results.filter((engine) => matches(filter, [engine.name, nameOf(engine.se_group_ref), engine.runtime?.version, engine.runtime?.resources?.hostname, why(engine)]))
@@ -41,7 +42,7 @@ export default function EnginesPage() {
 function NoEngines() {
   return (
     <Empty title="No engine has joined yet">
-      Let one join with <code>weir agent --controller HOST:9444 --token "$(weir token)"</code> on the machine that shall serve.
+      <Link to="/settings/engines">Let one join</Link>: a command on the machine that shall serve.
     </Empty>
   )
 }

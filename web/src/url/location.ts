@@ -18,8 +18,8 @@ export function usePath(): string {
 }
 
 /** Goes to a page of Weir. The tenant, the range of time and the zone stay the same. */
-export function go(path: string) {
-  window.history.pushState(null, '', keeping(path))
+export function go(path: string, as: 'push' | 'replace' = 'push') {
+  window.history[as === 'push' ? 'pushState' : 'replaceState'](null, '', keeping(path))
   window.scrollTo(0, 0)
   tell()
 }
