@@ -13,6 +13,7 @@ import { type Measure, summaryOf } from './measure'
 import { type Plot, plot, widthOf } from './plot'
 
 const firstPixels = 600
+const slowlyMs = 5000
 
 /**
  * A chart of a measure with its table. With the range "live" it follows the series, where the stream has all of its lines; other
@@ -45,10 +46,14 @@ function useSlowly(series: Series | undefined, streamed: boolean, measure: Measu
   const [frame, setFrame] = useState<Frame>()
   useEffect(() => {
     if (!series || !streamed) return
-    const look = () => setFrame(liveFrame(series, measure))
+    let last = 0
+    const look = () => {
+      if (performance.now() - last < slowlyMs) return
+      last = series.points.length > 0 ? performance.now() : 0
+      setFrame(liveFrame(series, measure))
+    }
     look()
-    const timer = window.setInterval(look, 5000)
-    return () => window.clearInterval(timer)
+    return series.subscribe(look)
   }, [series, streamed, measure])
   return frame
 }

@@ -52,6 +52,7 @@ function Now({ runtime, chosen }: { runtime: ServiceRuntime; chosen: string }) {
       <Tile name="Handshakes/s" value={count(rates['tls_handshakes'])} title="Of TLS with clients, full and resumed" {...open('tls')} />
       <Tile name="Sent" value={`${bytes(rates['sent_bytes'])}/s`} title="Bytes to clients" {...open('bytes')} />
       <Tile name="Received" value={`${bytes(rates['received_bytes'])}/s`} title="Bytes from clients" />
+      {runtime.health_score && <Tile name="Health" value={runtime.health_score.health_score === null ? '–' : String(runtime.health_score.health_score)} title={runtime.health_score.reason || 'Nothing costs points'} {...open('health')} />}
       <Tile name="Requests in all" value={count(runtime.counters?.['requests'])} title="As counted by the engines since this controller has led" />
     </Tiles>
   )
