@@ -82,14 +82,21 @@ func (s *stage) act(ctx context.Context, options Options) error {
 	if short := f.shortfall(); options.Once && len(short) > 0 {
 		return fmt.Errorf("%w: %s", ErrFellShort, strings.Join(short, "; "))
 	}
-	if !options.Once {
-		fmt.Fprintln(options.Progress, "Serving until Ctrl-C.")
-		<-ctx.Done()
+	if options.Once {
+		return nil
 	}
-	return nil
+	return s.stay(ctx, options.Progress)
 }
 
 const serversCount = 3
+
+// clientsCount is the number of hosts that send load.
+func (s *stage) clientsCount() int {
+	if s.site == nil {
+		return 1
+	}
+	return s.site.Topology.Clients.Count
+}
 
 // stage is the demo while it runs.
 type stage struct {

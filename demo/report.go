@@ -96,23 +96,14 @@ func (s *stage) tellWhatStands(out io.Writer) error {
 	}
 	_, err = fmt.Fprintf(out, `  Virtual service      %s
   redirected to it     %s
-  %s
-  REST API             %s   user admin, password %s
+  REST API             %s
   Try                  %s
 
-`, s.service.url(), s.service.plainURL(), s.pages(), s.controller.URL, password, s.try(password))
+`, s.service.url(), s.service.plainURL(), s.controller.URL, s.try(password))
 	if s.site == nil && err == nil {
 		_, err = fmt.Fprintf(out, "For root, engines come and go behind a router: sudo %s demo\n", os.Args[0])
 	}
 	return err
-}
-
-// pages says where the web pages are.
-func (s *stage) pages() string {
-	if s.site != nil {
-		return "Web pages            in the lab's network only; with LAB=0 they are on this machine"
-	}
-	return "Web pages            " + s.controller.URL + "/"
 }
 
 // try is a line to type in another terminal.

@@ -27,6 +27,7 @@ type Nginx struct {
 	root string
 	// directives for TLS in the server block; empty: plain HTTP
 	secure string
+	late   string // directives that make it late, see BeLate
 }
 
 // ID is how a load balancer names the server: "127.0.0.1:18081".
@@ -98,6 +99,10 @@ func (n *Nginx) furnish(files map[string]string) (config string, err error) {
 			return "", err
 		}
 	}
+	return n.configure()
+}
+
+func (n *Nginx) configure() (config string, err error) {
 	user := ""
 	if os.Getuid() == 0 {
 		user = "user root;\n" // the lab's directory is its owner's alone
@@ -107,7 +112,8 @@ func (n *Nginx) furnish(files map[string]string) (config string, err error) {
 		ssl = " ssl"
 	}
 	config = filepath.Join(n.root, "nginx.conf")
-	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user, ssl, n.secure),
+	return config, os.WriteFile(config, fmt.Appendf(nil, nginxConfig, n.root, n.Host, n.Port, user, ssl,
+		n.secure+n.late),
 		0o644)
 }
 

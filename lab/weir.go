@@ -40,7 +40,7 @@ type Controller struct {
 	Session       *client.Session
 	at            *Host
 	name, dir     string
-	restAddress   string
+	restAddress   string // host and port
 	flags         []string
 	EngineAddress string
 }
@@ -89,8 +89,21 @@ func (c *Controller) Restart(ctx context.Context) (err error) {
 
 // Password is the administrator's.
 func (c *Controller) Password() (string, error) {
-	text, err := os.ReadFile(filepath.Join(c.dir, passwordFile))
+	text, err := os.ReadFile(c.PasswordFile())
 	return strings.TrimSpace(string(text)), err
+}
+
+// PasswordFile is where the password is.
+func (c *Controller) PasswordFile() string { return filepath.Join(c.dir, passwordFile) }
+
+// Pages is the address of the web pages for a browser on this machine. If the controller is in a namespace, a relay
+// leads there until ctx ends.
+func (c *Controller) Pages(ctx context.Context) (url string, err error) {
+	if c.at.space == nil {
+		return c.URL + "/", nil
+	}
+	address, err := c.at.Relay(ctx, c.restAddress, restPort)
+	return "https://" + address + "/", err
 }
 
 // Login opens a new session. It trusts any certificate, because the controller is new and on this machine.

@@ -16,10 +16,11 @@ func demoCommand() *cobra.Command {
 		Short: "Serve an HTTPS virtual service, send load to it, and show the figures",
 		Long: `Build a small version of the virtual service of the 1M-TPS paper: nginx servers, a controller and engines, configured through
 the REST API. Send requests of HTTP/1.1 and of HTTP/2 over TLS for 10 seconds, with a full handshake each and then over kept connections.
-Show throughput, latency and CPU time of both beside each other, then serve until Ctrl-C.
+Show throughput, latency and CPU time of both beside each other. Then make one of the servers slow, keep the load going until Ctrl-C, and
+print the address of the web pages, which show what happens.
 
 As root, everything runs in a network of namespaces behind a router (see "weir lab"), and the virtual service is scaled from 1
-engine to 4 and back to 2 under load. Otherwise, or with --loopback, one engine runs on the loopback interface.
+engine to 4 and back to 2 under load; the web pages are reached through a relay at 127.0.0.1. Otherwise, or with --loopback, one engine runs on the loopback interface.
 
 Needs nginx (as root also frr), and weir-dataplane and weir-load in the directory of weir.`,
 		Args: arguments(),

@@ -36,6 +36,16 @@ func (m minute[T]) follow(last, next *Sample, step time.Duration, of func(s *Sam
 	return append(m, moment[T]{next.at(), of(next, before)})
 }
 
+// recent returns the moments from the last one on that is at least this old; all, if none is.
+func (m minute[T]) recent(now time.Time, least time.Duration) minute[T] {
+	for i := len(m) - 1; i > 0; i-- {
+		if now.Sub(m[i].at) >= least {
+			return m[i:]
+		}
+	}
+	return m
+}
+
 // earliest returns what the oldest moment has of an object. If a later moment lacks the object, it has counted from
 // zero since, and earliest returns the zero value.
 func earliest[K comparable, V any](m minute[map[K]V], object K) (then V) {

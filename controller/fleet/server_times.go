@@ -1,10 +1,13 @@
 package fleet
 
 import (
+	"iter"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/histogram"
+	"github.com/weir-lb/weir/controller/model"
 )
 
 // ServerTimes says how long a server needed within Span, which is at most a minute.
@@ -28,20 +31,51 @@ const ticksPerSecond = 1 << 20 // see Histogram in the contract
 // ServerTimes adds up the times of a server over all engines that work.
 func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
 	for _, engine := range k.engines {
-		now := serverTimesOf(engine.Sample.Server(key))
-		if now == (serverTimes{}) || !engine.Works() {
-			continue
+		if engine.Works() {
+			sum.add(key, engine.Sample, engine.serverMinute)
 		}
-		then := earliest(engine.serverMinute, key)
-		sum.Span = max(sum.Span, engine.Sample.at().Sub(engine.serverMinute[0].at))
-		addContinued(&sum.AppResponse, now.appResponse, then.appResponse)
-		if now.connects < then.connects || now.connectTicks < then.connectTicks {
-			then = serverTimes{}
-		}
-		sum.Connects += now.connects - then.connects
-		sum.connectTicks += now.connectTicks - then.connectTicks
 	}
 	return sum
+}
+
+// recentLeast makes the recent past 15 to 35 seconds long, as moments are 20 s apart.
+const recentLeast = 15 * time.Second
+
+// AppTimes returns how long each server of a pool needed for its answers in the recent past, in the order of the
+// members of the pool, on some engines.
+func (k *Known) AppTimes(pool *model.Pool, engines iter.Seq[string]) []health.ServerTime {
+	sums := make([]ServerTimes, len(pool.Members))
+	for uuid := range engines {
+		engine := k.engines[uuid]
+		if !engine.Works() || engine.Sample == nil {
+			continue
+		}
+		recent := engine.serverMinute.recent(engine.Sample.at(), recentLeast)
+		for i, member := range pool.Members {
+			sums[i].add(ServerKey{pool.UUID, member.ID}, engine.Sample, recent)
+		}
+	}
+	times := make([]health.ServerTime, len(sums))
+	for i := range sums {
+		times[i] = health.ServerTime{Answers: sums[i].AppResponse.Count(), Mean: sums[i].AppResponse.Mean()}
+	}
+	return times
+}
+
+// add adds what one engine counted since the first of its moments.
+func (t *ServerTimes) add(key ServerKey, sample *Sample, since minute[map[ServerKey]serverTimes]) {
+	now := serverTimesOf(sample.Server(key))
+	if now == (serverTimes{}) {
+		return
+	}
+	then := earliest(since, key)
+	t.Span = max(t.Span, sample.at().Sub(since[0].at))
+	addContinued(&t.AppResponse, now.appResponse, then.appResponse)
+	if now.connects < then.connects || now.connectTicks < then.connectTicks {
+		then = serverTimes{}
+	}
+	t.Connects += now.connects - then.connects
+	t.connectTicks += now.connectTicks - then.connectTicks
 }
 
 // serverStep makes at most 4 moments. There are far more servers than virtual services, so they have fewer moments.

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -62,4 +63,23 @@ func TestTimesOfAServerAreThoseOfTheLastMinute(t *testing.T) {
 	}
 	s.ServerTimed("se-one", 9, 201*time.Second, 5)
 	wantServerTimes(s, "the next process", 5, time.Second)
+}
+
+func TestAppTimesAreThoseOfTheRecentPast(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one", "se-two")
+	for second := range 200 {
+		s.ServerTimed("se-one", 7, time.Duration(second)*time.Second, uint32(10*second))
+		s.ServerTimed("se-two", 7, time.Duration(second)*time.Second, uint32(second))
+		s.Read(func(known *fleet.Known) {
+			answers := known.AppTimes(s.WebPool, slices.Values([]string{"se-one", "se-gone"}))[0].Answers
+			if least := uint64(min(second, 15)); answers < 10*least || answers > 10*36 {
+				t.Fatalf("second %d: %d answers", second, answers)
+			}
+			if both := known.AppTimes(s.WebPool, slices.Values([]string{"se-one", "se-two"}))[0]; both.Answers !=
+				answers+answers/10 {
+				t.Fatalf("second %d: %d answers on both, %d on one", second, both.Answers, answers)
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/runtime"
 )
@@ -23,12 +24,14 @@ type overviewJSON struct {
 }
 
 type serviceLine struct {
-	UUID      string     `json:"uuid"`
-	Name      string     `json:"name"`
-	State     string     `json:"state"`
-	Reasons   []string   `json:"reasons,omitempty"`
+	UUID    string   `json:"uuid"`
+	Name    string   `json:"name"`
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons,omitempty"`
+	*scoreJSON
 	Attention string     `json:"attention,omitempty"` // why it needs some
 	Point     *pointJSON `json:"point"`               // of the last step; null: no engine reported
+	Slow      []slowJSON `json:"slow_servers,omitempty"`
 	Recent    []*float32 `json:"recent_requests_per_s"`
 }
 
@@ -42,6 +45,7 @@ func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overvi
 		}
 	}
 	l.statuses.refresh(known, tenant, all, l.now())
+	l.slow.refresh(known, tenant, all, l.isBusy, l.now())
 	for i := range all {
 		all[i].weigh(l)
 	}
@@ -62,11 +66,30 @@ func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overvi
 	return shown
 }
 
+// scoreJSON is a health score; absent: there is none yet.
+type scoreJSON struct {
+	Value  *int   `json:"health_score"` // null: the virtual service is not graded
+	Band   string `json:"health_band"`
+	Reason string `json:"health_reason,omitempty"`
+}
+
+func (l *Live) score(uuid string) *scoreJSON {
+	of, graded := l.scores(uuid)
+	if !graded {
+		return nil
+	}
+	shown := &scoreJSON{Band: of.Band.String(), Reason: of.Reason()}
+	if of.Band != score.Grey {
+		shown.Value = &of.Value
+	}
+	return shown
+}
+
 func (l *Live) line(known *fleet.Known, of ranked) serviceLine {
 	status := l.statuses.now(known, of.vs)
 	line := serviceLine{
 		UUID: of.vs.UUID, Name: of.vs.Name, State: runtime.StateName(status.State), Reasons: status.Reasons,
-		Attention: of.why.String(), Recent: []*float32{},
+		scoreJSON: l.score(of.vs.UUID), Attention: of.why.String(), Slow: l.slow.of[of.vs.UUID], Recent: []*float32{},
 	}
 	if of.service == nil {
 		return line
@@ -131,6 +154,12 @@ const (
 	slowMs = 500
 )
 
+// isBusy tells whether a virtual service had more than little traffic in the last step.
+func (l *Live) isBusy(uuid string) bool {
+	service := l.ring.services[uuid]
+	return service != nil && service.series.newest.counts[requests] >= littleTraffic
+}
+
 // ranked is a virtual service with its place in the order of need.
 type ranked struct {
 	vs      *model.VirtualService
@@ -155,7 +184,7 @@ func (r *ranked) weigh(l *Live) {
 		r.why = hasErrors
 	case len(status.Reasons) > 0 || newest.missing > 0:
 		r.why = isDegraded
-	case newest.counts[requests] >= littleTraffic && newest.times[p95] > slowMs:
+	case newest.counts[requests] >= littleTraffic && (newest.times[p95] > slowMs || len(l.slow.of[r.vs.UUID]) > 0):
 		r.why = isSlow
 	default:
 		r.why = isFine

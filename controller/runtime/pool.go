@@ -45,6 +45,19 @@ func servers(known *fleet.Known, pool *model.Pool, state health.Pool) []schema.O
 	for i, member := range pool.Members {
 		list[i] = server(known, fleet.ServerKey{Pool: pool.UUID, Server: member.ID}, member, state.Servers[i])
 	}
+	engines := func(yield func(string) bool) {
+		for uuid := range known.Engines() {
+			if !yield(uuid) {
+				return
+			}
+		}
+	}
+	for _, slow := range health.SlowServers(known.AppTimes(pool, engines)) {
+		list[slow.Index]["slow"] = schema.Object{
+			"app_response_mean_ms": milliseconds(slow.Mean), "others_mean_ms": milliseconds(slow.Others),
+			"percent_of_responses": 100 * slow.Share,
+		}
+	}
 	return list
 }
 

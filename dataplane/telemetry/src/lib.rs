@@ -9,12 +9,14 @@
 
 mod cause;
 mod counters;
+mod handshakes;
 mod histogram;
 pub mod id;
 pub mod record;
 mod times;
 
 pub use cause::Cause;
-pub use counters::{Counters, Happening, ServerCounters, ServiceCounters};
+pub use counters::{Counters, Happening, METHODS, ServerCounters, ServiceCounters};
+pub use handshakes::{AGREED_MAX, Agreed, HandshakeFault, Handshakes};
 pub use histogram::{Coarse, Histogram};
 pub use times::{Spans, Times};

@@ -1,5 +1,5 @@
 // What a virtual service does now, from whichever source the page has: the live stream, or a runtime page.
-import type { ServiceLine } from './live'
+import type { ServiceLine, SlowServer } from './live'
 import type { Service, ServiceRuntime } from './types'
 
 export interface Figures {
@@ -11,6 +11,7 @@ export interface Figures {
   p95: number | undefined
   p99: number | undefined
   open: number | undefined
+  slow: SlowServer[]
 }
 
 const littlePerS = 1
@@ -25,6 +26,7 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     p95: runtime?.times?.total_ms?.p95,
     p99: runtime?.times?.total_ms?.p99,
     open: runtime?.counters?.['open_connections'],
+    slow: line?.slow_servers ?? [],
   }
   const point = line?.point
   if (!point || rateOf === 'datagrams') return figures
@@ -35,6 +37,7 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     p95: point.p95_ms,
     p99: point.p99_ms ?? figures.p99,
     open: point.open_connections,
+    slow: figures.slow,
   }
 }
 
@@ -56,7 +59,7 @@ export function needOf(service: Service, figures: Figures): Need {
   if (state === 'OPER_DOWN' || state === 'OPER_RESOURCES' || state === 'OPER_UNUSED') return 'down'
   if ((figures.errors ?? 0) >= errorShare) return 'errors'
   if (state === 'OPER_UP' && (status?.reason.length ?? 0) > 0) return 'degraded'
-  if ((figures.rate ?? 0) >= littlePerS && (figures.p95 ?? 0) > slowMs) return 'slow'
+  if ((figures.rate ?? 0) >= littlePerS && ((figures.p95 ?? 0) > slowMs || figures.slow.length > 0)) return 'slow'
   return 'fine'
 }
 

@@ -14,13 +14,26 @@ export interface ServiceLine {
   state: string
   attention?: string
   point: (Point & { missing?: number }) | null
+  /** Servers that need far longer for their answers than the others of their pool, the slowest first. */
+  slow_servers?: SlowServer[]
   recent_requests_per_s: (number | null)[]
+}
+
+export interface SlowServer {
+  id: string
+  /** uuid of its pool. */
+  pool: string
+  /** Of the answers of all servers of the pool, from 0 to 1. */
+  share: number
+  app_response_mean_ms: number
+  others_mean_ms: number
 }
 
 interface LiveEvent {
   at_ms: number
   overview?: { points: Point[]; virtual_services: ServiceLine[] }
   virtual_services?: { uuid: string; gone?: boolean; points?: Point[] }[]
+  engines?: { uuid: string; points: Point[] }[]
 }
 
 export type Mode = 'connecting' | 'stream' | 'poll' | 'lost'
@@ -119,6 +132,7 @@ function take(event: LiveEvent, tenant: string) {
   for (const service of event.virtual_services ?? []) {
     seriesOf(`${tenant} ${service.uuid}`).add(service.points ?? [])
   }
+  for (const engine of event.engines ?? []) seriesOf(`${tenant} ${engine.uuid}`).add(engine.points)
 }
 
 function linesOf(services: ServiceLine[]): Map<string, ServiceLine> {

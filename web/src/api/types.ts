@@ -67,7 +67,15 @@ export interface Seat {
   oper_status: OperStatus
 }
 
+/** null: the object is disabled, or its analytics are. */
+export interface HealthScore {
+  health_score: number | null
+  weir_band: string
+  reason?: string
+}
+
 export interface ServiceRuntime {
+  health_score?: HealthScore
   oper_status: OperStatus
   num_se_requested?: number
   num_se_assigned?: number
@@ -76,6 +84,11 @@ export interface ServiceRuntime {
   warnings?: Finding[]
   counters?: Counters
   times?: Times
+  /** What TLS handshakes with clients agreed on, and why others failed. */
+  tls?: {
+    handshakes: { version: string; cipher_suite?: string; group?: string; key?: string; resumed?: boolean; total: number; per_second?: number }[]
+    failures: { reason: string; total: number; per_second?: number }[]
+  }
 }
 
 export interface Named {
@@ -105,11 +118,14 @@ export interface Vip extends Named {
 }
 
 export interface ServerRuntime {
+  health_score?: HealthScore
   server_id: string
   hostname: string
   oper_status: OperStatus
   counters?: Counters
   times?: ServerTimes
+  /** It needs far longer than the others of its pool. */
+  slow?: { app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number }
   engines: { engine: string; oper_status: OperStatus; monitors: { health_monitor_ref: string; up: boolean; reason: string; response_time_us: number }[] }[]
 }
 
@@ -118,6 +134,7 @@ export interface Pool extends Named {
   lb_algorithm?: string
   health_monitor_refs?: string[]
   runtime?: {
+    health_score?: HealthScore
     oper_status: OperStatus
     num_servers?: number
     num_servers_enabled?: number
@@ -126,23 +143,45 @@ export interface Pool extends Named {
   }
 }
 
+export interface BgpPeer {
+  peer_ip: string
+  label?: string
+  peer_state: string
+  remote_as?: number
+  since?: string
+  reason?: string
+  bfd_state?: string
+}
+
+export interface Worker {
+  worker: number
+  cpu_percent?: number
+  open_connections: number
+  per_second?: { batches: number; events: number }
+}
+
+export interface EngineRuntime {
+  health_score?: HealthScore
+  oper_status: OperStatus
+  se_connected: boolean
+  since: string
+  version: string
+  dataplane: { state: string; since?: string; restarts: number; workers?: number; cpu_percent?: number; rss_bytes?: number; reason: string }
+  applied: { revision: number; wanted_revision: number; current: boolean }
+  counters?: Counters
+  resources?: { num_vcpus: number; memory_bytes: number; hostname: string; addresses: string[] }
+  workers?: Worker[]
+  bgp?: { peers: BgpPeer[]; advertised_routes?: { prefix: string; peers: string[]; since?: string; virtualservice_refs?: string[] }[] }
+  detours?: Record<string, number>
+  warnings?: Finding[]
+  refusal?: { revision: number; errors: Finding[] }
+}
+
 export interface Engine extends Named {
   description?: string
   enable_state?: string
   se_group_ref?: string
-  runtime?: {
-    oper_status: OperStatus
-    se_connected: boolean
-    since: string
-    version: string
-    dataplane: { state: string; restarts: number; workers?: number; cpu_percent?: number; rss_bytes?: number; reason: string }
-    applied: { revision: number; wanted_revision: number; current: boolean }
-    counters?: Counters
-    resources?: { num_vcpus: number; memory_bytes: number; hostname: string; addresses: string[] }
-    bgp?: { peers: { peer_ip: string; peer_state: string }[] }
-    warnings?: Finding[]
-    refusal?: { revision: number; errors: Finding[] }
-  }
+  runtime?: EngineRuntime
 }
 
 export interface Happening {
@@ -162,6 +201,8 @@ export interface AuditEntry {
   action: string
   kind: string
   object: string
+  /** Of the object; missing: it is not known, or there is none. */
+  name?: string
   refused?: string
 }
 

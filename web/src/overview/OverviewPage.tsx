@@ -1,6 +1,8 @@
+import { useEffect } from 'react'
 import { type Figures, figuresOf, needOf, needs } from '../api/figures'
-import { type Live, useLive } from '../api/live'
+import { type Live, type SlowServer, useLive } from '../api/live'
 import { useEngines, useServices } from '../api/objects'
+import { useSession } from '../api/session'
 import type { Engine, Service } from '../api/types'
 import { Spark } from '../chart/Spark'
 import { Page } from '../part/Page'
@@ -9,9 +11,10 @@ import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { bytes, count, ms, percent } from '../time/format'
 import { Link } from '../url/Link'
+import { go } from '../url/location'
 import { Changes } from './Changes'
 import css from './overview.module.css'
-import { sentence } from './sentence'
+import { partsOf, sentence, timesSlower } from './sentence'
 
 interface Line {
   service: Service
@@ -26,6 +29,7 @@ export default function OverviewPage() {
   const every = live.mode === 'stream' ? 5000 : 2000
   const services = useServices(every)
   const engines = useEngines(every)
+  useFirstSetUp(services.value?.results.length === 0 && engines.value?.results.length === 0)
   return (
     <Page title="Overview">
       <Shown of={services} what="the virtual services">
@@ -35,6 +39,15 @@ export default function OverviewPage() {
       </Shown>
     </Page>
   )
+}
+
+/** Leads an administrator of a new controller to the set-up. */
+function useFirstSetUp(isEmpty: boolean) {
+  const { user, isSetUp } = useSession()
+  const leads = isEmpty && !isSetUp && user?.is_superuser === true
+  useEffect(() => {
+    if (leads) go('/welcome', 'replace')
+  }, [leads])
 }
 
 function linesOf(services: Service[], live: Live): Line[] {
@@ -58,12 +71,17 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       reasons: service.runtime?.oper_status.reason ?? [],
       errors: percent(figures.errors),
       p95: ms(figures.p95),
+      slow: figures.slow,
     })),
     engines.map((engine) => ({ name: engine.name, works: engine.runtime?.oper_status.state === 'OPER_UP' })),
   )
   return (
     <div className={css.stack}>
-      <p className={css.sentence}>{said}</p>
+      <p className={css.sentence}>
+        {partsOf(said, lines.flatMap((line) => line.figures.slow)).map(({ text, server }) =>
+          server ? <Link key={text} to={pathOf(server)} className={css.named}>{text}</Link> : text,
+        )}
+      </p>
       <Strip lines={lines} engines={engines} />
       <div className={css.two}>
         <Panel title="Services" note={<Link to="/services">by need of attention; all {lines.length}</Link>}>
@@ -75,6 +93,10 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       </div>
     </div>
   )
+}
+
+function pathOf(server: SlowServer): string {
+  return `/pools/${server.pool}`
 }
 
 function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
@@ -91,13 +113,13 @@ function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       <Tile name="Errors (5xx)" value={requests < 1 ? '–' : percent(Math.min(1, errors / requests))} title="Below one request a second it says nothing" />
       <Tile name="Open connections" value={count(sum((line) => line.figures.open))} />
       <Tile name="Sent" value={`${bytes(sent)}/s`} />
-      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane; 100 % is one core" />
+      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane, of what its workers can use" />
     </Tiles>
   )
 }
 
 function busiest(engines: Engine[]): string {
-  const loads = engines.map((engine) => engine.runtime?.dataplane.cpu_percent).filter((load) => load !== undefined)
+  const loads = engines.flatMap(({ runtime }) => (runtime?.dataplane.cpu_percent === undefined ? [] : [runtime.dataplane.cpu_percent / Math.max(1, runtime.dataplane.workers ?? 1)]))
   return loads.length ? `${Math.max(...loads).toFixed(0)} % CPU` : '–'
 }
 
@@ -105,7 +127,7 @@ function Services({ lines }: { lines: Line[] }) {
   if (lines.length === 0) {
     return (
       <Empty title="There are no virtual services yet">
-        Create one with <code>weir vs create --help</code>, or over the REST API.
+        <Link to="/new">Create one</Link>.
       </Empty>
     )
   }
@@ -114,7 +136,7 @@ function Services({ lines }: { lines: Line[] }) {
       {lines.map(({ service, figures, recent }) => (
         <li key={service.uuid}>
           <div className={css.line}>
-            <State state={service.runtime?.oper_status.state ?? ''} reasons={service.runtime?.oper_status.reason} />
+            <State state={service.runtime?.oper_status.state ?? ''} reasons={[...(service.runtime?.oper_status.reason ?? []), ...figures.slow.map((server) => server.id)]} />
             <Link to={`/services/${service.uuid}`} className={css.name}>{service.name}</Link>
             <Spark values={recent} />
             <span className={css.figure}>{`${count(figures.rate)}/s`}</span>
@@ -123,6 +145,12 @@ function Services({ lines }: { lines: Line[] }) {
           </div>
           {(service.runtime?.oper_status.reason ?? []).slice(0, 1).map((reason) => (
             <p key={reason} className={css.why}>{reason}</p>
+          ))}
+          {figures.slow.map((server) => (
+            <p key={server.id} className={css.why}>
+              <Link to={pathOf(server)} className={css.named}>{server.id}</Link>
+              {` needs ${ms(server.app_response_mean_ms)} for an answer, ${timesSlower(server)} times as long as the others (${ms(server.others_mean_ms)}), and gave ${percent(server.share)} of the answers`}
+            </p>
           ))}
         </li>
       ))}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Known, sentence } from './sentence'
+import { type Known, partsOf, sentence } from './sentence'
 
 const up = { name: 'engine-1', works: true }
 const known = (name: string, need: Known['need'], ...reasons: string[]): Known => ({ name, need, reasons })
@@ -16,6 +16,20 @@ test('says who needs somebody, and why', () => {
   expect(sentence([known('web', 'down', 'no server is up'), errors, known('x', 'fine')], [up, { name: 'engine-2', works: false }])).toBe(
     '1 of 3 virtual services is well. web is not served: no server is up. shop: 3.1 % of requests get an error; 1 of 3 servers is down. Engine engine-2 does not serve.',
   )
+})
+
+test('names the server that is slow, as a link', () => {
+  const slow = [{ id: '10.0.0.7:80', pool: 'pool-1', share: 0.031, app_response_mean_ms: 402, others_mean_ms: 10 }]
+  const said = sentence([{ ...known('checkout', 'slow'), slow }, known('web', 'fine')], [up])
+  expect(said).toBe('1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server 10.0.0.7:80 answers 40 times slower than the others.')
+  expect(partsOf(said, slow).map((part) => part.server?.pool ?? part.text)).toEqual([
+    '1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server ', 'pool-1', ' answers 40 times slower than the others.',
+  ])
+  expect(sentence([{ ...known('a', 'slow'), slow }], [up])).toMatch(/^a is slow for 3.1 % of requests/)
+  expect(sentence([{ ...known('a', 'degraded', '1 of 3 servers is down'), slow }], [up])).toContain('servers is down; server 10.0.0.7:80 answers 40')
+  const two = [...slow, { ...slow[0]!, id: '10.0.0.17:80', app_response_mean_ms: 90 }]
+  expect(sentence([{ ...known('a', 'slow'), slow: two }], [up])).toContain('6.2 % of requests; servers 10.0.0.7:80, 10.0.0.17:80 answer far slower')
+  expect(partsOf('nothing about it', slow)).toEqual([{ text: 'nothing about it' }])
 })
 
 test('says what to do when there is nothing', () => {

@@ -1,5 +1,7 @@
 // The sentence that the overview begins with: is all well, and who needs somebody.
 import type { Need } from '../api/figures'
+import type { SlowServer } from '../api/live'
+import { percent } from '../time/format'
 
 export interface Known {
   name: string
@@ -9,6 +11,7 @@ export interface Known {
   /** Share of errors and the 95 % percentile, where they are the reason. */
   errors?: string
   p95?: string
+  slow?: SlowServer[]
 }
 
 export interface EngineKnown {
@@ -25,7 +28,7 @@ export function sentence(services: Known[], engines: EngineKnown[]): string {
   if (ill.length > 2) parts.push(`${ill.length - 2} more below.`)
   if (engines.length === 0) parts.push('No engine has joined.')
   else if (lost.length > 0) parts.push(`${named(lost)} ${lost.length === 1 ? 'does' : 'do'} not serve.`)
-  return parts.join(' ')
+  return parts.filter(Boolean).join(' ')
 }
 
 function head(services: Known[], ill: Known[]): string {
@@ -35,21 +38,56 @@ function head(services: Known[], ill: Known[]): string {
   if (services.length === 0) return 'There are no virtual services yet.'
   if (enabled === 0) return `All ${services.length} virtual services are disabled.`
   if (ill.length === 0) return (enabled === 1 ? 'The virtual service is well.' : `All ${enabled} virtual services are well.`) + off
+  if (enabled === 1) return off.trim()
   return `${enabled - ill.length} of ${enabled} virtual services ${enabled - ill.length === 1 ? 'is' : 'are'} well.${off}`
 }
 
 function about(service: Known): string {
   const why = service.reasons[0] ?? ''
+  const slow = service.slow?.length ? slowness(service.slow) : ''
   switch (service.need) {
     case 'errors':
-      return `${service.name}: ${service.errors ?? 'many'} of requests get an error${why ? `; ${why}` : ''}.`
+      return `${service.name}: ${service.errors ?? 'many'} of requests get an error${why ? `; ${why}` : ''}${slow ? `; ${slow}` : ''}.`
     case 'slow':
+      if (service.slow?.length) return `${service.name} is slow for ${percent(shareOf(service.slow))} of requests; ${slow}.`
       return `${service.name}: 5 % of requests take more than ${service.p95 ?? '0.5 s'}.`
     case 'down':
       return `${service.name} is not served${why ? `: ${why}` : ''}.`
     default:
-      return `${service.name}: ${why}.`
+      return `${service.name}: ${why}${slow ? `; ${slow}` : ''}.`
   }
+}
+
+function shareOf(slow: SlowServer[]): number {
+  return slow.reduce((sum, server) => sum + server.share, 0)
+}
+
+/** "server 10.0.0.7:80 answers 40 times slower than the others" */
+function slowness(slow: SlowServer[]): string {
+  const [worst] = slow
+  if (!worst) return ''
+  const times = timesSlower(worst)
+  if (slow.length === 1) return `server ${worst.id} answers ${times} times slower than the others`
+  return `servers ${slow.map((server) => server.id).join(', ')} answer far slower than the others, up to ${times} times`
+}
+
+/** How many times slower than the others a server answers, with two digits that count. */
+export function timesSlower(server: SlowServer): string {
+  const times = server.app_response_mean_ms / Math.max(server.others_mean_ms, 0.001)
+  return Number(times.toPrecision(2)).toLocaleString('en')
+}
+
+/** Splits a sentence where it names slow servers, so that their names can be links. */
+export function partsOf(said: string, slow: SlowServer[]): { text: string; server?: SlowServer }[] {
+  const parts: { text: string; server?: SlowServer }[] = []
+  let rest = said
+  for (const server of slow.toSorted((a, b) => rest.indexOf(a.id) - rest.indexOf(b.id))) {
+    const at = rest.indexOf(server.id)
+    if (at < 0) continue
+    parts.push({ text: rest.slice(0, at) }, { text: server.id, server })
+    rest = rest.slice(at + server.id.length)
+  }
+  return [...parts, { text: rest }]
 }
 
 function named(engines: EngineKnown[]): string {

@@ -4,19 +4,26 @@ import { Filter, FilterHidesAll } from '../part/Filter'
 import { matches } from '../part/matches'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
+import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { age, count, ms } from '../time/format'
+import { Link } from '../url/Link'
 import { useParam } from '../url/location'
+import { Charts } from './Charts'
+import { PoolActions, ServerActions } from './PoolActions'
+import { ServerPage } from './ServerPage'
 
 export default function PoolPage({ uuid }: { uuid: string }) {
   const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, 2000)
   const runtime = pool.value?.runtime
+  const server = useParam('server')
+  if (server && pool.value) return <ServerPage pool={pool.value} id={server} />
   return (
     <Page
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
-      lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}
+      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
     >
       <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
     </Page>
@@ -40,29 +47,39 @@ function Content({ of }: { of: Pool }) {
       <Filter of="servers" shown={shown.length} total={servers.length} />
       <Panel title="Servers">
         {servers.length === 0 ? (
-          <Empty title="This pool has no servers">Add one with <code>weir pool set {of.name} servers[0].ip.addr=… servers[0].port=…</code>.</Empty>
+          <Empty title="This pool has no servers">The button above adds some.</Empty>
         ) : shown.length === 0 ? (
           <FilterHidesAll of="servers" />
         ) : (
-          <Table label="Servers" rows={shown} columns={columns} id={(server) => server.server_id} first="state" />
+          <Table label="Servers" rows={shown} columns={columnsOf(of)} id={(server) => server.server_id} first="state" />
         )}
       </Panel>
+      <Charts uuid={of.uuid} of={of.name} />
     </>
   )
 }
 
-const columns: Column<ServerRuntime>[] = [
-  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <span title={server.hostname}>{server.server_id}</span> },
-  { key: 'state', head: 'State', width: '120px', sort: (server) => (server.oper_status.state === 'OPER_UP' ? 1 : 0), cell: (server) => <State state={server.oper_status.state} reasons={server.oper_status.state === 'OPER_UP' && someDown(server) ? ['some engines'] : []} /> },
+const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
+  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
+  { key: 'state', head: 'State', width: '120px', sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
+  { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
   { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
-  { key: 'app', head: 'Answers in', number: true, width: '92px', sort: (server) => server.times?.app_response_ms?.mean, cell: (server) => ms(server.times?.app_response_ms?.mean), title: 'Mean time of the application for the first byte of its answer, in the last minute' },
-  { key: 'app95', head: '95 %', number: true, width: '82px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
+  { key: 'app', head: 'Answers p50', number: true, width: '96px', sort: (server) => server.times?.app_response_ms?.p50, cell: (server) => ms(server.times?.app_response_ms?.p50), title: 'Half of the answers of the last minute began within this time. It is that of the application, without the round trip' },
+  { key: 'app95', head: 'p95', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
+  { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
+  { key: 'act', head: 'Actions', width: '156px', cell: (server) => <ServerActions pool={pool} server={server} /> },
   { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
+
+/** Those that are down come first, then those that are slow. */
+function rank(server: ServerRuntime): number {
+  if (server.oper_status.state !== 'OPER_UP') return 0
+  return reasonsOf(server).length > 0 ? 1 : 2
+}
 
 function rate(server: ServerRuntime): number | undefined {
   const rates = server.counters?.per_second
@@ -74,14 +91,13 @@ function slowest(server: ServerRuntime): number | undefined {
   return took.length ? Math.max(...took) : undefined
 }
 
-function someDown(server: ServerRuntime): boolean {
-  return server.engines.some((engine) => engine.oper_status.state === 'OPER_DOWN')
-}
-
-/** Why a server is not up, and which engines see it down although others see it up. */
+/** Why a server is not up; otherwise, that it is slow, and which engines see it down although others see it up. */
 function reasonsOf(server: ServerRuntime): string[] {
   if (server.oper_status.state !== 'OPER_UP') return server.oper_status.reason
-  return server.engines
+  const unseen = server.engines
     .filter((engine) => engine.oper_status.state === 'OPER_DOWN')
     .map((engine) => `${engine.engine}: ${engine.oper_status.reason.join(', ')}`)
+  if (!server.slow) return unseen
+  const { app_response_mean_ms: own, others_mean_ms: others } = server.slow
+  return [`needs ${ms(own)} for an answer, the others ${ms(others)}`, ...unseen]
 }

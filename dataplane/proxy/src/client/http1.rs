@@ -46,7 +46,7 @@ impl Client {
                 }
                 Ok(Parsed::Whole(request)) => {
                     self.requests += 1;
-                    let mut child = None;
+                    let (mut child, method) = (None, request.head.method as usize);
                     if self.service.shares_listeners() {
                         match self.choose(&core.snapshot, &request.head, false) {
                             Ok(chosen) => child = chosen,
@@ -55,13 +55,13 @@ impl Client {
                                     let come = Come::of(&request.head, request.len, false, self.peer, io.now());
                                     self.noted = core.records.begin_request(analytics, &come);
                                 }
-                                core.counters.note(Happening::Request { service: self.service.id });
+                                core.counters.note(Happening::Request { service: self.service.id, method });
                                 return Next::refused(error, &request.head);
                             }
                         }
                     }
                     let service = child.as_ref().unwrap_or(&self.service);
-                    core.counters.note(Happening::Request { service: service.id });
+                    core.counters.note(Happening::Request { service: service.id, method });
                     if let Some(analytics) = &service.analytics {
                         let come = Come::of(&request.head, request.len, false, self.peer, io.now());
                         self.noted = core.records.begin_request(analytics, &come);

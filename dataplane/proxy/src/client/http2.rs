@@ -107,7 +107,7 @@ impl Client {
         }
         self.requests += 1;
         let head = &request.head;
-        let mut child = None;
+        let (mut child, method) = (None, head.method as usize);
         if self.service.shares_listeners() {
             match self.choose(&core.snapshot, head, true) {
                 Ok(chosen) => child = chosen,
@@ -116,13 +116,13 @@ impl Client {
                         let come = Come::of(head, piece.len(), true, self.peer, io.now());
                         self.noted = core.records.begin_request(analytics, &come);
                     }
-                    core.counters.note(Happening::StreamRequest { service: self.service.id });
+                    core.counters.note(Happening::StreamRequest { service: self.service.id, method });
                     return Ok((Next::refused(error, head), None, None));
                 }
             }
         }
         let service = child.as_ref().unwrap_or(&self.service);
-        core.counters.note(Happening::StreamRequest { service: service.id });
+        core.counters.note(Happening::StreamRequest { service: service.id, method });
         if let Some(analytics) = &service.analytics {
             let come = Come::of(head, piece.len(), true, self.peer, io.now());
             self.noted = core.records.begin_request(analytics, &come);

@@ -237,6 +237,9 @@ impl Parties<'_> {
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
+            if client.noted.is_something() {
+                core.records.note_head(client.noted, head, received.len);
+            }
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
                 && !(binds || context.http.binds_connection_by(head))
@@ -266,6 +269,9 @@ impl Parties<'_> {
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
+        if client.noted.is_something() {
+            core.records.note_head(client.noted, &received.head, received.len);
+        }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => None,

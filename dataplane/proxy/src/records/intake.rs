@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use memchr::memchr;
 use weir_snapshot::{Analytics, VirtualService};
 use weir_telemetry::record::Outcome;
-use weir_wire::head::{Method, Name, RequestHead, Version};
+use weir_wire::head::{Field, Method, Name, RequestHead, ResponseHead, Version};
 
 use crate::{
     io::Time,
@@ -77,6 +77,20 @@ impl Recorder {
 
 // Later notes.
 impl Recorder {
+    /// The head of a server's response has come, with so many bytes.
+    #[inline(never)]
+    pub fn note_head(&mut self, noted: Noted, head: &ResponseHead<'_>, bytes: usize) {
+        if let Some(slot) = self.slot(noted) {
+            (slot.server_status, slot.server_response_bytes) = (head.status, bytes as u64);
+            let is_shown = |field: &Field<'_>| {
+                field.name_text.len() == 12 && field.name_text.eq_ignore_ascii_case(b"content-type")
+            };
+            if let Some(field) = head.fields.iter().find(is_shown) {
+                slot.content_type.set(field.value);
+            }
+        }
+    }
+
     /// The head of a server's response goes to its client, with so many bytes.
     #[inline(never)]
     pub fn note_response(&mut self, noted: &mut Noted, service: &VirtualService, status: u16, bytes: usize) {
