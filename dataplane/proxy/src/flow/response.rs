@@ -104,7 +104,7 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
-        parties.note_end(io, spans);
+        parties.note_end(spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -219,7 +219,7 @@ impl Parties<'_> {
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         if !is_shared {
             server.state = State::Reserved { client: exchange.client };
-            client.reserved = Some(conn);
+            client.reserved.set(conn);
             return Ok(None);
         }
         server.state = State::Idle;

@@ -4,8 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use memchr::memchr;
 use weir_snapshot::{Analytics, VirtualService};
-use weir_telemetry::record::Outcome;
-use weir_wire::head::{Field, Method, Name, RequestHead, ResponseHead, Version};
+use weir_telemetry::record::{Flags, Outcome};
+use weir_wire::{
+    TraceParent,
+    head::{Field, Method, Name, RequestHead, ResponseHead, Version},
+};
 
 use crate::{
     io::Time,
@@ -37,6 +40,7 @@ struct Shown<'h> {
     user_agent: &'h [u8],
     referer: &'h [u8],
     forwarded_for: &'h [u8],
+    trace_parent: &'h [u8],
 }
 
 impl Recorder {
@@ -46,7 +50,7 @@ impl Recorder {
         let Come { head, head_bytes, http2, client, now } = *come;
         let filters = match analytics.filters.is_empty() {
             true => 0,
-            false => analytics.filters_of(client, Some(head.path), self.unix_s, &mut self.scratch),
+            false => analytics.filters_of(client, Some(head.path), self.keeper.unix_s, &mut self.scratch),
         };
         let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
         slot.begin(now, version(head.version, http2));
@@ -60,17 +64,25 @@ impl Recorder {
             None => (head.path, &b""[..]),
             Some(at) => (&head.path[..at], &head.path[at + 1..]),
         };
-        let Shown { user_agent, referer, forwarded_for } = Shown::of(head);
+        let Shown { user_agent, referer, forwarded_for, trace_parent } = Shown::of(head);
         let host = head.host.unwrap_or_default();
         slot.flags = slot.texts.fill([host, path, query, user_agent, referer, forwarded_for]);
+        if !trace_parent.is_empty()
+            && let Some(parent) = TraceParent::read(trace_parent)
+        {
+            (slot.trace, slot.span) = (parent.trace, parent.span);
+            slot.flags |= Flags::TRACED | if parent.is_sampled { Flags::SAMPLED } else { Flags::default() };
+        }
         Noted::in_slot(at)
     }
 
     /// Begins notes on a request whose head could not be read, or has not come.
     #[cold]
-    pub fn begin_unread(&mut self, http2: bool, now: Time) -> Noted {
-        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(0) };
+    pub fn begin_unread(&mut self, analytics: &Analytics, client: SocketAddr, http2: bool, now: Time) -> Noted {
+        let filters = analytics.filters_of(client.ip(), None, self.keeper.unix_s, &mut self.scratch);
+        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
         slot.begin(now, if http2 { 20 } else { 0 });
+        slot.filters = filters;
         Noted::in_slot(at)
     }
 }
@@ -110,6 +122,7 @@ impl<'h> Shown<'h> {
             match field.name_text.len() {
                 10 if field.name_text.eq_ignore_ascii_case(b"user-agent") => shown.user_agent = field.value,
                 7 if field.name_text.eq_ignore_ascii_case(b"referer") => shown.referer = field.value,
+                11 if field.name_text.eq_ignore_ascii_case(b"traceparent") => shown.trace_parent = field.value,
                 15 if field.name == Name::XForwardedFor => shown.forwarded_for = field.value,
                 _ => {}
             }

@@ -35,8 +35,8 @@ pub(crate) struct Server {
     pub rtt_nanos: u64,
     /// How long the connect took, in microseconds.
     pub connect_us: u32,
-    /// This end of the connection, once it was asked for.
-    local: Option<SocketAddr>,
+    /// This end of the connection, if records need it.
+    pub local: Option<SocketAddr>,
     /// Bytes received and not reported yet.
     received: u64,
     /// Requests sent on it.
@@ -216,14 +216,6 @@ impl Server {
         if received + sent > 0 {
             core.counters.note(Happening::ServerBytes { server, received, sent });
         }
-    }
-
-    /// This end of the connection. `None`: the driver does not know it, or it is a stream.
-    pub fn local<I: Io>(&mut self, io: &I) -> Option<SocketAddr> {
-        if self.local.is_none() && !self.connection.conn().is_stream() {
-            self.local = io.local_address(self.connection.conn());
-        }
-        self.local
     }
 
     /// Waits for the next byte of a response.
