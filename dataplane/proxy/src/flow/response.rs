@@ -238,7 +238,7 @@ impl Parties<'_> {
             let head = &received.head;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
             if client.noted.is_something() {
-                core.records.note_head(client.noted, head, received.len);
+                core.records.note_head(client.noted, &exchange.service, head, received.len);
             }
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
@@ -270,7 +270,7 @@ impl Parties<'_> {
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if client.noted.is_something() {
-            core.records.note_head(client.noted, &received.head, received.len);
+            core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
         }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {

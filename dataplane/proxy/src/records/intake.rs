@@ -7,12 +7,12 @@ use weir_snapshot::{Analytics, VirtualService};
 use weir_telemetry::record::{Flags, Outcome};
 use weir_wire::{
     TraceParent,
-    head::{Field, Method, Name, RequestHead, ResponseHead, Version},
+    head::{Field, Method, Name, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
 };
 
 use crate::{
     io::Time,
-    records::{Noted, Recorder},
+    records::{Noted, Recorder, headers::Hiding},
 };
 
 /// Methods by their numbers, as in `Methods` of `api/record`. CONNECT is 6.
@@ -66,7 +66,28 @@ impl Recorder {
         };
         let Shown { user_agent, referer, forwarded_for, trace_parent } = Shown::of(head);
         let host = head.host.unwrap_or_default();
+        let (query, referer) = match analytics.query_masks.is_empty() {
+            true => (query, referer),
+            false => {
+                self.hidden.clear();
+                let mut hiding = Hiding { analytics, scratch: &mut self.scratch };
+                hiding.write_query(query, &mut self.hidden);
+                let end = self.hidden.len();
+                hiding.write_url(referer, &mut self.hidden);
+                self.hidden.split_at(end)
+            }
+        };
         slot.flags = slot.texts.fill([host, path, query, user_agent, referer, forwarded_for]);
+        if analytics.wants_headers(filters) {
+            slot.flags |= Flags::HEADERS_CUT;
+            if let Some((number, block)) = self.blocks.take() {
+                slot.block = Some(number);
+                block.clear();
+                if !(Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.request) {
+                    slot.flags.remove(Flags::HEADERS_CUT);
+                }
+            }
+        }
         if !trace_parent.is_empty()
             && let Some(parent) = TraceParent::read(trace_parent)
         {
@@ -91,14 +112,26 @@ impl Recorder {
 impl Recorder {
     /// The head of a server's response has come, with so many bytes.
     #[inline(never)]
-    pub fn note_head(&mut self, noted: Noted, head: &ResponseHead<'_>, bytes: usize) {
-        if let Some(slot) = self.slot(noted) {
+    pub fn note_head(&mut self, noted: Noted, service: &VirtualService, head: &ResponseHead<'_>, bytes: usize) {
+        if head.status < 200 && head.status != SWITCHING_PROTOCOLS {
+            return;
+        }
+        if let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) {
             (slot.server_status, slot.server_response_bytes) = (head.status, bytes as u64);
             let is_shown = |field: &Field<'_>| {
                 field.name_text.len() == 12 && field.name_text.eq_ignore_ascii_case(b"content-type")
             };
             if let Some(field) = head.fields.iter().find(is_shown) {
                 slot.content_type.set(field.value);
+            }
+            if let Some(block) = slot.block.and_then(|block| self.blocks.find(block))
+                && let Some(analytics) = service.analytics.as_deref()
+            {
+                // Of several heads the last one counts.
+                block.response.clear();
+                if (Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.response) {
+                    slot.flags |= Flags::HEADERS_CUT;
+                }
             }
         }
     }

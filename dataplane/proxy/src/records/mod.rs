@@ -6,6 +6,7 @@
 //! closes before that (`flow/records.rs`). A virtual service that records nothing pays for one look per request.
 
 mod batch;
+mod headers;
 mod intake;
 mod keeper;
 mod noted;
@@ -25,16 +26,19 @@ pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
 pub(crate) use slot::{OfServer, Slot};
 
-use crate::records::keeper::Keeper;
+use crate::records::{headers::Block, keeper::Keeper};
 
 /// Requests of which notes are kept at once. One more leaves no record, and waits to be stood for.
 const SLOTS: usize = 4096;
+/// Requests with header fields in their records at once. One more has none, and says so.
+const BLOCKS: usize = 256;
 /// The driver is asked for the round trip to a client at most once in so many records.
 const RECORDS_PER_QUESTION: u32 = 8;
 
 #[derive(Default)]
 pub(crate) struct Recorder {
     slots: Slab<Slot>,
+    blocks: Slab<Block>,
     /// For connections, of which notes are taken at their end.
     own: Slot,
     keeper: Keeper,
@@ -48,6 +52,8 @@ pub(crate) struct Recorder {
     unasked: u32,
     /// For filters that decode.
     scratch: Vec<u8>,
+    /// Texts of which something is hidden: a query, and behind it a referer.
+    hidden: Vec<u8>,
 }
 
 /// Who asked, and how.
@@ -87,6 +93,9 @@ impl Recorder {
                 self.slots.make_room(SLOTS);
                 (self.keeper.current, self.spare) = (Batch::empty(), Some(Batch::empty()));
                 self.keeper.listed.make_room(snapshot.services(), snapshot.pools());
+            }
+            if service.analytics.as_ref().is_some_and(|analytics| analytics.may_want_headers()) {
+                self.blocks.make_room(BLOCKS);
             }
             self.keeper.throttle.begin(service.id, &service.uuid, &mut self.left);
         }
@@ -140,8 +149,10 @@ impl Recorder {
             return self.keeper.end_without_notes(asker.service.id, analytics, significant, noted.filters());
         };
         let Some(slot) = self.slots.find(at) else { return };
-        self.keeper.end(asker, analytics, slot, [&[]; 2], end);
-        self.slots.put_back(at);
+        let block = slot.block.and_then(|block| self.blocks.find(block));
+        let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
+        self.keeper.end(asker, analytics, slot, headers, end);
+        self.forget(noted);
     }
 
     /// A connection or a session is over. `note` notes what there is to note.
@@ -157,9 +168,10 @@ impl Recorder {
 
     /// Drops notes: there is no record.
     pub fn forget(&mut self, noted: Noted) {
-        if let Some(at) = noted.slot() {
-            self.slots.put_back(at);
-        }
+        let Some(at) = noted.slot() else { return };
+        let block = self.slots.find(at).and_then(|slot| slot.block.take());
+        self.slots.put_back(at);
+        block.into_iter().for_each(|block| self.blocks.put_back(block));
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     pub pool: Option<Arc<Pool>>,
     pub trace: [u8; 16],
     pub span: [u8; 8],
+    /// Header fields, if the record shows them.
+    pub block: Option<u32>,
 }
 
 /// The server that had the request last.

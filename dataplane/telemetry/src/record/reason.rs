@@ -46,6 +46,8 @@ reasons! {
 }
 
 impl Reasons {
+    pub const NONE: Self = Self(0);
+
     pub fn bits(self) -> u64 {
         self.0
     }
