@@ -17,7 +17,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
-use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening, record::Kind};
 
 use crate::{
     buf::Buf,
@@ -93,7 +93,7 @@ impl Client {
         if is_introduced && !service.tcp.trusts(peer.ip()) {
             let cause = Cause::ClientSourceUntrusted;
             core.counters.note(Happening::Failed { service: service.id, cause });
-            core.record_refusal(io, &service, (listener.address, peer), cause);
+            core.record_refusal(io, Kind::Connection, &service, (listener.address, peer), cause);
             return None;
         }
         let awaits_hello = hello::chooses(found);

@@ -15,7 +15,7 @@
 use std::{cmp::Reverse, net::SocketAddr, time::Duration};
 
 use foldhash::{HashMap, HashMapExt};
-use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening, record::Kind};
 
 use crate::{
     client::{Client, Stage},
@@ -69,7 +69,7 @@ impl Proxy {
         let may_come = placed || is_entitled && self.clients.len() < self.core.clients_max;
         if !may_come {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
-            self.core.record_refusal(io, &found, (listener.address, peer), Cause::EngineRefused);
+            self.core.record_refusal(io, Kind::Connection, &found, (listener.address, peer), Cause::EngineRefused);
         }
         may_come
     }

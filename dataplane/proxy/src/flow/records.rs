@@ -123,22 +123,12 @@ impl Core {
     pub(crate) fn record_refusal<I: Io>(
         &mut self,
         io: &I,
+        kind: Kind,
         service: &Arc<VirtualService>,
         (listener, peer): (SocketAddr, SocketAddr),
         cause: Cause,
     ) {
-        let asker = Asker {
-            kind: Kind::Connection,
-            service,
-            peer,
-            sender: peer,
-            listener,
-            flags: Flags::default(),
-            tls: Tls::default(),
-            server_name: &[],
-            offered: &[],
-            rtt: (0, 0),
-        };
+        let asker = Asker::plain(kind, service, (listener, peer));
         self.records.end_connection(&asker, End::now(io), |slot| slot.cause = Some(cause));
     }
 }
@@ -177,7 +167,13 @@ fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> As
     }
 }
 
-impl Asker<'_> {
+impl<'c> Asker<'c> {
+    /// Of whom only addresses are known.
+    pub fn plain(kind: Kind, service: &'c Arc<VirtualService>, (listener, peer): (SocketAddr, SocketAddr)) -> Self {
+        let (flags, tls) = (Flags::default(), Tls::default());
+        Self { kind, service, peer, sender: peer, listener, flags, tls, server_name: &[], offered: &[], rtt: (0, 0) }
+    }
+
     fn of_connection(self, flags: Flags) -> Self {
         Self { kind: Kind::Connection, flags: self.flags | flags, ..self }
     }
