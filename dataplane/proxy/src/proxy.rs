@@ -18,7 +18,6 @@ use crate::{
         Exchange,
         table::{ExchangeId, Exchanges},
     },
-    flow::records::OfTunnel,
     io::{Close, Conn, Io, Time},
     limits::Limits,
     records::Batch,
@@ -242,8 +241,7 @@ impl Proxy {
                 self.core.counters.note(Happening::WebSocketGone { service });
             }
             if let Some(server) = tunnel.server {
-                let records = client.service.analytics.is_some();
-                of_tunnel = self.servers.peek(server).filter(|_| records).map(OfTunnel::of);
+                of_tunnel = self.server_of_tunnel(&client, server);
                 self.close_server(io, server, how);
             }
         }

@@ -12,7 +12,7 @@ mod fallback;
 mod frames_out;
 mod introduction;
 mod notes;
-pub(crate) mod records;
+mod records;
 mod request;
 mod rescue;
 mod reselect;

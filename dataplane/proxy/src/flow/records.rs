@@ -14,8 +14,7 @@ use crate::{
     core::Core,
     io::{Conn, Io, Time},
     proxy::Proxy,
-    records::{Asker, End, Noted, OfServer},
-    server::Server,
+    records::{Asker, End, Noted, OfServer, OfTunnel},
     sessions::Sessions,
     tunnel::Tunnel,
 };
@@ -73,21 +72,14 @@ impl Proxy {
     }
 }
 
-/// The connection to the server that a tunnel had.
-pub(crate) struct OfTunnel {
-    of_server: OfServer,
-    rtt_nanos: u64,
-    pool: Arc<weir_snapshot::Pool>,
-}
-
-impl OfTunnel {
-    pub fn of(server: &Server) -> Self {
-        Self { of_server: OfServer::of(server), rtt_nanos: server.rtt_nanos, pool: server.pool.clone() }
-    }
-}
-
 // Connections.
 impl Proxy {
+    /// The connection to the server that a client's tunnel has, if its end leaves a record.
+    pub(crate) fn server_of_tunnel(&self, client: &Client, server: Conn) -> Option<OfTunnel> {
+        let server = self.servers.peek(server).filter(|_| client.service.analytics.is_some())?;
+        Some(OfTunnel { of_server: OfServer::of(server), rtt_nanos: server.rtt_nanos, pool: server.pool.clone() })
+    }
+
     #[inline(never)]
     fn record_tunnel<I: Io>(&mut self, io: &I, client: &Client, tunnel: &Tunnel, server: Option<OfTunnel>) {
         let asker = asker(&self.clients, client, io.now()).of_connection(Flags::TUNNEL);
@@ -164,18 +156,6 @@ fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> As
         server_name,
         offered,
         rtt: owner.seen.as_ref().map_or((0, 0), |seen| seen.rtt(now)),
-    }
-}
-
-impl<'c> Asker<'c> {
-    /// Of whom only addresses are known.
-    pub fn plain(kind: Kind, service: &'c Arc<VirtualService>, (listener, peer): (SocketAddr, SocketAddr)) -> Self {
-        let (flags, tls) = (Flags::default(), Tls::default());
-        Self { kind, service, peer, sender: peer, listener, flags, tls, server_name: &[], offered: &[], rtt: (0, 0) }
-    }
-
-    fn of_connection(self, flags: Flags) -> Self {
-        Self { kind: Kind::Connection, flags: self.flags | flags, ..self }
     }
 }
 

@@ -6,8 +6,9 @@ use weir_telemetry::record::{Class, NO_SERVER, Outcome, Reasons, Record, Throttl
 use crate::{
     io::Time,
     records::{
-        Asker, Slot,
+        asker::Asker,
         batch::{Batch, Listed},
+        slot::Slot,
     },
 };
 

@@ -5,6 +5,7 @@
 //! The record of a request is made where the request ends: once it is answered, or when its client's connection or stream
 //! closes before that (`flow/records.rs`). A virtual service that records nothing pays for one look per request.
 
+mod asker;
 mod batch;
 mod headers;
 mod intake;
@@ -12,19 +13,20 @@ mod keeper;
 mod noted;
 mod slot;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use weir_snapshot::{Analytics, Snapshot, VirtualService};
 use weir_telemetry::{
     Cause,
-    record::{Flags, Kind, Reasons, Slab, Tls, Waiting},
+    record::{Reasons, Slab, Waiting},
 };
 
+pub(crate) use asker::Asker;
 pub use batch::Batch;
 pub(crate) use intake::Come;
 pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
-pub(crate) use slot::{OfServer, Slot};
+pub(crate) use slot::{OfServer, OfTunnel, Slot};
 
 use crate::records::{headers::Block, keeper::Keeper};
 
@@ -54,22 +56,6 @@ pub(crate) struct Recorder {
     scratch: Vec<u8>,
     /// Texts of which something is hidden: a query, and behind it a referer.
     hidden: Vec<u8>,
-}
-
-/// Who asked, and how.
-pub(crate) struct Asker<'c> {
-    pub kind: Kind,
-    pub service: &'c Arc<VirtualService>,
-    pub peer: SocketAddr,
-    pub sender: SocketAddr,
-    pub listener: SocketAddr,
-    pub flags: Flags,
-    pub tls: Tls,
-    pub server_name: &'c [u8],
-    /// Cipher suites, if the handshake has failed.
-    pub offered: &'c [u8],
-    /// In nanoseconds, 0: not known; and how old that is.
-    pub rtt: (u64, u64),
 }
 
 impl Recorder {

@@ -52,6 +52,13 @@ pub(crate) struct OfServer {
     pub connect_us: u32,
 }
 
+/// The server that a tunnel had.
+pub(crate) struct OfTunnel {
+    pub of_server: OfServer,
+    pub rtt_nanos: u64,
+    pub pool: Arc<Pool>,
+}
+
 impl Default for OfServer {
     fn default() -> Self {
         Self { server: NO_SERVER, local: None, connect_us: 0 }
