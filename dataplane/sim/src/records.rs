@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{Proxy, records::Batch};
-use weir_telemetry::record::Packed;
+use weir_telemetry::{Cause, record::Packed};
 
 use crate::{
     peer::{Heard, Ledger},
@@ -177,7 +177,9 @@ impl Books {
                     wrong.push(format!("server {} has no name", record.server()));
                 }
                 *sums.entry((service.clone(), record.class().into())).or_default() += u64::from(record.weight());
-                heads += u64::from(record.u8(METHOD) != 0);
+                // A stream without a place is no request.
+                let is_refused = record.cause() == Cause::EngineRefused as u16 + 1;
+                heads += u64::from(record.u8(METHOD) != 0 && !is_refused);
                 if let Some(id) = id_of(&record) {
                     requests.entry(id).or_insert_with(Vec::new).push(record);
                 }
