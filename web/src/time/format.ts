@@ -22,6 +22,11 @@ function digits(value: number): string {
   return value >= 0.095 || value === 0 ? value.toFixed(1) : value.toFixed(2)
 }
 
+/** 412, 1 960, 1 234 567: a whole number, exactly. */
+export function whole(value: Maybe): string {
+  return isKnown(value) ? String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, '\u202f') : unknown
+}
+
 /** 0.004 ms, 0.31 ms, 38.0 ms, 250 ms, 2.1 s */
 export function ms(value: Maybe): string {
   if (!isKnown(value)) return unknown
