@@ -36,6 +36,14 @@ export function ms(value: Maybe): string {
   return `${value.toFixed(value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3)} ms`
 }
 
+/** 5.3 · 85 · 220 ms: times beside each other, in the unit of the last. */
+export function msRow(values: Maybe[]): string {
+  const last = values.at(-1)
+  if (!isKnown(last)) return unknown
+  const [size, unit] = last >= 999.5 ? [1000, 's'] : [1, 'ms']
+  return `${values.map((value) => (isKnown(value) ? digits(value / size) : unknown)).join(' · ')} ${unit}`
+}
+
 /** 0 %, 0.02 %, 3.1 %, 100 % of a share from 0 to 1. What is little is not written as nothing. */
 export function percent(share: Maybe): string {
   if (!isKnown(share)) return unknown
