@@ -18,6 +18,7 @@ func TestPagesThatChangeThingsInABrowser(t *testing.T) {
 
 func TestFirstSetUpInABrowserLeadsToAnAnswer(t *testing.T) {
 	chromium, s := browser(t), empty(t)
-	chromium.run(s, "setup.mjs", "WEIR_PROGRAM="+filepath.Join(built.Programs(t), "weir"), "WEIR_STATE="+t.TempDir(), "WEIR_VIP="+s.vip,
-		"WEIR_PORT=8443", "WEIR_SERVERS="+s.server(time.Millisecond)+" "+s.server(time.Millisecond))
+	servers := s.server(time.Millisecond) + " " + s.server(time.Millisecond)
+	chromium.run(s, "setup.mjs", "WEIR_PROGRAM="+filepath.Join(built.Programs(t), "weir"),
+		"WEIR_STATE="+t.TempDir(), "WEIR_VIP="+s.vip, "WEIR_PORT=8443", "WEIR_SERVERS="+servers)
 }

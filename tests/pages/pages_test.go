@@ -1,5 +1,5 @@
-// Package pages opens the web UI of a real controller in a real browser: Debian's chromium, driven by
-// the files of web/tests. It needs what `make build` makes, chromium and Node; where one is missing, the tests are skipped.
+// Package pages opens the web UI of a real controller in a real browser: Debian's chromium, driven by the files of
+// web/tests. It needs what `make build` makes, chromium and Node; where one is missing, the tests are skipped.
 package pages
 
 import (
