@@ -215,6 +215,27 @@ await step('a token is shown once, and revoked', async () => {
   await page.getByText('You have no tokens').waitFor()
 })
 
+await step('hostile names are text in lists, forms, JSON and the audit trail', async () => {
+  const name = `<img src=x onerror="document.title='owned'"> \u202edesrever\u200b"'><script>alert(1)</script>`
+  const made = (await api('POST', '/api/pool', { name, description: `${name}\n${name}`, markers: [{ key: name, values: [name] }] })).body
+  await page.goto(`${url}/objects/pool?f=onerror`)
+  await page.locator('[data-row]').getByRole('link').first().click()
+  await page.getByRole('heading', { level: 1 }).filter({ hasText: '\\u202edesrever' }).waitFor()
+  const json = await page.getByLabel('JSON of the object').inputValue()
+  hold(json.includes('\\u202edesrever\\u200b') && !json.includes('\u202e'), 'the JSON has characters that do not show')
+  await field('description').getByRole('textbox').fill('tame')
+  await save()
+  await saved('changed')
+  const now = (await api('GET', `/api/pool/${made.uuid}`)).body
+  hold(now.name === name && now.markers[0].key === name, `the name is ${now.name}`)
+  await page.goto(`${url}/audit?f=onerror`)
+  await page.getByRole('button', { name: 'change', exact: true }).first().click()
+  await page.getByRole('dialog').getByText('tame', { exact: true }).waitFor()
+  hold((await page.locator('img').count()) === 0 && (await page.locator('script').count()) === 2, 'text became HTML')
+  hold(!(await page.title()).startsWith('owned'), 'the title is another')
+  await page.keyboard.press('Escape')
+})
+
 await step('a session that ends in the middle of an edit loses nothing', async () => {
   const pool = await named('pool', 'shop')
   await page.goto(`${url}/objects/pool/${pool.uuid}`)
