@@ -117,6 +117,7 @@ var mayImport = map[string][]string{
 	"backoff":               {},
 	"agent/plan":            {"api"},
 	"agent/state":           {"api", "durable"},
+	"agent/spool":           {"api", "durable"},
 	"agent/link":            {"api", "backoff", "agent/plan", "agent/state"},
 	"agent/dataplane":       {"api", "backoff", "agent/plan"},
 	"agent/monitor":         {"agent/plan"},
@@ -127,7 +128,7 @@ var mayImport = map[string][]string{
 	"fastpath/detour":       {},
 	"agent/fastpath":        {"fastpath", "fastpath/detour"},
 	"agent/fastpath/detour": {"agent/fastpath", "agent/plan", "fastpath/detour"},
-	"agent": {"api", "agent/state", "agent/link", "agent/plan", "agent/dataplane",
+	"agent": {"api", "agent/state", "agent/spool", "agent/link", "agent/plan", "agent/dataplane",
 		"agent/fastpath/detour", "agent/monitor", "agent/returnpath",
 		"agent/route"},
 
