@@ -29,7 +29,8 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 		policy = usualAnalytics
 	}
 	to := &dataplanev1.Analytics{
-		SignificantPerS: policy.SignificantLogThrottle, FilteredPerS: policy.UDFLogThrottle, AllHeaders: policy.AllHeaders,
+		SignificantPerS: policy.SignificantLogThrottle, FilteredPerS: policy.UDFLogThrottle,
+		AllHeaders: policy.AllHeaders,
 	}
 	if full := policy.FullClientLogs; full != nil && full.Enabled {
 		to.AllPerS, to.AllUntilUnixS = full.Throttle, untilOf(vs, full.Duration)

@@ -96,7 +96,8 @@ var mayImport = map[string][]string{
 		"controller/recent", "controller/port"},
 	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
 		"controller/events",
-		"controller/port", "controller/series", "controller/health/score", "logs", "logs/query", "logs/text", "web"},
+		"controller/port", "controller/series", "controller/health/score", "logs", "logs/query", "logs/story",
+		"logs/text", "web"},
 	"controller": {"api", "controller/grading", "controller/health/score", "controller/sorted", "controller/schema",
 		"controller/store", "controller/admit",
 		"controller/rest",
@@ -109,6 +110,7 @@ var mayImport = map[string][]string{
 
 	"logs/text":    {},
 	"logs/query":   {"logs/text"},
+	"logs/story":   {"logs/query"},
 	"logs/wire":    {},
 	"logs/journal": {"durable", "logs/wire"},
 	"logs":         {"backoff", "logs/query", "logs/wire"},

@@ -45,7 +45,8 @@ type StringMatch struct {
 
 var (
 	_ = schema.Enum("MatchOperation", "IS_IN", "IS_NOT_IN")
-	_ = schema.Enum("StringOperation", "BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "CONTAINS", "DOES_NOT_CONTAIN", "ENDS_WITH",
+	_ = schema.Enum("StringOperation", "BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "CONTAINS",
+		"DOES_NOT_CONTAIN", "ENDS_WITH",
 		"DOES_NOT_END_WITH", "EQUALS", "DOES_NOT_EQUAL", "REGEX_MATCH", "REGEX_DOES_NOT_MATCH")
 )
 

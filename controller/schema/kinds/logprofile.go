@@ -47,7 +47,8 @@ type StatusRange struct {
 // checkLogs returns what is wrong with the statuses that are no errors.
 func (p *AnalyticsProfile) checkLogs() *schema.FieldError {
 	bad := func(field string, code uint32) *schema.FieldError {
-		return &schema.FieldError{Field: field, Problem: fmt.Sprintf("%d is no status of an error: give 400 to 599", code)}
+		return &schema.FieldError{Field: field, Problem: fmt.Sprintf(
+			"%d is no status of an error: give 400 to 599", code)}
 	}
 	isError := func(code uint32) bool { return code >= 400 && code <= 599 }
 	for i, code := range p.ExcludedStatuses {
