@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { type Change, dismissChange, useLastChange } from '../api/changes'
 import { revealText } from '../api/reveal'
 import type { Applied } from '../api/types'
@@ -12,6 +12,7 @@ type Progress = Applied & { considered: boolean; virtual_services?: number }
 /** The last change: saved, then on how many engines it is in force, and a way back. */
 export function SavedBar() {
   const change = useLastChange()
+  useEffect(() => dismissChange, []) // the next user has not done it
   return (
     <div aria-live="polite" className={css.place}>
       {change && <Bar key={change.key} change={change} />}
