@@ -149,13 +149,14 @@ impl Proxy {
 impl Proxy {
     /// Ends a request that has been answered.
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
-        let Ok(client) = self.clients.live(conn) else { return };
+        let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
             self.record_request(io, conn);
+            let Ok(again) = self.clients.live(conn) else { return };
+            client = again;
         }
-        let Ok(client) = self.clients.live(conn) else { return };
         let id = client.exchange();
         if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
