@@ -14,7 +14,8 @@ import (
 	"github.com/weir-lb/weir/logs/wire"
 )
 
-// maxSources is how many sources the journal knows. With one more, it forgets the one that has sent nothing for longest.
+// maxSources is how many sources the journal knows. With one more, it forgets the one that has sent nothing for
+// longest.
 const maxSources = 4096
 
 // OldEpoch says that a batch has a lower epoch than one of the same source before it.

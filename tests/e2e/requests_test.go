@@ -91,7 +91,8 @@ func TestEachRequestIsInARecordOnceThoughTheStoreAndTheControllerAreKilled(t *te
 		t.Run(fmt.Sprint("throttle ", throttle), func(t *testing.T) {
 			s := bareStage(t)
 			s.recordAll(nginx(t, s.lab, 1)[0], throttle, nil)
-			load, err := s.lab.BeginLoad(s.ctx, append([]string{"--url", plainURL("/"), "--connections", "16", "--drain",
+			load, err := s.lab.BeginLoad(s.ctx, append([]string{"--url", plainURL("/"),
+				"--connections", "16", "--drain",
 				"--requests-per-connection", "100", "--count", strconv.Itoa(*recorded)}, untilTold...)...)
 			s.must(err)
 			for n := range 4 {
@@ -176,7 +177,9 @@ func TestWhatStrangersSendIsInertInEachForm(t *testing.T) {
 		printed, err := s.command("logs", "web", "--output", form, "--most", "1000").Output()
 		s.must(err)
 		out := string(printed)
-		if at := strings.IndexFunc(out, func(char rune) bool { return char != '\n' && !unicode.IsPrint(char) }); at >= 0 {
+		if at := strings.IndexFunc(out, func(char rune) bool {
+			return char != '\n' && !unicode.IsPrint(char)
+		}); at >= 0 {
 			t.Errorf("%s has %q", form, out[at:min(len(out), at+20)])
 		}
 		if form == "csv" {
@@ -193,9 +196,9 @@ func TestWhatStrangersSendIsInertInEachForm(t *testing.T) {
 			}
 		}
 	}
-	story, err := s.command("explain", fmt.Sprint(page.Results[0]["request_id"])).Output()
-	s.must(err)
-	contains(t, string(story), "the virtual service web", "of the engine engine-1", "It took ")
+	var story client.Object
+	s.must(s.controller.Session.Get(s.ctx, fmt.Sprint("weir/explain/", page.Results[0]["request_id"]), &story))
+	contains(t, fmt.Sprint(story["stages"]), "the virtual service web", "of the engine engine-1", "It took ")
 }
 
 func TestRecordsComeLaterIfTheControllerWasAway(t *testing.T) {
