@@ -124,6 +124,12 @@ await step('a filter that hides all says so, and how to go on', async () => {
   await picture('services')
 })
 
+await step('a table is saved as it is shown, and no cell is a formula', async () => {
+  const text = await saved('Virtual services: table, export', 'Save as CSV')
+  hold(text.startsWith('Name,State,Health,') && /\r\nshop,OPER_UP,/.test(text), `the file begins with ${text.slice(0, 120)}`)
+  hold(!/(^|\n|,)[=+@-](?!\d)/.test(text), `a cell is a formula in ${text}`)
+})
+
 await step('hostile names are text', async () => {
   const text = await page.locator('[data-row]', { hasText: 'hostile' }).textContent()
   hold(text.includes('<img src=x onerror=') && text.includes('\\u202e') && text.includes('\\u200b'), `the name is ${text}`)

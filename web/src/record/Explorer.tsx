@@ -58,7 +58,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
                   <Nothing kind={kind} isFiltered={filter !== ''} />
                 ) : (
                   <>
-                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" />
+                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" onOpen={(entry) => setParam('sel', idOf(entry), 'push')} />
                     <NextSize of={answer} size={size} onSize={setSize} />
                   </>
                 )}
