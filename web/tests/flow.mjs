@@ -404,8 +404,11 @@ await step('a session that ends asks for the password, and the page stays', asyn
   // An answer that was on its way brings cookies again.
   await context.clearCookies()
   const again = setInterval(() => void context.clearCookies(), 3000)
-  await page.getByText('Your session has ended').waitFor({ timeout: 60_000 })
-  clearInterval(again)
+  try {
+    await page.getByText('Your session has ended').waitFor({ timeout: 60_000 })
+  } finally {
+    clearInterval(again)
+  }
   hold(page.url() === shop, 'the URL has changed')
   await page.getByLabel('Password').fill(password)
   await page.keyboard.press('Enter')
