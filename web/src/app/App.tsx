@@ -1,6 +1,6 @@
 import { Component, type ErrorInfo, type ReactNode, Suspense, useEffect } from 'react'
 import { readSession, useSession } from '../api/session'
-import { hasUnsaved } from '../api/unsaved'
+import { hasUnsaved } from '../url/unsaved'
 import { Login } from '../account/Login'
 import { Page } from '../part/Page'
 import { Empty, Loading } from '../part/Shown'
