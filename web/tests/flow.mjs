@@ -251,7 +251,7 @@ await step('requests have records: what they stand for, one as sentences, by dur
   hold(times.every((row) => /\d (ms|s)/.test(row)), `a row has no time: ${times[0]}`)
   await page.getByRole('button', { name: /^Only server 127/ }).first().click()
   await page.waitForFunction(() => /f=total.*server/.test(location.search))
-  await page.getByRole('button', { name: 'Significant' }).click()
+  await page.getByRole('button', { name: 'Significant', exact: true }).click()
   await page.waitForFunction(() => /class.*significant/.test(location.search))
 })
 
