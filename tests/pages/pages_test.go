@@ -25,7 +25,8 @@ const (
 )
 
 // hostile is text that would do harm if a page took it for anything but text.
-const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" + `"'><script>alert(1)</script>`
+const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" +
+	`"'><script>alert(1)</script>`
 
 func TestPagesInABrowser(t *testing.T) {
 	browser(t).run(setUp(t), "flow.mjs")
