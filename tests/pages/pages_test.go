@@ -137,7 +137,7 @@ func (s *stage) service(name, description string, port int, servers ...string) {
 	s.must(err)
 	object := client.Object{"name": name, "description": description, "vsvip_ref": client.Ref("vsvip", "vip"),
 		"analytics_policy": map[string]any{"full_client_logs": map[string]any{"enabled": true, "duration": 0}},
-		"pool_ref": pool["url"], "services": []any{map[string]any{"port": port, "enable_ssl": port == tlsPort}}}
+		"pool_ref":         pool["url"], "services": []any{map[string]any{"port": port, "enable_ssl": port == tlsPort}}}
 	if port == tlsPort {
 		object["ssl_key_and_certificate_refs"] = []any{client.Ref("sslkeyandcertificate", "System-Default-Cert")}
 	}
