@@ -15,8 +15,21 @@ export function SavedBar() {
   useEffect(() => dismissChange, []) // the next user has not done it
   return (
     <div aria-live="polite" className={css.place}>
-      {change && <Bar key={change.key} change={change} />}
+      {change && (change.problem ? <Problem key={change.key} text={change.problem} /> : <Bar key={change.key} change={change} />)}
     </div>
+  )
+}
+
+function Problem({ text }: { text: string }) {
+  return (
+    <section className={`${css.bar} ${css.failed}`} aria-label="Last change">
+      <p>
+        <span role="alert" className={css.wrong}>{`Nothing was changed: ${revealText(text)}`}</span>
+        <span className={css.buttons}>
+          <button onClick={dismissChange} aria-label="Dismiss">✕</button>
+        </span>
+      </p>
+    </section>
   )
 }
 

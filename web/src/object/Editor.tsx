@@ -84,12 +84,15 @@ function showField(form: HTMLFormElement | null, path: string) {
   }
 }
 
+const largeMost = 200_000
+
 function JsonSide({ value, onChange, isDisabled }: { value: JsonObject; onChange: (value: JsonObject) => void; isDisabled: boolean }) {
   const [draft, setDraft] = useState<{ text: string; of: JsonObject }>()
   const [problem, setProblem] = useState('')
   // The text of the user stays as it is while it means what the form has.
+  const [isShown, setShown] = useState(() => JSON.stringify(value).length <= largeMost)
   const isDraft = draft !== undefined && same(draft.of, value)
-  const text = isDraft ? draft.text : revealedJSON(value)
+  const text = !isShown ? '' : isDraft ? draft.text : revealedJSON(value)
   const type = (next: string) => {
     try {
       const parsed: unknown = JSON.parse(next)
@@ -104,7 +107,12 @@ function JsonSide({ value, onChange, isDisabled }: { value: JsonObject; onChange
   }
   return (
     <Panel title="JSON" note={problem && isDraft ? <span role="alert" data-look="bad">{`not taken over: ${problem}`}</span> : 'what the API has; the form follows it'}>
-      <textarea className={css.json} aria-label="JSON of the object" aria-invalid={(problem !== '' && isDraft) || undefined} spellCheck={false} disabled={isDisabled} value={text} onChange={(event) => type(event.target.value)} />
+      {!isShown && (
+        <p className={css.inner}>
+          It is large, and would slow the form down. <button type="button" onClick={() => setShown(true)}>Show it</button>
+        </p>
+      )}
+      <textarea hidden={!isShown} className={css.json} aria-label="JSON of the object" aria-invalid={(problem !== '' && isDraft) || undefined} spellCheck={false} disabled={isDisabled} value={text} onChange={(event) => type(event.target.value)} />
     </Panel>
   )
 }

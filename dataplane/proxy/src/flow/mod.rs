@@ -14,7 +14,7 @@ mod introduction;
 mod notes;
 mod records;
 mod request;
-mod rescue;
+pub(crate) mod rescue;
 mod reselect;
 mod response;
 mod server_events;
