@@ -19,6 +19,7 @@ impl Proxy {
         let Session { key, service, place, history, .. } = session;
         let Some(listener) = io.bound_to(key.listener) else { return };
         let asker = Asker::plain(Kind::Session, service, (listener.address, key.peer));
+        let naming = service.pool.as_ref().and_then(|pool| self.core.pools.naming(*place, pool));
         self.core.records.end_connection(&asker, End::now(io), |slot| {
             slot.cause = history.cause;
             slot.servers_tried = history.servers_tried;
@@ -26,7 +27,7 @@ impl Proxy {
             (slot.request_bytes, slot.response_bytes) = (history.up_bytes, history.down_bytes);
             slot.server_response_bytes = history.down_bytes;
             slot.of_server = OfServer { server: place.server, local: None, connect_us: 0 };
-            slot.pool = service.pool.clone();
+            slot.pool = naming;
         });
     }
 }

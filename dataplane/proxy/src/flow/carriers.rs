@@ -202,7 +202,7 @@ impl Proxy {
         if asks {
             found.connection.line.expect(io, Some(core.limits.connect_patience));
         }
-        let pool = found.pool.clone();
+        let (pool, naming) = (found.pool.clone(), found.naming.clone());
         let back = found.back.as_mut().ok_or(Error::Defect)?;
         if asks {
             back.carrier.list(carrier, &mut core.carriers);
@@ -215,6 +215,7 @@ impl Proxy {
             }
         }
         let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());
+        server.naming = naming;
         exchange.wait_for(Wait::Server(stream));
         if back.stage == Stage::Ready {
             server.state = State::Busy(Work::Exchange(id));

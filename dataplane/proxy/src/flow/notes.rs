@@ -1,5 +1,8 @@
 //! What is noted on requests while they live, for their records.
 
+use std::sync::Arc;
+
+use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
     record::{Flags, Outcome},
@@ -9,6 +12,7 @@ use crate::{
     client::Client,
     exchange::{Exchange, Phase, table::ExchangeId},
     io::{Conn, Io},
+    pool::Pools,
     proxy::{Parties, Proxy},
     records::{OfServer, Recorder},
     server::Server,
@@ -62,7 +66,7 @@ impl Proxy {
             true => exchange.stamps.spans(io.now(), rtt_nanos),
             false => exchange.stamps.cut(io.now(), rtt_nanos),
         };
-        note_exchange(&mut core.records, client, exchange, server, spans);
+        note_exchange((&mut core.records, &core.pools), client, exchange, server, spans);
         let conn = exchange.client;
         self.note_cause(conn, cause);
     }
@@ -74,7 +78,7 @@ impl Proxy {
         let Some(client) = self.clients.peek(exchange.client) else { return };
         let Some(server) = self.servers.peek(conn) else { return };
         if let Some(slot) = self.core.records.slot(client.noted) {
-            (slot.of_server, slot.pool) = (OfServer::of(server), Some(server.pool.clone()));
+            (slot.of_server, slot.pool) = (OfServer::of(server), naming(&self.core.pools, server));
         }
     }
 
@@ -87,7 +91,7 @@ impl Proxy {
             return;
         }
         let spans = exchange.stamps.cut(io.now(), server.rtt_nanos);
-        note_exchange(&mut core.records, client, exchange, Some(server), spans);
+        note_exchange((&mut core.records, &core.pools), client, exchange, Some(server), spans);
         if let Some(slot) = core.records.slot(client.noted) {
             slot.flags |= Flags::WEBSOCKET | Flags::TUNNEL;
         }
@@ -102,7 +106,13 @@ impl Parties<'_> {
     #[inline]
     pub(crate) fn note_end(&mut self, spans: Spans) {
         if self.client.noted.is_something() {
-            note_exchange(&mut self.core.records, self.client, self.exchange, Some(self.server), spans);
+            note_exchange(
+                (&mut self.core.records, &self.core.pools),
+                self.client,
+                self.exchange,
+                Some(self.server),
+                spans,
+            );
         }
     }
 }
@@ -110,7 +120,7 @@ impl Parties<'_> {
 /// What an exchange, and the server that it has, have come to.
 #[inline(never)]
 fn note_exchange(
-    records: &mut Recorder,
+    (records, pools): (&mut Recorder, &Pools),
     client: &mut Client,
     exchange: &Exchange,
     server: Option<&Server>,
@@ -140,8 +150,13 @@ fn note_exchange(
             flags |= Flags::PERSISTED;
         }
         slot.flags |= flags;
-        (slot.of_server, slot.pool) = (OfServer::of(server), Some(server.pool.clone()));
+        (slot.of_server, slot.pool) = (OfServer::of(server), naming(pools, server));
     }
+}
+
+/// A version of the pool that has the server.
+pub(super) fn naming(pools: &Pools, server: &Server) -> Option<Arc<Pool>> {
+    server.naming.clone().or_else(|| pools.naming(server.place, &server.pool))
 }
 
 impl OfServer {

@@ -12,6 +12,7 @@ use crate::{
     client::{Client, Stage},
     connection::channel::Channel,
     core::Core,
+    flow::notes::naming,
     io::{Conn, Io, Time},
     proxy::Proxy,
     records::{Asker, End, Noted, OfServer, OfTunnel},
@@ -77,7 +78,11 @@ impl Proxy {
     /// The connection to the server that a client's tunnel has, if its end leaves a record.
     pub(crate) fn server_of_tunnel(&self, client: &Client, server: Conn) -> Option<OfTunnel> {
         let server = self.servers.peek(server).filter(|_| client.service.analytics.is_some())?;
-        Some(OfTunnel { of_server: OfServer::of(server), rtt_nanos: server.rtt_nanos, pool: server.pool.clone() })
+        Some(OfTunnel {
+            of_server: OfServer::of(server),
+            rtt_nanos: server.rtt_nanos,
+            pool: naming(&self.core.pools, server),
+        })
     }
 
     #[inline(never)]
@@ -91,7 +96,7 @@ impl Proxy {
             (slot.request_bytes, slot.response_bytes) = (tunnel.up_bytes, tunnel.down_bytes);
             slot.server_response_bytes = tunnel.down_bytes;
             if let Some(OfTunnel { of_server, pool, .. }) = server {
-                (slot.of_server, slot.pool) = (of_server, Some(pool));
+                (slot.of_server, slot.pool) = (of_server, pool);
             }
         });
     }

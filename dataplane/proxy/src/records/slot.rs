@@ -56,7 +56,7 @@ pub(crate) struct OfServer {
 pub(crate) struct OfTunnel {
     pub of_server: OfServer,
     pub rtt_nanos: u64,
-    pub pool: Arc<Pool>,
+    pub pool: Option<Arc<Pool>>,
 }
 
 impl Default for OfServer {

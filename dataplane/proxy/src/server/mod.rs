@@ -37,6 +37,8 @@ pub(crate) struct Server {
     pub connect_us: u32,
     /// This end of the connection, if records need it.
     pub local: Option<SocketAddr>,
+    /// A version of the pool that has the server, if records need its name: an exchange may have an older one.
+    pub naming: Option<Arc<Pool>>,
     /// Bytes received and not reported yet.
     received: u64,
     /// Requests sent on it.
@@ -107,6 +109,7 @@ impl Server {
             rtt_nanos: 0,
             connect_us: 0,
             local: None,
+            naming: None,
             received: 0,
             requests: 0,
             binds: false,
