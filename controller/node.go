@@ -45,6 +45,7 @@ func openNode(
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
 		Scores:   scoresOf(leader.grades),
+		Tester:   testerOf(leader.alerts),
 		Logs:     records.logs(),
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})

@@ -69,6 +69,7 @@ type Config struct {
 	Live       Live
 	Metrics    Metrics
 	Scores     Scores           // nil: no object has a score
+	Tester     Tester           // nil: nothing is sent
 	Logs       Logs             // nil: only what is in memory is listed
 	Version    string           // of this build
 	EnginePort string           // that agents dial, for the command with which an engine joins
@@ -89,6 +90,7 @@ type API struct {
 	live     Live
 	metrics  Metrics
 	scores   Scores
+	tester   Tester
 	logs     Logs // nil: there is no record store
 	log      *slog.Logger
 	now      func() time.Time
@@ -105,14 +107,17 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
-		scores: config.Scores,
-		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+		scores: config.Scores, tester: config.Tester,
+		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
 		a.log = slog.Default()
 	}
 	if a.scores == nil {
 		a.scores = func(string, string) (score.Report, bool) { return score.Report{}, false }
+	}
+	if a.tester == nil {
+		a.tester = func(context.Context, string, string, string) []Tested { return nil }
 	}
 	if a.now == nil {
 		a.now = time.Now
