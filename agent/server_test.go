@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/spool"
 	"github.com/weir-lb/weir/agent/state"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -28,6 +29,11 @@ type kernel struct {
 func (k *kernel) Apply(plan *plan.Plan)    { k.asked <- plan }
 func (k *kernel) StateChanged(plan.Member) {}
 func (k *kernel) LetGo()                   {}
+
+func (k *kernel) Ask(question *dataplanev1.Question) bool {
+	k.Explained(&dataplanev1.Explanation{Id: question.GetId()})
+	return true
+}
 
 func (k *kernel) Run(ctx context.Context) {
 	beats := time.NewTicker(k.beat)
@@ -118,9 +124,13 @@ func TestEngineWithoutADataPlaneAnnouncesAndKeepsWhatItServes(t *testing.T) {
 	serve := func(o dataplane.Observer, _ dataplane.States, _ dataplane.Segments) server {
 		return &kernel{o, make(chan *plan.Plan, 1), 10 * time.Millisecond}
 	}
+	records, err := spool.Open(spool.Config{Dir: dir.File(recordsName), DiskBytes: 1 << 20, Log: config.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- newAgent(config, dir, serve, nil, nil, kept).run(ctx) }()
+	go func() { ended <- newAgent(config, dir, serve, nil, nil, kept, records).run(ctx) }()
 	log.until(t, "a Plan serves")
 	log.until(t, "announcing a route")
 	end()

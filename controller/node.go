@@ -32,6 +32,7 @@ func openNode(
 	members := membership.New(membership.Config{
 		Objects: data.objects, Gate: data.gate, IsConnected: leader.fleet.IsConnected, Origin: originOf,
 	})
+	taken := records.intake(data.objects, config.Log)
 	pages, err := web.Open()
 	if err != nil {
 		return nil, err
@@ -44,18 +45,20 @@ func openNode(
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
+		Explain:  explainOf(leader.explain),
 		Scores:   scoresOf(leader.grades),
 		Tester:   testerOf(leader.alerts),
 		Logs:     records.logs(),
+		Requests: taken,
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &node{
-		objects: data.objects, rest: api,
-		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
-	}, nil
+	agents := link.NewServer(authority, tokens, members, ears{leader.fleet, leader.explain}, leader.events, config.Log)
+	agents.Records(taken)
+	leader.explain.Connect(agents.Ask)
+	return &node{objects: data.objects, rest: api, link: agents}, nil
 }
 
 func portIn(address string) string {

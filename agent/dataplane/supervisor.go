@@ -39,6 +39,7 @@ type Observer interface {
 	Refused(plan *plan.Plan, errors []plan.Finding)
 	Changed(Status)
 	Sampled(Sample)
+	Explained(*dataplanev1.Explanation)
 }
 
 // Config says what to run and whom to tell.
@@ -56,6 +57,7 @@ type Config struct {
 	States   States
 	Segments Segments
 	Observer Observer
+	Records  func(*dataplanev1.Records) // takes records of requests, and may not block; nil: nobody does
 	Log      *slog.Logger
 }
 
@@ -75,12 +77,15 @@ type Supervisor struct {
 	asked         chan struct{} // capacity 1: wanted has been set
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
+	questions     chan *dataplanev1.Question
+	recordsTaken  chan struct{} // capacity 1
 	beat          time.Duration
 	exitPatience  time.Duration // shorter in tests
 
 	mu      sync.Mutex
-	wanted  *plan.Plan           // not yet taken by Run; nil: none
-	changed map[plan.Member]bool // servers with another state, not yet taken by Run
+	wanted  *plan.Plan                           // not yet taken by Run; nil: none
+	changed map[plan.Member]bool                 // servers with another state, not yet taken by Run
+	taken   map[uint32]*dataplanev1.RecordsTaken // by worker; not yet told by Run
 
 	// Of Run alone.
 	rollout rollout
@@ -95,7 +100,9 @@ type Supervisor struct {
 func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
-		lettingGo: make(chan struct{}, 1), changed: map[plan.Member]bool{},
+		lettingGo: make(chan struct{}, 1), questions: make(chan *dataplanev1.Question, questionsMax),
+		changed:      map[plan.Member]bool{},
+		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
 		sockets: sockets{}, serving: places{},
 	}
@@ -120,6 +127,19 @@ func (s *Supervisor) StateChanged(server plan.Member) {
 // LetGo has the data plane ask clients to reconnect elsewhere. It keeps serving them. The end of Run follows.
 func (s *Supervisor) LetGo() {
 	wake(s.lettingGo)
+}
+
+// questionsMax is how many questions may wait. There are more only while the data plane does not serve.
+const questionsMax = 16
+
+// Ask has the data plane explain what would happen to a request. false: too many questions wait.
+func (s *Supervisor) Ask(question *dataplanev1.Question) bool {
+	select {
+	case s.questions <- question:
+		return true
+	default:
+		return false
+	}
 }
 
 func wake(waiter chan struct{}) {
@@ -293,8 +313,8 @@ func (s *Supervisor) become(state State, reason string) {
 	s.Observer.Changed(s.status)
 }
 
-// drain lets requests finish for a while, and waits for the end of the process. Our own sockets close first, so that no
-// client waits in them for a data plane that accepts no more.
+// drain lets requests finish for a while, takes their records, and waits for the end of the process. Our own sockets
+// close first, so that no client waits in them for a data plane that accepts no more.
 func (s *Supervisor) drain(life *life) {
 	s.sockets.closeAll()
 	drain := &dataplanev1.Drain{TimeoutMs: uint32(drainTimeout.Milliseconds())}
@@ -302,10 +322,24 @@ func (s *Supervisor) drain(life *life) {
 		&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Drain{Drain: drain}}); err != nil {
 		return
 	}
-	select {
-	case <-life.process.exited:
-	case <-time.After(drainTimeout + s.exitPatience):
-		s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
+	patience := time.After(drainTimeout + s.exitPatience)
+	frames := life.frames
+	for {
+		select {
+		case in, open := <-frames:
+			if !open {
+				frames = nil
+			} else if records := in.message.GetRecords(); records != nil {
+				s.hearRecords(records)
+			}
+		case <-s.recordsTaken:
+			_ = s.tellTaken(life) // its end is near
+		case <-life.process.exited:
+			return
+		case <-patience:
+			s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
+			return
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/host"
 )
 
 // Config is what the history needs.
@@ -29,8 +30,9 @@ type Config struct {
 	TenantName func(uuid string) string
 	Events     *events.Log
 	Log        *slog.Logger
-	Scores     Scores           // nil: none are kept
-	Now        func() time.Time // nil: time.Now
+	Scores     Scores             // nil: none are kept
+	Machine    func() host.Counts // of the controller; nil: it is not read
+	Now        func() time.Time   // nil: time.Now
 }
 
 // History keeps numbers and answers questions about them. It is safe for concurrent use.

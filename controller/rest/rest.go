@@ -68,9 +68,11 @@ type Config struct {
 	Pages      *web.Site // the web UI; nil: none
 	Live       Live
 	Metrics    Metrics
+	Explain    Explain
 	Scores     Scores           // nil: no object has a score
 	Tester     Tester           // nil: nothing is sent
 	Logs       Logs             // nil: only what is in memory is listed
+	Requests   Requests         // nil: there are no records of requests
 	Version    string           // of this build
 	EnginePort string           // that agents dial, for the command with which an engine joins
 	Logger     *slog.Logger     // nil: slog.Default()
@@ -89,9 +91,11 @@ type API struct {
 	pages    *web.Site
 	live     Live
 	metrics  Metrics
+	explain  Explain
 	scores   Scores
 	tester   Tester
 	logs     Logs // nil: there is no record store
+	requests Requests
 	log      *slog.Logger
 	now      func() time.Time
 	cluster  cluster
@@ -106,8 +110,8 @@ type API struct {
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
-		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
-		scores: config.Scores, tester: config.Tester,
+		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
+		scores: config.Scores, tester: config.Tester, explain: config.Explain,
 		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {

@@ -31,13 +31,14 @@ var mayNameKinds = map[string][]string{
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
 		"pool"}, // what can be watched
-	"controller/live": {"pool"}, // what can be watched
+	"controller/explain": {"virtualservice", "pool"}, // where a request goes
+	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
 		"virtualservice", "pool", "vsvip", "analyticsprofile",
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile",
+	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile", "analyticsprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups

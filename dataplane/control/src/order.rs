@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use weir_api::dataplane::v1::ServerState;
 pub use weir_api::dataplane::v1::WorkerCounters;
+use weir_api::dataplane::v1::{Explanation, ServerState};
+use weir_proxy::{explain::Question, records::Batch};
 use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
@@ -27,8 +28,14 @@ pub enum Order {
         sockets: Vec<OwnedFd>,
     },
     ServerStates(States),
-    /// The answer is [`Answer::Counted`].
+    /// The answer is [`Answer::Counted`], behind the records until now.
     Count,
+    /// Say what would happen to a request. The answer is [`Answer::Explained`].
+    Explain(Box<Asked>),
+    /// A batch of records comes back, which an agent has taken.
+    Records(Box<Batch>),
+    /// Hand over the last batch of records, whatever is still open. The answer is [`Answer::Drained`], behind the batch.
+    End,
     /// End each connection with its next response.
     LetGo,
     /// Accept no more, and end each connection with its response. The answer, when none is left, is
@@ -37,9 +44,25 @@ pub enum Order {
 }
 
 pub enum Answer {
-    Applied { revision: u64 },
+    Applied {
+        revision: u64,
+    },
     Counted(Box<Counted>),
+    Explained(Box<Explanation>),
+    /// Records since the last ones. They come back with [`Order::Records`].
+    Records {
+        worker: u32,
+        batch: Box<Batch>,
+    },
     Drained,
+}
+
+/// A question, and the worker that is asked.
+pub struct Asked {
+    pub id: u64,
+    pub question: Question,
+    /// Its number, and how many there are.
+    pub worker: (u32, u32),
 }
 
 pub struct Counted {

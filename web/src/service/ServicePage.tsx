@@ -37,7 +37,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
         {(value) => (
           <div className={css.stack}>
             <Head of={value} />
-            <Analytics uuid={uuid} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
+            <Analytics uuid={uuid} poolUUID={poolUUID} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
             <div className={css.two}>
               <Panel title="Pool and servers" note={nameOf(value.pool_ref) ? undefined : 'none'}>
                 {poolUUID ? <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown> : <p className={css.none}>This virtual service has no pool of its own.</p>}
