@@ -117,6 +117,8 @@ func (c *call) collectedKind(entity, uuids, engines string) (series.Kind, error)
 		return series.Pool, nil
 	case "SE":
 		return series.Engine, nil
+	case "CONTROLLER":
+		return series.Controller, nil
 	case "":
 		for _, kind := range series.Kinds {
 			if strings.HasPrefix(uuids, string(kind)+"-") {
@@ -128,5 +130,5 @@ func (c *call) collectedKind(entity, uuids, engines string) (series.Kind, error)
 		}
 		return series.VirtualService, nil
 	}
-	return "", &badQuery{"metric_entity", entity + "_METRICS_ENTITY has no metrics in Weir: give VSERVER, POOL or SE"}
+	return "", &badQuery{"metric_entity", entity + "_METRICS_ENTITY has no metrics in Weir: give VSERVER, POOL, SE or CONTROLLER"}
 }

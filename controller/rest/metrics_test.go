@@ -183,9 +183,9 @@ func TestCollectionOfMetricsGoesByIdAndObject(t *testing.T) {
 	}
 	admin.refused(http.StatusBadRequest, "give at least one request", "POST", "/api/analytics/metrics/collection",
 		schema.Object{})
-	admin.refused(http.StatusBadRequest, "metric_requests[0]: query parameter metric_entity: CONTROLLER", "POST",
+	admin.refused(http.StatusBadRequest, "metric_requests[0]: query parameter metric_entity: TENANT", "POST",
 		"/api/analytics/metrics/collection", schema.Object{"metric_requests": []any{
-			schema.Object{"metric_entity": "CONTROLLER_METRICS_ENTITY", "metric_id": "a"}}})
+			schema.Object{"metric_entity": "TENANT_METRICS_ENTITY", "metric_id": "a"}}})
 }
 
 func TestMetricsStayInTheirTenant(t *testing.T) {
@@ -301,4 +301,10 @@ func TestMetricsOfTheControllerNeedNoObjectAndBelongToAdmin(t *testing.T) {
 		t.Errorf("%v", none)
 	}
 	blue.want(http.StatusNotFound, "GET", "/api/analytics/metrics/controller/cluster-7"+query, nil)
+	got := admin.want(http.StatusOK, "POST", "/api/analytics/metrics/collection", schema.Object{"metric_requests": []any{
+		schema.Object{"id": "one", "metric_entity": "CONTROLLER_METRICS_ENTITY", "limit": 1, "step": 15,
+			"metric_id": "l7_client.avg_total_requests"}}})
+	if !strings.Contains(fmt.Sprint(got), "controller:[") {
+		t.Errorf("%v", got)
+	}
 }
