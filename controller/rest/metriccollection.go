@@ -94,7 +94,7 @@ func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 		}
 		for _, record := range one.records {
 			before, _ := into[record.UUID].([]any)
-			into[record.UUID] = append(before, one.seriesOf(record, answers[:len(one.ids)])...)
+			into[record.UUID] = append(before, one.seriesOf(c, record, answers[:len(one.ids)])...)
 		}
 		answers = answers[len(one.ids):]
 	}

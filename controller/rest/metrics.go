@@ -93,7 +93,7 @@ func (c *call) metricPages(uuids string) ([]schema.Object, error) {
 	}
 	pages := []schema.Object{}
 	for _, record := range asked.records {
-		pages = append(pages, asked.page(record, answers))
+		pages = append(pages, asked.page(c, record, answers))
 	}
 	return pages, nil
 }
