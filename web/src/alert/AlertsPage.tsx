@@ -15,11 +15,13 @@ import { age, clock } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
 import css from './alert.module.css'
-import { type Alert, levelOf, pageOf, rank, sentence, told } from './alerts'
+import { type Alert, levelOf, pageOf, rank, type Rule, sentence, silenceOf, told } from './alerts'
 
 /** What rules have found, who was told, and what is over. */
 export default function AlertsPage() {
   const alerts = useList<Alert>('/api/alert?include_name', 3000)
+  const rules = useList<Rule>('/api/alertconfig?fields=name,weir_silences', 5000)
+  const columns = columnsOf(rules.value?.results ?? [])
   const filter = useParam('f')
   return (
     <Page title="Alerts" lead={<Link to="/objects/alertconfig" className={css.rules}>Rules</Link>}>
@@ -50,17 +52,21 @@ function NoAlerts() {
   )
 }
 
-const columns: Column<Alert>[] = [
+const columnsOf = (rules: Rule[]): Column<Alert>[] => [
   { key: 'state', head: 'State', width: '110px', sort: (alert) => rank(alert), value: (alert) => alert.weir_condition, cell: (alert) => <Condition of={alert} /> },
-  { key: 'level', head: 'Level', width: '72px', sort: levelOf, cell: levelOf },
+  { key: 'level', head: 'Level', width: '56px', sort: levelOf, cell: levelOf },
   { key: 'object', head: 'Object', width: 'minmax(110px, 1fr)', sort: (alert) => alert.obj_name, cell: (alert) => <About of={alert} /> },
   { key: 'what', head: 'What', width: 'minmax(180px, 3fr)', sort: (alert) => alert.reason || alert.summary, cell: (alert) => <span title={alert.summary}>{alert.reason || alert.summary}</span> },
   { key: 'began', head: 'Began', width: '104px', sort: (alert) => alert.timestamp, value: (alert) => new Date(alert.timestamp * 1000).toISOString(), cell: (alert) => <span title={clock(alert.timestamp * 1000)}>{clock(alert.timestamp * 1000)}</span> },
-  { key: 'lasts', head: 'Lasts', number: true, width: '70px', sort: lasted, cell: (alert) => age(new Date(alert.timestamp * 1000).toISOString(), alert.weir_resolved_timestamp ? alert.weir_resolved_timestamp * 1000 : Date.now()) },
-  { key: 'told', head: 'Told', width: 'minmax(130px, 2fr)', value: (alert) => told(alert).text, cell: (alert) => <span data-look={told(alert).isBad ? 'bad' : undefined} title={told(alert).text}>{told(alert).text || '–'}</span> },
-  { key: 'act', head: '', width: '168px', cell: (alert) => <Actions><Dismiss of={alert} /><Silence of={alert} /></Actions> },
+  { key: 'lasts', head: 'Lasts', number: true, width: '52px', sort: lasted, cell: (alert) => age(new Date(alert.timestamp * 1000).toISOString(), alert.weir_resolved_timestamp ? alert.weir_resolved_timestamp * 1000 : Date.now()) },
+  { key: 'told', head: 'Told', width: 'minmax(130px, 2fr)', value: (alert) => told(alert, rules, Date.now()).text, cell: (alert) => <Told {...told(alert, rules, Date.now())} /> },
+  { key: 'act', head: '', width: '178px', cell: (alert) => <Actions><Dismiss of={alert} /><Silence of={alert} isSilent={silenceOf(alert, rules, Date.now()) !== undefined} /></Actions> },
   { key: 'rule', head: 'Rule', width: 'minmax(80px, 1fr)', sort: (alert) => alert.weir_alert_config_name, cell: (alert) => alert.weir_alert_config_name ?? '–' },
 ]
+
+function Told({ text, isBad }: { text: string; isBad: boolean }) {
+  return <span data-look={isBad ? 'bad' : undefined} title={text}>{text || '–'}</span>
+}
 
 function lasted(alert: Alert): number {
   return (alert.weir_resolved_timestamp || Date.now() / 1000) - alert.timestamp
@@ -95,11 +101,11 @@ function Dismiss({ of }: { of: Alert }) {
 const silentMinutes = 60
 
 /** Has the controller send nothing about the rule and the object for an hour. The alert stays in the list. */
-function Silence({ of }: { of: Alert }) {
+function Silence({ of, isSilent }: { of: Alert; isSilent: boolean }) {
   const tenant = useTenant()
   const queries = useQueryClient()
   const rule = uuidOf(of.alert_config_ref)
-  if (!rule || of.weir_silenced_by || of.weir_condition !== 'FIRING') return null
+  if (!rule || isSilent || of.weir_condition !== 'FIRING') return null
   const silence = async () => {
     const body = { minutes: silentMinutes, why: 'silenced on the page of alerts', ...(of.obj_uuid ? { obj_uuid: of.obj_uuid } : {}) }
     await call(`/api/alertconfig/${rule}/silence`, { method: 'POST', body, tenant })

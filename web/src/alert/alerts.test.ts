@@ -17,9 +17,14 @@ test('the page says what is wrong, the most urgent first', () => {
 
 test('a receiver that was not reached is told, unless the alert is silenced', () => {
   const dead = { id: '1', action: 'webhook', name: 'pager', about: 'FIRING', state: 'DEAD' as const, tries: 5, answer: '500' }
-  expect(told(alert({ weir_deliveries: [{ ...dead, state: 'DELIVERED', name: 'mail' }, dead] }))).toEqual({ text: 'pager was not reached: 500', isBad: true })
-  expect(told(alert({ weir_deliveries: [dead], weir_silenced_by: 'ann', weir_silenced_why: 'known' })).text).toBe('silenced by ann: known')
-  expect(told(alert({})).text).toBe('')
+  const now = Date.parse('2026-11-26T20:00:00Z')
+  const silence = { by: 'ann', why: 'known', until: '2026-11-26T21:00:00Z' }
+  const of = alert({ alert_config_ref: '/api/alertconfig/rule-1', obj_uuid: 'vs-1', weir_deliveries: [{ ...dead, state: 'DELIVERED', name: 'mail' }, dead] })
+  const toldBy = (silences: object[]) => told(of, [{ uuid: 'rule-1', name: 'slow', weir_silences: silences as never }], now).text
+  expect(told(of, [], now)).toEqual({ text: 'pager was not reached: 500', isBad: true })
+  expect(toldBy([silence])).toBe('silenced by ann: known')
+  expect(toldBy([{ ...silence, until: '2026-11-26T19:00:00Z' }, { ...silence, obj_uuid: 'vs-2' }])).toBe('pager was not reached: 500')
+  expect(told(alert({}), [], now).text).toBe('')
 })
 
 test('an alert leads to its object, and one that is over to its time', () => {

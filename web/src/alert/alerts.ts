@@ -27,8 +27,6 @@ export interface Alert {
   timestamp: number
   weir_resolved_timestamp?: number
   throttle_count?: number
-  weir_silenced_by?: string
-  weir_silenced_why?: string
   weir_deliveries?: Delivery[]
 }
 
@@ -56,14 +54,27 @@ export function sentence(alerts: Alert[]): string {
   return `${why.startsWith(name) ? '' : `${name}: `}${why}.${rest > 0 ? ` And ${rest} more ${rest === 1 ? 'alert' : 'alerts'}.` : ''}`
 }
 
+export interface Rule {
+  uuid: string
+  name: string
+  weir_silences?: { by: string; why: string; until: string; obj_uuid?: string }[]
+}
+
+/** Who silenced an alert, if somebody did and it still holds. */
+export function silenceOf(alert: Alert, rules: Rule[], nowMs: number): { by: string; why: string } | undefined {
+  const rule = rules.find((one) => alert.alert_config_ref?.split('#')[0]?.endsWith(`/${one.uuid}`))
+  return rule?.weir_silences?.find((one) => Date.parse(one.until) > nowMs && (!one.obj_uuid || one.obj_uuid === alert.obj_uuid))
+}
+
 /** What became of telling it: the worst first. */
-export function told(alert: Alert): { text: string; isBad: boolean } {
-  if (alert.weir_silenced_by) return { text: `silenced by ${alert.weir_silenced_by}${alert.weir_silenced_why ? `: ${alert.weir_silenced_why}` : ''}`, isBad: false }
+export function told(alert: Alert, rules: Rule[], nowMs: number): { text: string; isBad: boolean } {
+  const silence = silenceOf(alert, rules, nowMs)
+  if (silence) return { text: `silenced by ${silence.by}: ${silence.why}`, isBad: false }
   const deliveries = alert.weir_deliveries ?? []
   const dead = deliveries.filter((one) => one.state === 'DEAD')
   if (dead.length > 0) return { text: `${dead[0]!.name} was not reached: ${dead[0]!.answer}`, isBad: true }
   const waiting = deliveries.filter((one) => one.state === 'WAITING')
-  if (waiting.length > 0) return { text: `${waiting[0]!.name} is tried again (${waiting[0]!.tries})`, isBad: false }
+  if (waiting.length > 0) return { text: waiting[0]!.tries > 0 ? `${waiting[0]!.name} is tried again, after ${waiting[0]!.tries} ${waiting[0]!.tries === 1 ? 'try' : 'tries'}` : `${waiting[0]!.name} is being told`, isBad: false }
   return { text: deliveries.length > 0 ? `told to ${[...new Set(deliveries.map((one) => one.name))].join(', ')}` : '', isBad: false }
 }
 
