@@ -126,6 +126,12 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	if a.now == nil {
 		a.now = time.Now
 	}
+	if a.metrics != nil {
+		a.metrics = fairMetrics{a.metrics, newTurns()}
+	}
+	if a.logs != nil {
+		a.logs = fairLogs{a.logs, newTurns()}
+	}
 	id, err := clusterUUID(ctx, config.Store.Vault("cluster"))
 	if err != nil {
 		return nil, fmt.Errorf("cluster identity: %w", err)

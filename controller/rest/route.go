@@ -101,6 +101,9 @@ func (c *call) endpoint() (endpoint, bool) {
 	if found, ok := c.area(); ok {
 		return found, true
 	}
+	if found, ok := c.inventory(); ok {
+		return found, true
+	}
 	if len(c.path) < 3 {
 		return endpoint{}, false
 	}

@@ -255,21 +255,6 @@ await step('requests have records: what they stand for, one as sentences, by dur
   await page.waitForFunction(() => /class.*significant/.test(location.search))
 })
 
-await step('an alert is there, is silenced, and is dismissed', async () => {
-  await page.goto(`${url}/alerts`)
-  const row = page.locator('[data-row]', { hasText: 'shop' })
-  await row.getByText('FIRING').waitFor({ timeout: 60_000 })
-  await row.getByText('weir.p99_total_time').waitFor()
-  await accessible()
-  await picture('alerts')
-  await row.getByRole('button', { name: 'Silence 1 h' }).click()
-  await row.getByText('silenced by admin').waitFor()
-  await row.getByRole('button', { name: 'Dismiss' }).click()
-  await row.waitFor({ state: 'detached' })
-  await page.getByRole('link', { name: 'Rules' }).first().click()
-  await page.getByRole('link', { name: 'slow', exact: true }).waitFor()
-})
-
 await step('the palette goes to an object, with the keyboard alone', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: 'Page or object' }).fill('sho')
@@ -344,6 +329,21 @@ await step('at 360 px nothing is wider than the page', async () => {
     await picture(`${name}-360`)
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+})
+
+await step('an alert is there, is silenced, and is dismissed', async () => {
+  await page.goto(`${url}/alerts`)
+  const row = page.locator('[data-row]', { hasText: 'shop' })
+  await row.getByText('FIRING').waitFor({ timeout: 60_000 })
+  await row.getByText('weir.p99_total_time').waitFor()
+  await accessible()
+  await picture('alerts')
+  await row.getByRole('button', { name: 'Silence 1 h' }).click()
+  await row.getByText('silenced by admin').waitFor()
+  await row.getByRole('button', { name: 'Dismiss' }).click()
+  await row.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Rules' }).first().click()
+  await page.getByRole('link', { name: 'slow', exact: true }).waitFor()
 })
 
 await step('unknown pages and objects say so', async () => {
