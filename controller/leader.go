@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/controller/alert"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/explain"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/unusual"
 )
 
 // leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
@@ -37,6 +39,8 @@ type leader struct {
 	reader  *reader
 	keeper  *cloud.Keeper
 	history *metrics.History
+	alerts  *alert.Alerts
+	unusual *unusual.Watch
 	explain *explain.Explainer
 }
 
@@ -48,7 +52,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	}
 	known := fleet.New(find, told, time.Now)
 	grades := grading.New(known, time.Now)
-	return &leader{
+	l := &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
 		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
 		history: historyOf(config, data, known, grades, told),
@@ -58,6 +62,11 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
+	l.unusual = unusual.New(known, l.live, told, time.Now)
+	grades.Unusual = l.unusual.Unusual
+	l.alerts = alertsOf(config, data, l)
+	data.gate.Check(ruleKind, checkMetrics(l.history.Catalog()))
+	return l
 }
 
 // pages are the runtime pages that REST serves.
@@ -80,6 +89,9 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.keeper.Run(ctx) })
 	group.Go(func() error { return l.live.Run(ctx) })
 	group.Go(func() error { return l.grades.Run(ctx) })
+	group.Go(func() error { return l.alerts.Run(ctx) })
+	group.Go(func() error { return l.unusual.Run(ctx) })
+	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()

@@ -4,6 +4,7 @@ import "strings"
 
 // areas are paths with endpoints below them that are no object's. A pattern has "*" for one segment.
 var areas = map[string]endpoint{
+	"api/analytics/anomaly/*/*":          {tenants, methods{"GET": showAnomalies}},
 	"api/analytics/healthscore/*":        {tenants, methods{"GET": showScores}},
 	"api/analytics/healthscore/*/*":      {tenants, methods{"GET": showScore}},
 	"api/analytics/metric_id":            {tenants, methods{"GET": listMetrics}},
@@ -29,6 +30,9 @@ var areas = map[string]endpoint{
 	promqlPath + "/label/*/values": {tenants, methods{"GET": promqlLabelValues}},
 	promqlPath + "/series":         {tenants, methods{"GET": promqlSeries, "POST": promqlSeries}},
 	promqlPath + "/metadata":       {tenants, methods{"GET": promqlMetadata}},
+
+	promqlPath + "/status/buildinfo": {users, methods{"GET": promqlBuild}},
+	promqlPath + "/query_exemplars":  {tenants, methods{"GET": promqlExemplars, "POST": promqlExemplars}},
 }
 
 const promqlPath = "api/weir/promql/api/v1"

@@ -8,29 +8,44 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
+// metricFound is the answer to one question, by the uuid of the object.
+type metricFound struct {
+	metric series.Metric
+	of     map[string][]series.Series
+}
+
+func byObject(answers []series.Answer) []metricFound {
+	all := make([]metricFound, len(answers))
+	for i, answer := range answers {
+		of := make(map[string][]series.Series, len(answer.Series))
+		for _, one := range answer.Series {
+			of[one.UUID] = append(of[one.UUID], one)
+		}
+		all[i] = metricFound{answer.Metric, of}
+	}
+	return all
+}
+
 // page is the answer about one object.
-func (m *metricRequest) page(record *store.Record, answers []series.Answer) schema.Object {
+func (m *metricRequest) page(c *call, record *store.Record, answers []metricFound) schema.Object {
 	return schema.Object{
 		"entity_uuid": record.UUID, "metric_entity": metricEntities[m.kind], "metric_id": strings.Join(m.ids, ","),
 		"start": stamp(m.start), "stop": stamp(m.stop), "step": int64(m.step.Seconds()),
 		"limit":  int64(m.steps()),
-		"series": m.seriesOf(record, answers),
+		"series": m.seriesOf(c, record, answers),
 	}
 }
 
 // seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls.
-func (m *metricRequest) seriesOf(record *store.Record, answers []series.Answer) []any {
+func (m *metricRequest) seriesOf(c *call, record *store.Record, answers []metricFound) []any {
 	list := []any{}
 	for _, answer := range answers {
-		found := false
-		for _, one := range answer.Series {
-			if one.UUID == record.UUID {
-				found = true
-				list = append(list, m.oneSeries(record, answer.Metric, one))
-			}
+		found := answer.of[record.UUID]
+		if len(found) == 0 {
+			found = []series.Series{m.nothing(record)}
 		}
-		if !found {
-			list = append(list, m.oneSeries(record, answer.Metric, m.nothing(record)))
+		for _, one := range found {
+			list = append(list, m.oneSeries(c, record, answer.metric, one))
 		}
 	}
 	return list
@@ -44,7 +59,8 @@ func (m *metricRequest) nothing(record *store.Record) series.Series {
 	return none
 }
 
-func (m *metricRequest) oneSeries(record *store.Record, metric series.Metric, one series.Series) schema.Object {
+func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.Metric,
+	one series.Series) schema.Object {
 	header := schema.Object{
 		"name": metric.ID, "units": metric.Unit, "entity_uuid": record.UUID, "tenant_uuid": record.Tenant,
 		"metric_description": metric.Text, "metrics_min_scale": 0.0, "derivation_data": schema.Object{},
@@ -60,8 +76,11 @@ func (m *metricRequest) oneSeries(record *store.Record, metric series.Metric, on
 	for _, point := range one.Points {
 		switch {
 		case !point.Null:
-			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": point.Value,
-				"num_samples": int64(1)})
+			item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
+			if m.server == "" {
+				c.addBand(item, record.UUID, metric.ID, point.At.Add(-m.step/2))
+			}
+			data = append(data, item)
 		case m.padded:
 			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,
 				"num_samples": int64(0)})

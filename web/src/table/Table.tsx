@@ -12,6 +12,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode
   /** What the column sorts by; missing: it does not sort. */
   sort?: (row: T) => Key
+  /** What a saved table has; missing: what the column sorts by. */
+  value?: (row: T) => Key
   /** A number, aligned right. The largest comes first when one sorts by it. */
   number?: boolean
   title?: string
@@ -24,12 +26,14 @@ interface Props<T> {
   id: (row: T) => string
   /** The order before the reader chooses one: the key of a column, with "-" in front for descending. */
   first: string
+  /** A click on a row; the row also has a link or a button that does the same. */
+  onOpen?: (row: T) => void
 }
 
 const rowHeight = 31
 
 /** A table with rows of one height. Only the rows in sight are in the page; under 640 px, rows are cards. */
-export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
+export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) {
   const chosen = useParam('sort') || first
   const list = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
@@ -48,7 +52,7 @@ export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
   const template = { gridTemplateColumns: columns.map((column) => column.width).join(' ') }
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
-      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} {...sorted.hold}>
+      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: leastWidth(columns) }} {...sorted.hold}>
         <div role="row" className={css.head} style={template} aria-rowindex={1}>
           {columns.map((column) => (
             <Head key={column.key} column={column} chosen={chosen} />
@@ -64,6 +68,8 @@ export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
                 ref={virtual.measureElement}
                 data-index={item.index}
                 data-row
+                data-opens={onOpen !== undefined}
+                onClick={onOpen && ((event) => !(event.target as Element).closest('a, button') && !window.getSelection()?.toString() && onOpen(row))}
                 role="row"
                 aria-rowindex={item.index + 2}
                 className={css.row}
@@ -81,6 +87,14 @@ export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
       </div>
     </div>
   )
+}
+
+const gap = 10
+const padding = 24
+
+/** What the columns need at least. With less room, the table scrolls; with more, long texts get it. */
+function leastWidth<T>(columns: Column<T>[]): number {
+  return columns.reduce((sum, column) => sum + Number(/\d+/.exec(column.width)?.[0] ?? 0) + gap, padding)
 }
 
 function Head<T>({ column, chosen }: { column: Column<T>; chosen: string }) {
