@@ -42,6 +42,7 @@ func (m *measured) prometheus(tenant string) promapi.API {
 
 func TestClientsOfPrometheusReadTheHistory(t *testing.T) {
 	m := measure(t)
+	t.Run("another tenant", func(t *testing.T) { m.with(t).asOtherTenant() })
 	t.Run("Grafana's data source", func(t *testing.T) { m.with(t).asGrafana() })
 	t.Run("lint", func(t *testing.T) { m.with(t).lint() })
 	t.Run("Avi's text", func(t *testing.T) { m.with(t).aviText() })
