@@ -3,6 +3,7 @@ WEIR_HOST:WEIR_PORT. Ends with 1 at the first surprise. "web" has served WEIR_RE
 "shop" as many in tenant blue."""
 import datetime
 import os
+import time
 
 from avi.sdk.avi_api import APIError, ApiSession
 from avi.sdk.utils.api_utils import ApiUtils
@@ -68,8 +69,8 @@ def collections_go_by_id_or_object():
     assert set(collect(every)) == {web, shop}
     one = collect({'step': 300, 'limit': 1, 'entity_uuid': web + ',' + shop, 'metric_id': 'l4_client.avg_bandwidth'})
     assert one[shop][0]['header']['entity_uuid'] == shop, one
-    servers = collect({'id': 's', 'step': 300, 'limit': 1, 'entity_uuid': pool, 'pool_uuid': pool, 'obj_id': '*',
-                       'metric_entity': 'VSERVER_METRICS_ENTITY', 'metric_id': 'l4_server.avg_open_conns'})['s'][pool]
+    servers = collect({'id': 's', 'step': 15, 'limit': 8, 'entity_uuid': pool, 'pool_uuid': pool, 'obj_id': '*',
+                       'metric_entity': 'VSERVER_METRICS_ENTITY', 'metric_id': 'l4_server.avg_bandwidth'})['s'][pool]
     assert servers[0]['header']['obj_id'].startswith('127.') and servers[0]['header']['pool_uuid'] == pool, servers
     engines = collect({'se_uuid': '*', 'metric_entity': 'SE_METRICS_ENTITY', 'metric_id': 'se_stats.avg_connections', 'step': 300,
                        'limit': 1})
@@ -145,7 +146,31 @@ def logs_are_fetched_page_by_page():
     assert answer.status_code == 400, answer.text
 
 
+def records_of_requests_are_fetched():
+    a = session()
+    for attempt in range(60):  # engines send records each second
+        base = dict(type=1, virtualservice='web', duration=3600, page_size=2, js_compat='true', orderby='-report_timestamp',
+                    filter='ge(response_code,400)', adf='True', udf='False', nf='False')
+        count, records = fetched(a, **base)
+        if count >= 5:
+            break
+        time.sleep(1)
+    assert count == len(records) >= 5, (count, records)
+    record = records[0]
+    assert record['response_code'] == 404 and record['method'] == 'GET' and record['uri_path'].startswith('/missing'), record
+    assert record['significant_log'] == ['ADF_RESPONSE_CODE_4XX'] and record['adf'] is True, record
+    assert record['vs_name'] == 'web' if 'vs_name' in record else record['pool_name'] == 'web', record
+    web = a.get_object_by_name('virtualservice', 'web')
+    assert fetched(a, **dict(base, virtualservice=web['uuid'], page_size=10000)) == (count, records)
+    groups = a.get('analytics/logs', params=dict(base, page_size=100, groupby='uri_path', cols='avg(total_time)', orderby='-count')).json()
+    assert sum(g['count'] for g in groups['results']) == count and 'avg(total_time)' in groups['results'][0], groups
+    one = fetched(a, **dict(base, filter=['eq(uri_path,%s)' % record['uri_path'], 'sw(client_ip,127.)']))[1]
+    assert [r['request_id'] for r in one] == [r['request_id'] for r in records if r['uri_path'] == record['uri_path']], one
+    table = a.get('analytics/logs', params=dict(base, format='csv'))
+    assert table.text.count('\n') >= 3 and 'uri_path' in table.text.splitlines()[0], table.text
+
+
 for step in (metrics_are_read_by_name, health_scores_are_read, collections_go_by_id_or_object, ids_are_listed,
-             inventories_are_read, logs_are_fetched_page_by_page):
+             inventories_are_read, logs_are_fetched_page_by_page, records_of_requests_are_fetched):
     print(step.__name__.replace('_', ' '), flush=True)
     step()

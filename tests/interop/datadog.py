@@ -51,5 +51,5 @@ bandwidth = aggregator.metrics('avi.avi_l4_client_avg_bandwidth')
 assert len(bandwidth) == 1, bandwidth
 tags = set(bandwidth[0].tags)
 assert {'virtualservice_name:web', 'avi_tenant:admin', 'avi_type:virtualservice'} <= tags, tags
-servers = [m for m in aggregator.metrics('avi.avi_l4_server_avg_open_conns') if any(t.startswith('server:') for t in m.tags)]
+servers = [m for m in aggregator.metrics('avi.avi_l4_server_avg_bandwidth') if any(t.startswith('server:') for t in m.tags)]
 assert servers, 'no metrics of single servers'

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 const (
 	measuredRequests = 2000
 	measuredPort     = 8080
+	missingPages     = 5 // that are asked for, and answered with 404
 	measuredPatience = 2 * time.Minute
 )
 
@@ -95,6 +97,11 @@ func (m *measured) serve(as *client.Session, name, server string, host int) (uui
 	})
 	_, err = m.lab.Load(m.Context(), "--url", url, "--connections", "4", "--count", fmt.Sprint(measuredRequests))
 	must(m.T, err)
+	for i := range missingPages {
+		answer, err := http.Get(strings.Replace(url, "index.html", fmt.Sprintf("missing-%d", i), 1))
+		must(m.T, err)
+		must(m.T, answer.Body.Close())
+	}
 	return fmt.Sprint(made["uuid"])
 }
 
