@@ -5,15 +5,17 @@ import (
 
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/grading"
 	"github.com/weir-lb/weir/controller/metrics"
 )
 
 // historyName is the directory of the history of numbers, in the data directory. What is lost with it are graphs.
 const historyName = "metrics"
 
-func historyOf(config Config, data *data, known *fleet.Fleet, told *events.Log) *metrics.History {
+func historyOf(config Config, data *data, known *fleet.Fleet, grades *grading.Grades,
+	told *events.Log) *metrics.History {
 	return metrics.New(metrics.Config{
-		Dir: filepath.Join(config.DataDir, historyName), Fleet: known, Events: told, Log: config.Log,
+		Dir: filepath.Join(config.DataDir, historyName), Fleet: known, Scores: grades, Events: told, Log: config.Log,
 		TenantName: func(uuid string) string {
 			if record, ok := data.objects.View().Get("tenant", uuid); ok {
 				return record.Name

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/grading"
 	"github.com/weir-lb/weir/controller/link"
 	"github.com/weir-lb/weir/controller/live"
 	"github.com/weir-lb/weir/controller/membership"
@@ -31,6 +32,7 @@ type leader struct {
 	events  *events.Log
 	fleet   *fleet.Fleet
 	live    *live.Live
+	grades  *grading.Grades
 	reader  *reader
 	keeper  *cloud.Keeper
 	history *metrics.History
@@ -43,9 +45,11 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 		return membership.Find(data.objects.View(), engineUUID)
 	}
 	known := fleet.New(find, told, time.Now)
+	grades := grading.New(known, time.Now)
 	return &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
-		fleet: known, live: live.New(known, time.Now), history: historyOf(config, data, known, told),
+		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades,
+		history: historyOf(config, data, known, grades, told),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,
@@ -73,6 +77,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return loop.run(ctx) })
 	group.Go(func() error { return l.keeper.Run(ctx) })
 	group.Go(func() error { return l.live.Run(ctx) })
+	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()

@@ -37,15 +37,16 @@ func openNode(
 		return nil, err
 	}
 	api, err := rest.Open(ctx, rest.Config{
-		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages()), Tokens: tokens,
+		Store: data.objects, Gate: data.gate, Reports: reportsOf(leader.pages(), leader.grades), Tokens: tokens,
 		Progress: leader.pages().Progress,
 		Orders:   leader.orders(),
 		Events:   leader.events,
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
+		Scores:   scoresOf(leader.grades),
 		Logs:     records.logs(),
-		Version:  config.Version, Logger: config.Log,
+		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})
 	if err != nil {
 		return nil, err
@@ -54,6 +55,14 @@ func openNode(
 		objects: data.objects, rest: api,
 		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
 	}, nil
+}
+
+func portIn(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	return port
 }
 
 // run serves until ctx ends or the store fails.

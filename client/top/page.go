@@ -108,16 +108,21 @@ func errorPercent(c *counts) string {
 // servicesTable is a row for each virtual service.
 func servicesTable(list []service) table {
 	t := table{columns: slices.Concat(
-		[]column{{heading: "VIRTUAL SERVICE", left: true}, {heading: "STATE", left: true, drop: 7}}, pointColumns,
+		[]column{{heading: "VIRTUAL SERVICE", left: true}, {heading: "STATE", left: true, drop: 7},
+			{heading: "HEALTH", drop: 1}}, pointColumns,
 		[]column{{heading: "LAST MINUTE", left: true, drop: 6}, {heading: "ATTENTION", left: true, drop: 8, cut: true}},
 	)}
 	for _, one := range list {
 		why := one.Attention
+		reason := one.health.Reason
 		if len(one.Reasons) > 0 {
-			why = strings.TrimPrefix(why+": "+clean(one.Reasons[0]), ": ")
+			reason = one.Reasons[0]
+		}
+		if reason != "" {
+			why = strings.TrimPrefix(why+": "+clean(reason), ": ")
 		}
 		t.rows = append(t.rows, row{
-			slices.Concat([]string{clean(one.Name), shortState(one.State)}, pointCells(one.Point),
+			slices.Concat([]string{clean(one.Name), shortState(one.State), one.text()}, pointCells(one.Point),
 				[]string{spark(one.Recent, sparkColumns), why}),
 			one.Attention == "down" || one.Attention == "errors",
 		})
@@ -175,12 +180,18 @@ func detailLines(s *state, width int) []line {
 		return []line{{"this virtual service is deleted", alarm}}
 	}
 	title := line{text: clean(of.Name) + "  " + shortState(of.State), style: strong}
+	if of.Score != nil {
+		title.text += fmt.Sprintf("  health %d, %s", *of.Score, clean(of.Band))
+	}
 	if of.State != "OPER_UP" {
 		title.style = alarm
 	}
 	drawn := []line{title}
 	for _, reason := range of.Reasons {
 		drawn = append(drawn, line{text: fit(clean(reason), width), style: alarm})
+	}
+	if of.health.Reason != "" && len(of.Reasons) == 0 {
+		drawn = append(drawn, line{text: fit(clean(of.health.Reason), width)})
 	}
 	drawn = append(drawn, line{})
 	drawn = append(drawn, totalTable(of.Points).lines(width)...)

@@ -45,8 +45,23 @@ type named struct {
 	Gone bool   `json:"gone"`
 }
 
+// health is the health score of a virtual service.
+type health struct {
+	Score  *int   `json:"health_score"` // nil: not graded
+	Band   string `json:"health_band"`
+	Reason string `json:"health_reason"`
+}
+
+func (h health) text() string {
+	if h.Score == nil {
+		return "–"
+	}
+	return fmt.Sprint(*h.Score)
+}
+
 type service struct {
 	named
+	health
 	State     string     `json:"state"`
 	Reasons   []string   `json:"reasons"`
 	Attention string     `json:"attention"`
@@ -84,6 +99,7 @@ type part struct {
 
 type detail struct {
 	named
+	health
 	State   string   `json:"state"`
 	Reasons []string `json:"reasons"`
 	Engines []part   `json:"engines"`

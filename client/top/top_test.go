@@ -46,7 +46,7 @@ func overviewOf(names ...string) string {
 	for i, name := range names {
 		encoded, _ := json.Marshal(name)
 		services = append(services, fmt.Sprintf(`{"uuid":"vs-%d","name":%s,"state":"OPER_UP","point":%s,`+
-			`"recent_requests_per_s":[0,50,null,100]}`, i, encoded, pointOf(60_000, float64(100*(i+1)))))
+			`"health_score":71,"health_band":"fair","health_reason":"12 %% of requests slower than 2 s","recent_requests_per_s":[0,50,null,100]}`, i, encoded, pointOf(60_000, float64(100*(i+1)))))
 	}
 	return fmt.Sprintf(`{"at_ms":60000,"overview":{"points":[%s],"engines_total":3,"engines_up":2,`+
 		`"virtual_services_total":%d,"virtual_services":[%s]}}`,
@@ -66,9 +66,9 @@ func TestScreenHasSumsAndARowForEachVirtualService(t *testing.T) {
 	}
 	want := []string{
 		"",
-		"VIRTUAL SERVICE  STATE  REQ/S  ERR %  P50 ms  P99 ms  OPEN  IN B/s  OUT B/s  TLS/s  LAST MINUTE   ATTENTION",
-		"web              UP       100      2    3.25   1.23s    12    2.5k    1.25M    0.5          ▁▅ █",
-		"shop             UP       200      2    3.25   1.23s    12    2.5k    1.25M    0.5          ▁▅ █",
+		"VIRTUAL SERVICE  STATE  HEALTH  REQ/S  ERR %  P50 ms  P99 ms  OPEN  IN B/s  OUT B/s  TLS/s  LAST MINUTE   ATTENTION",
+		"web              UP         71    100      2    3.25   1.23s    12    2.5k    1.25M    0.5          ▁▅ █  12 % of requests slower than 2 s",
+		"shop             UP         71    200      2    3.25   1.23s    12    2.5k    1.25M    0.5          ▁▅ █  12 % of requests slower than 2 s",
 		"", "",
 		"q quit   ↑↓ or j k move   Enter open   s order   / filter   e engines",
 	}

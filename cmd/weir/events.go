@@ -51,6 +51,9 @@ func auditCommand() *cobra.Command {
 			"REFUSED", "NEW"},
 		cells: func(entry client.Object) []string {
 			cells := []string{}
+			if name := column.Text(entry["name"]); name != "" {
+				entry["object"] = name
+			}
 			for _, name := range []string{"user", "address", "action", "kind", "object", "refused"} {
 				cells = append(cells, column.Dash(column.Text(entry[name])))
 			}

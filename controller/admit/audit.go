@@ -24,7 +24,8 @@ type Entry struct {
 	Tenant  string    `json:"tenant"`
 	Action  string    `json:"action"`
 	Kind    string    `json:"kind"`
-	Object  string    `json:"object"` // name of a new object, uuid of another
+	Object  string    `json:"object"`         // name of a new object, uuid of another
+	Name    string    `json:"name,omitempty"` // of the object; empty: it is not known, or there is none
 	Refused string    `json:"refused,omitempty"`
 
 	// Old and New are the fields of the object that differ, as JSON, with secrets hidden. Only the record store has
@@ -38,7 +39,7 @@ func (e Entry) Fields() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		_ = yield("user", e.User) && yield("address", e.Address) && yield("tenant", e.Tenant) &&
 			yield("action", e.Action) && yield("kind", e.Kind) && yield("object", e.Object) &&
-			yield("refused", e.Refused) && yield("old", e.Old) && yield("new", e.New)
+			yield("refused", e.Refused) && yield("name", e.Name) && yield("old", e.Old) && yield("new", e.New)
 	}
 }
 
@@ -76,6 +77,7 @@ func (a *Audit) noteChange(w Write, action, object string, made change, err erro
 		Kind: w.Kind.Name, Object: object}
 	if err == nil {
 		entry.Old, entry.New = made.texts(w.Kind)
+		entry.Name = shortened(made.name())
 	}
 	a.add(entry, err)
 }

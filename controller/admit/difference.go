@@ -24,6 +24,16 @@ func (c change) texts(kind *schema.Kind) (was, is string) {
 	return c.side(kind, before, after), c.side(kind, after, before)
 }
 
+// name is that of the object after the write, or before if it is gone.
+func (c change) name() string {
+	for _, record := range []*store.Record{c.is, c.was} {
+		if record != nil {
+			return record.Name
+		}
+	}
+	return ""
+}
+
 func objectOf(record *store.Record) schema.Object {
 	if record == nil {
 		return nil

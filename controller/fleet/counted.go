@@ -51,6 +51,25 @@ func (k *Known) TimingsOf(uuid string) map[string]Timing {
 	return timings
 }
 
+// ServerTiming is the cumulative times of a server as one process of an engine has counted them.
+type ServerTiming struct {
+	Process uint32
+	Now     *dataplanev1.Histogram // without the round trip; of scale 1
+	// Whole: all of it was counted since this leader began.
+	Whole bool
+}
+
+// ServerTimingsOf returns the times of a server, by uuid of the engine.
+func (k *Known) ServerTimingsOf(server ServerKey) map[string]ServerTiming {
+	timings := map[string]ServerTiming{}
+	for id, engine := range k.engines {
+		if now := engine.Sample.Server(server).GetAppResponse(); now != nil {
+			timings[id] = ServerTiming{engine.Sample.process, now, engine.Sample.process > 0 || !engine.counted}
+		}
+	}
+	return timings
+}
+
 // CountedBefore tells whether the data plane that ran when this leader first heard of the engine may have counted
 // before.
 func (e *Engine) CountedBefore() bool { return e.counted }

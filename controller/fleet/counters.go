@@ -91,12 +91,19 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "open_websockets", now: now.GetOpenWebsockets(), gauge: true},
 	}
 	counts = append(counts, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
-	for _, failure := range now.GetErrors() {
-		counts = append(
-			counts,
-			count{name: "errors_" + failure.GetCause(), now: failure.GetTotal(),
-				then: errorsIn(then, failure.GetCause())},
-		)
+	counts = append(counts, localResponses(now, then)...)
+	counts = append(counts, byMethod(now.GetRequestsByMethodTotal(), then.GetRequestsByMethodTotal())...)
+	counts = append(counts, handshakes(now, then)...)
+	return append(counts, causes("errors_", now.GetErrors(), then.GetErrors())...)
+}
+
+// localResponses are counts of responses that engines made themselves, without classes that never came.
+func localResponses(now, then *dataplanev1.VirtualServiceCounters) (counts []count) {
+	for _, c := range responses(now.GetLocalResponsesByClassTotal(), then.GetLocalResponsesByClassTotal()) {
+		if c.now > 0 {
+			c.name = "local_" + c.name
+			counts = append(counts, c)
+		}
 	}
 	return counts
 }
@@ -116,8 +123,8 @@ func responses(now, then []uint64) (counts []count) {
 	return counts
 }
 
-func errorsIn(counters *dataplanev1.VirtualServiceCounters, cause string) uint64 {
-	for _, failure := range counters.GetErrors() {
+func errorsIn(counters []*dataplanev1.ErrorCounter, cause string) uint64 {
+	for _, failure := range counters {
 		if failure.GetCause() == cause {
 			return failure.GetTotal()
 		}

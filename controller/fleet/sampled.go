@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 )
@@ -25,6 +26,19 @@ func (k *Known) Engines() iter.Seq2[string, *Engine] { return maps.All(k.engines
 
 // VirtualServices returns the virtual services of the model, in no order.
 func (k *Known) VirtualServices() iter.Seq[*model.VirtualService] { return maps.Values(k.services) }
+
+// Users returns the virtual services of the model that use a pool of the model, in no order.
+func (k *Known) Users(pool *model.Pool) iter.Seq[*model.VirtualService] {
+	return maps.Keys(k.users[pool])
+}
+
+// Failures adds up what was counted under some causes.
+func Failures(counters *dataplanev1.VirtualServiceCounters, causes ...string) (total uint64) {
+	for _, cause := range causes {
+		total += errorsIn(counters.GetErrors(), cause)
+	}
+	return total
+}
 
 // BusyUs is the CPU time that the process has used, in µs.
 func (s *Sample) BusyUs() uint64 { return s.busy() }

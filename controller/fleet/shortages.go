@@ -48,8 +48,8 @@ func (e *Engine) countSentAway(unreported *sentAway, causes []string) {
 	}
 	for uuid, now := range e.Sample.services {
 		for _, cause := range causes {
-			then := errorsIn(e.Earlier.Service(uuid), cause)
-			if total := errorsIn(now, cause); total > then {
+			then := errorsIn(e.Earlier.Service(uuid).GetErrors(), cause)
+			if total := errorsIn(now.GetErrors(), cause); total > then {
 				unreported.add(uuid, total-then)
 			}
 		}

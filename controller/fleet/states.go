@@ -26,6 +26,15 @@ func (k *Known) serviceHealth(vs *model.VirtualService, poolHealth func(*model.P
 	})
 }
 
+// EnginesWanted returns how many engines should serve a virtual service.
+func (k *Known) EnginesWanted(vs *model.VirtualService) int {
+	wanted := len(k.Assigned(vs.UUID))
+	if lack := k.lacks()[vs.SeatsOf()]; lack != nil {
+		wanted = max(wanted, lack.Wanted)
+	}
+	return wanted
+}
+
 // isPlanned tells whether the virtual service is in the Plan of one of these engines. If not, the controller left it
 // out because of a finding.
 func (k *Known) isPlanned(serviceUUID string, engines []string) bool {

@@ -22,8 +22,9 @@ type namedJSON struct {
 
 type serviceJSON struct {
 	namedJSON
-	State   string      `json:"state"`
-	Reasons []string    `json:"reasons,omitempty"`
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons,omitempty"`
+	*scoreJSON
 	StepS   int         `json:"step_s"` // 1, or 5 if too many topics are watched
 	Pool    *namedJSON  `json:"pool,omitempty"`
 	Engines []partJSON  `json:"engines"`
@@ -44,7 +45,7 @@ func (l *Live) service(known *fleet.Known, topic Topic, afterMs int64) any {
 	status := l.statuses.now(known, vs)
 	shown := serviceJSON{
 		namedJSON: namedJSON{vs.UUID, vs.Name}, State: runtime.StateName(status.State), Reasons: status.Reasons,
-		StepS: 5, Engines: []partJSON{}, Points: []pointJSON{},
+		scoreJSON: l.score(vs.UUID), StepS: 5, Engines: []partJSON{}, Points: []pointJSON{},
 	}
 	if vs.Pool != nil {
 		shown.Pool = &namedJSON{vs.Pool.UUID, vs.Pool.Name}

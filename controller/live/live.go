@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health/score"
 )
 
 // Live is what happens now.
 type Live struct {
-	fleet *fleet.Fleet
-	now   func() time.Time
+	fleet  *fleet.Fleet
+	scores Scores
+	now    func() time.Time
 
 	mu       sync.Mutex
 	ring     *ring
@@ -30,10 +32,14 @@ type Live struct {
 	memo     map[string][]byte // parts of events that this step's readers share
 }
 
+// Scores returns the health score of a virtual service. It must not wait for the fleet, which is locked. false: there
+// is none.
+type Scores func(serviceUUID string) (score.Score, bool)
+
 // New returns what happens in a fleet. Run counts it.
-func New(fleet *fleet.Fleet, now func() time.Time) *Live {
+func New(fleet *fleet.Fleet, scores Scores, now func() time.Time) *Live {
 	return &Live{
-		fleet: fleet, now: now, ring: newRing(), statuses: newStatuses(), slow: newSlowness(),
+		fleet: fleet, scores: scores, now: now, ring: newRing(), statuses: newStatuses(), slow: newSlowness(),
 		turned: make(chan struct{}), memo: map[string][]byte{},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/runtime"
 )
@@ -23,10 +24,11 @@ type overviewJSON struct {
 }
 
 type serviceLine struct {
-	UUID      string     `json:"uuid"`
-	Name      string     `json:"name"`
-	State     string     `json:"state"`
-	Reasons   []string   `json:"reasons,omitempty"`
+	UUID    string   `json:"uuid"`
+	Name    string   `json:"name"`
+	State   string   `json:"state"`
+	Reasons []string `json:"reasons,omitempty"`
+	*scoreJSON
 	Attention string     `json:"attention,omitempty"` // why it needs some
 	Point     *pointJSON `json:"point"`               // of the last step; null: no engine reported
 	Slow      []slowJSON `json:"slow_servers,omitempty"`
@@ -64,11 +66,30 @@ func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overvi
 	return shown
 }
 
+// scoreJSON is a health score; absent: there is none yet.
+type scoreJSON struct {
+	Value  *int   `json:"health_score"` // null: the virtual service is not graded
+	Band   string `json:"health_band"`
+	Reason string `json:"health_reason,omitempty"`
+}
+
+func (l *Live) score(uuid string) *scoreJSON {
+	of, graded := l.scores(uuid)
+	if !graded {
+		return nil
+	}
+	shown := &scoreJSON{Band: of.Band.String(), Reason: of.Reason()}
+	if of.Band != score.Grey {
+		shown.Value = &of.Value
+	}
+	return shown
+}
+
 func (l *Live) line(known *fleet.Known, of ranked) serviceLine {
 	status := l.statuses.now(known, of.vs)
 	line := serviceLine{
 		UUID: of.vs.UUID, Name: of.vs.Name, State: runtime.StateName(status.State), Reasons: status.Reasons,
-		Attention: of.why.String(), Slow: l.slow.of[of.vs.UUID], Recent: []*float32{},
+		scoreJSON: l.score(of.vs.UUID), Attention: of.why.String(), Slow: l.slow.of[of.vs.UUID], Recent: []*float32{},
 	}
 	if of.service == nil {
 		return line

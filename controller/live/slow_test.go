@@ -28,7 +28,7 @@ type toldLine struct {
 func overviewAfter(t *testing.T, seconds int, slowTicks uint32, share uint64) (line toldLine) {
 	t.Helper()
 	s := &stage{Stage: fleettest.New(t)}
-	s.live = New(s.Fleet, func() time.Time { return s.Now })
+	s.live = New(s.Fleet, noScores, func() time.Time { return s.Now })
 	s.live.pace.begin(s.Now)
 	s.Serve("se-one", "se-two")
 	for _, server := range []string{"10.0.0.1:80", "10.0.0.2:80"} {

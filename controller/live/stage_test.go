@@ -9,6 +9,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
@@ -20,13 +21,19 @@ type stage struct {
 	*fleettest.Stage
 	live    *Live
 	sampled map[string]time.Time // when each engine sent its last sample
+	scores  map[string]score.Score
+}
+
+func (s *stage) score(uuid string) (score.Score, bool) {
+	of, graded := s.scores[uuid]
+	return of, graded
 }
 
 // newStage has two engines, which serve these virtual services.
 func newStage(t *testing.T, services ...string) *stage {
 	t.Helper()
 	s := &stage{Stage: fleettest.Empty(t), sampled: map[string]time.Time{}}
-	s.live = New(s.Fleet, func() time.Time { return s.Now })
+	s.live = New(s.Fleet, s.score, func() time.Time { return s.Now })
 	s.live.pace.begin(s.Now)
 	s.have(services...)
 	s.Serve("se-one", "se-two")
@@ -221,3 +228,5 @@ func ratesOf(points []toldPoint) (text string) {
 	}
 	return text
 }
+
+func noScores(string) (score.Score, bool) { return score.Score{}, false }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/health/score"
 )
 
 func TestWatchThatComesBackHearsWhatItMissed(t *testing.T) {
@@ -134,7 +136,7 @@ func TestEnginesShowTheirLoad(t *testing.T) {
 
 func TestServersOfAPoolShowWhatTheyDoNow(t *testing.T) {
 	s := &stage{Stage: fleettest.New(t)}
-	s.live = New(s.Fleet, func() time.Time { return s.Now })
+	s.live = New(s.Fleet, s.score, func() time.Time { return s.Now })
 	s.live.pace.begin(s.Now)
 	s.Serve("se-one")
 	w := s.live.Watch(Topics{Pools: []string{"pool-1"}})
@@ -207,7 +209,7 @@ func TestStepEndsWhenAllEnginesHaveReportedAndWaitsForNoneForLong(t *testing.T) 
 func TestReadersDelayNobody(t *testing.T) {
 	f := fleettest.New(t)
 	f.Serve("se-one")
-	l := New(f.Fleet, time.Now)
+	l := New(f.Fleet, noScores, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running, readers sync.WaitGroup
 	running.Go(func() { _ = l.Run(ctx) })
@@ -251,5 +253,26 @@ func TestReadersDelayNobody(t *testing.T) {
 	_, _, _, _ = w.Next(ctx)
 	if _, _, _, err := w.Next(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestOverviewAndDetailHaveTheHealthScore(t *testing.T) {
+	s := newStage(t, "vs-a", "vs-b")
+	s.scores = map[string]score.Score{
+		"vs-a": {Band: score.Fair, Value: 71, Reasons: []score.Reason{{Text: "12 % of requests slower than 2 s"}}},
+		"vs-b": {Band: score.Grey, Why: "enabled is false"},
+	}
+	w := s.live.Watch(Topics{Overview: true, VirtualServices: []string{"vs-a"}})
+	s.seconds(2, "vs-a", map[string]uint64{"se-one": 100}, nil)
+	_, _, data, _ := w.take()
+	for _, want := range []string{
+		`"name":"a","state":"OPER_UP","health_score":71,"health_band":"fair",` +
+			`"health_reason":"12 % of requests slower than 2 s"`,
+		`"name":"b","state":"OPER_UP","health_score":null,"health_band":"none","health_reason":"enabled is false"`,
+		`"virtual_services":[{"uuid":"vs-a","name":"a","state":"OPER_UP","health_score":71`,
+	} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("%s is missing in %s", want, data)
+		}
 	}
 }

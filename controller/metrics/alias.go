@@ -1,9 +1,13 @@
 package metrics
 
-import "github.com/weir-lb/weir/controller/series"
+import (
+	"slices"
 
-// This file is the only map from the ids of metrics in Avi's API to series of Weir. missing.go lists the ids that Weir
-// does not count.
+	"github.com/weir-lb/weir/controller/series"
+)
+
+// This file, with alias_tls.go and alias_requests.go, is the only map from the ids of metrics in Avi's API to series of
+// Weir. missing.go lists the ids that Weir does not count.
 
 // alias is a metric of Avi's API, and how its value follows from series.
 type alias struct {
@@ -57,7 +61,10 @@ func answered(class string) string { return responses + `{class="` + class + `"}
 
 func serverAnswered(class string) string { return serverResponses + `{class="` + class + `"}` }
 
-var aliases = []alias{
+var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases, scoreAliases(service, "weir_service_"),
+	scoreAliases(pool, "weir_pool_"), scoreAliases(engine, "weir_engine_"), serverScores)
+
+var generalAliases = []alias{
 	{service, "l4_client.avg_bandwidth", bitsPerSecond, rate(received, sent).times(8), "bits from and to clients"},
 	{service, "l4_client.avg_rx_bytes", bytesPerSecond, rate(received), "bytes from clients"},
 	{service, "l4_client.avg_tx_bytes", bytesPerSecond, rate(sent), "bytes to clients"},
@@ -104,9 +111,6 @@ var aliases = []alias{
 	{service, "l7_client.avg_ssl_failed_connections", perSecond, rate(unsecured), "TLS handshakes that failed"},
 	{service, "l7_client.pct_ssl_failed_connections", percent, rate(unsecured).per(handshakes, unsecured).times(100),
 		"of all TLS handshakes, those that failed"},
-	{service, "l7_client.avg_ssl_ver_tls13", perSecond, rate("weir_service_tls13_handshakes_total"),
-		"handshakes of TLS 1.3"},
-	{service, "l7_client.avg_ssl_ver_tls12", perSecond, tls12(), "handshakes of TLS 1.2"},
 	{service, "weir.p50_total_time", milliseconds, quantileMs("0.5", "total"),
 		"half of all requests took at most this long"},
 	{service, "weir.p90_total_time", milliseconds, quantileMs("0.9", "total"),
@@ -164,6 +168,33 @@ var aliases = []alias{
 	{engine, "se_stats.avg_tx_bytes", bytesPerSecond, rate("weir_engine_sent_bytes_total"), "bytes to clients"},
 }
 
+// scoreAliases are the health scores of a kind of object.
+func scoreAliases(kind series.Kind, prefix string) []alias {
+	value := prefix + "health_score"
+	return []alias{
+		{kind, "healthscore.health_score_value", count, gauge(value).known(), "health score, 0 to 100"},
+		{kind, "healthscore.performance_value", count, gauge(value + "_performance").known(),
+			"how well clients are served, 0 to 100"},
+		{kind, "healthscore.resources_penalty", count, penalty(value, "resources"),
+			"what resources of engines cost the health score"},
+		{kind, "healthscore.anomaly_penalty", count, penalty(value, "anomaly"),
+			"what unusual metrics cost the health score"},
+		{kind, "healthscore.security_penalty", count, penalty(value, "security"),
+			"what weak TLS and attacks cost the health score"},
+	}
+}
+
+// serverKind is the kind of servers here: in the API, a server is asked for with its pool.
+const serverKind series.Kind = "server"
+
+// serverScores are those of single servers, which have no penalties.
+var serverScores = []alias{
+	{serverKind, "healthscore.health_score_value", count, gauge("weir_server_health_score").known(),
+		"health score, 0 to 100"},
+	{serverKind, "healthscore.performance_value", count, gauge("weir_server_health_score").known(),
+		"how well clients are served, 0 to 100"},
+}
+
 func finished() expression {
 	e := rate(connections).minusChange(open)
 	e.perStep = true
@@ -174,12 +205,6 @@ func finished() expression {
 func fresh() expression {
 	e := rate(handshakes)
 	e.less = rates([]string{resumed})
-	return e
-}
-
-func tls12() expression {
-	e := rate(handshakes)
-	e.less = rates([]string{"weir_service_tls13_handshakes_total"})
 	return e
 }
 

@@ -42,11 +42,14 @@ func (h *History) Ask(ctx context.Context, questions []series.Question) ([]serie
 
 func (h *History) answer(ctx context.Context, all view, q series.Question) (series.Answer, error) {
 	is := find(q.Kind, q.Metric)
+	if own := find(serverKind, q.Metric); own != nil && q.Server != "" {
+		is = own
+	}
 	if is == nil {
 		return series.Answer{Metric: series.Metric{ID: q.Metric, Unit: count, Missing: true}}, nil
 	}
 	answer := series.Answer{Metric: series.Metric{ID: is.id, Unit: is.unit, Text: is.text,
-		Kinds: []series.Kind{is.kind}}}
+		Kinds: []series.Kind{q.Kind}}}
 	asked := h.question(all, q)
 	collected, err := asked.collected(ctx)
 	if err != nil {

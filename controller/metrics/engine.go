@@ -71,7 +71,7 @@ func (c *collector) readEngine(known *fleet.Known, engine *model.Engine, seen ma
 	c.observe(seen, engine.UUID, "engine", of, at, func(r *readings) {
 		o := &r.group.odometer
 		o.advance(is.Sample, is.CountedBefore())
-		r.total("weir_engine_cpu_seconds_total", "", "", float64(o.cpuUsEver)/1e6)
+		r.total("weir_engine_cpu_seconds_total", float64(o.cpuUsEver)/1e6)
 		r.counter("weir_engine_connections", int64(o.total.connections))
 		r.counter("weir_engine_requests", int64(o.total.requests))
 		r.counter("weir_engine_received_bytes", int64(o.total.received))
@@ -85,5 +85,9 @@ func (c *collector) readEngine(known *fleet.Known, engine *model.Engine, seen ma
 		r.gauge("weir_engine_workers", float64(is.Sample.GetWorkers()))
 		r.gauge("weir_engine_open_connections", float64(open))
 		r.gauge("weir_engine_services", float64(len(is.Sample.Services())))
+		if c.config.Scores != nil {
+			of, graded := c.config.Scores.EngineScore(engine.UUID)
+			r.score("weir_engine_", of, graded)
+		}
 	})
 }

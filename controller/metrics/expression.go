@@ -80,6 +80,14 @@ func quantileMs(q, measure string) expression {
 	return expression{factor: 1000, terms: []term{of}, sparse: true}
 }
 
+// penalty is a part of a health score. It has series only since it first cost something, and is 0 where the score has
+// series and the part has none.
+func penalty(score, part string) expression {
+	mean := func(name string) string { return "sum by (key) (avg_over_time(" + name + "{$}[step]))" }
+	of := term(mean(score+"_"+part+"_penalty") + " or 0 * " + mean(score))
+	return expression{factor: 1, terms: []term{of}, sparse: true}
+}
+
 func rates(counters []string) []term { return terms("rate(%s[step] anchored)", counters) }
 
 // terms puts series into a function. A name may have matchers of its own: responses_total{class="5xx"}.

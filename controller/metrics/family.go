@@ -23,6 +23,9 @@ var families = []family{
 	{"weir_service_websockets_total", "counter", "requests that became WebSockets"},
 	{"weir_service_responses_total", "counter", "responses, by class of their status"},
 	{"weir_service_local_responses_total", "counter", "responses that an engine made itself"},
+	{"weir_service_local_responses_by_class_total", "counter",
+		"responses that an engine made itself, by class of their status"},
+	{"weir_service_requests_by_method_total", "counter", "requests, by method"},
 	{"weir_service_reselects_total", "counter", "requests that went to another server after a response"},
 	{"weir_service_client_aborts_total", "counter", "clients that left before they had their response"},
 	{"weir_service_failures_total", "counter", "failures, by cause (docs/operating.md, Counters)"},
@@ -30,10 +33,11 @@ var families = []family{
 	{"weir_service_sent_bytes_total", "counter", "bytes to clients"},
 	{"weir_service_received_datagrams_total", "counter", "datagrams from clients"},
 	{"weir_service_sent_datagrams_total", "counter", "datagrams to clients"},
-	{"weir_service_tls_handshakes_total", "counter", "TLS handshakes with clients"},
+	{"weir_service_tls_handshakes_total", "counter", "TLS handshakes with clients, by what they agreed on"},
 	{"weir_service_tls13_handshakes_total", "counter", "TLS handshakes with clients, of version 1.3"},
 	{"weir_service_tls_resumptions_total", "counter", "TLS handshakes that resumed a session"},
 	{"weir_service_tls_failures_total", "counter", "TLS handshakes that failed"},
+	{"weir_service_tls_failures_by_reason_total", "counter", "TLS handshakes that failed, by the reason"},
 	{"weir_service_open_connections", "gauge", "connections of clients that are open"},
 	{"weir_service_open_connections_peak", "gauge", "most connections of clients open at once, between two samples"},
 	{"weir_service_open_http2_connections", "gauge", "connections of HTTP/2 that are open"},
@@ -55,6 +59,22 @@ var families = []family{
 	{"weir_service_server_rtt_seconds_sum", "counter", "sum of the round trips to the servers of requests"},
 	{"weir_service_app_response_seconds_sum", "counter", "sum of the times that servers needed for heads of responses"},
 	{"weir_service_data_transfer_seconds_sum", "counter", "sum of the times from heads of responses to their ends"},
+	{"weir_service_health_score", "gauge", "health score of a virtual service, 0 to 100"},
+	{"weir_service_health_score_performance", "gauge",
+		"performance of a virtual service, 0 to 100: part of its health score"},
+	{"weir_service_health_score_resources_penalty", "gauge",
+		"what the resources of engines cost the health score of a virtual service"},
+	{"weir_service_health_score_anomaly_penalty", "gauge",
+		"what unusual metrics cost the health score of a virtual service"},
+	{"weir_service_health_score_security_penalty", "gauge",
+		"what weak TLS and attacks cost the health score of a virtual service"},
+	{"weir_pool_health_score", "gauge", "health score of a pool, 0 to 100"},
+	{"weir_pool_health_score_performance", "gauge", "performance of a pool, 0 to 100: part of its health score"},
+	{"weir_pool_health_score_resources_penalty", "gauge",
+		"what the resources of engines cost the health score of a pool"},
+	{"weir_pool_health_score_anomaly_penalty", "gauge", "what unusual metrics cost the health score of a pool"},
+	{"weir_pool_health_score_security_penalty", "gauge", "what weak TLS and attacks cost the health score of a pool"},
+	{"weir_server_health_score", "gauge", "health score of a server, 0 to 100"},
 	{"weir_server_connections_total", "counter", "connections to a server"},
 	{"weir_server_http2_connections_total", "counter", "connections to a server that speak HTTP/2"},
 	{"weir_server_requests_total", "counter", "requests to a server"},
@@ -68,6 +88,13 @@ var families = []family{
 	{"weir_server_up", "gauge",
 		"share of the engines that find the server up; of server=\"*\", how many servers are up"},
 	{"weir_server_seen", "gauge", "1 if an engine has the server; of server=\"*\", how many servers engines have"},
+	{"weir_engine_health_score", "gauge", "health score of an engine, 0 to 100"},
+	{"weir_engine_health_score_performance", "gauge", "performance of an engine, 0 to 100: part of its health score"},
+	{"weir_engine_health_score_resources_penalty", "gauge",
+		"what the resources of engines cost the health score of an engine"},
+	{"weir_engine_health_score_anomaly_penalty", "gauge", "what unusual metrics cost the health score of an engine"},
+	{"weir_engine_health_score_security_penalty", "gauge",
+		"what weak TLS and attacks cost the health score of an engine"},
 	{"weir_engine_cpu_seconds_total", "counter", "CPU time of the data plane"},
 	{"weir_engine_connections_total", "counter", "connections of clients, of all virtual services"},
 	{"weir_engine_requests_total", "counter", "requests, of all virtual services"},
@@ -114,7 +141,7 @@ func (h *History) Expose(ctx context.Context, tenant string) ([]byte, error) {
 			continue
 		}
 		for _, e := range g.entries {
-			if e.sort != times && !e.labels.IsEmpty() {
+			if e.sort != times && !e.absent && !e.labels.IsEmpty() {
 				lines[e.name] = append(lines[e.name], e.exposed())
 			}
 		}

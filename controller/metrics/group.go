@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
@@ -42,13 +44,15 @@ const (
 
 // entry is one series.
 type entry struct {
-	name, label, labelValue string // label is the one of its own, such as cause; empty: none
-	sort                    sort
-	value                   float64
-	base                    float64 // the value of a counter before the object began to move
-	histogram               *histogram.Histogram
-	labels                  labels.Labels
-	in                      [len(tierSpecs)]inTier
+	name      string
+	own       []string // labels of its own, such as cause: names and values in turn
+	sort      sort
+	value     float64
+	base      float64 // the value of a counter before the object began to move
+	absent    bool    // a gauge of which there is no value now
+	histogram *histogram.Histogram
+	labels    labels.Labels
+	in        [len(tierSpecs)]inTier
 }
 
 // inTier is what a tier knows of a series.
@@ -67,24 +71,24 @@ type readings struct {
 }
 
 // counter takes a count by its name without "_total".
-func (r *readings) counter(name string, value int64) { r.total(name+"_total", "", "", float64(value)) }
+func (r *readings) counter(name string, value int64) { r.total(name+"_total", float64(value)) }
 
-// counterOf takes a count that has a label of its own.
-func (r *readings) counterOf(name, label, labelValue string, value int64) {
-	r.total(name+"_total", label, labelValue, float64(value))
+// counterOf takes a count that has labels of its own: names and values in turn.
+func (r *readings) counterOf(name string, value int64, own ...string) {
+	r.total(name+"_total", float64(value), own...)
 }
 
-func (r *readings) total(name, label, labelValue string, value float64) {
+func (r *readings) total(name string, value float64, own ...string) {
 	key := name
-	if label != "" {
-		key += "{" + labelValue
+	if len(own) > 0 {
+		key += "{" + strings.Join(own, "\x00")
 	}
 	e := r.group.entries[key]
 	if e == nil {
 		if value == 0 {
 			return // it never moved
 		}
-		e = &entry{name: name, label: label, labelValue: labelValue, sort: counter}
+		e = &entry{name: name, own: own, sort: counter}
 		r.group.entries[key] = e
 	}
 	if value > e.value { // it falls only when an object is counted anew
@@ -94,15 +98,16 @@ func (r *readings) total(name, label, labelValue string, value float64) {
 }
 
 // gauge takes a value of now. It makes no series while the object has none.
-func (r *readings) gauge(name string, value float64) { r.level(name, mean, value) }
+func (r *readings) gauge(name string, value float64) { r.level(name, mean, value, false) }
 
 // peak takes a value of now whose largest values count.
-func (r *readings) peak(name string, value float64) { r.level(name, peakOf, value) }
+func (r *readings) peak(name string, value float64) { r.level(name, peakOf, value, false) }
 
-func (r *readings) level(name string, sort sort, value float64) {
+// level takes a gauge. If always is set, it makes a series for an object that has none also if the value is 0.
+func (r *readings) level(name string, sort sort, value float64, always bool) {
 	e := r.group.entries[name]
 	if e == nil {
-		if value == 0 && len(r.group.entries) == 0 {
+		if value == 0 && len(r.group.entries) == 0 && !always {
 			return
 		}
 		e = &entry{name: name, sort: sort}
@@ -111,7 +116,7 @@ func (r *readings) level(name string, sort sort, value float64) {
 	if value != e.value {
 		r.moved = true
 	}
-	e.value = value
+	e.value, e.absent = value, false
 	for i := range e.in {
 		in := &e.in[i]
 		if in.count == 0 || value > in.high {
@@ -167,10 +172,11 @@ func (g *group) rebase() {
 
 func (e *entry) labelsOf(of labelled) labels.Labels {
 	pairs := []string{labels.MetricName, e.name}
-	for _, pair := range [][2]string{{"service", of.service}, {"tenant", of.tenant}, {tenantLabel, of.tenantUUID},
-		{"pool", of.pool}, {"server", of.server}, {"engine", of.engine}, {"uuid", of.uuid}, {e.label, e.labelValue}} {
+	all := []string{"service", of.service, "tenant", of.tenant, tenantLabel, of.tenantUUID, "pool", of.pool,
+		"server", of.server, "engine", of.engine, "uuid", of.uuid}
+	for pair := range slices.Chunk(append(all, e.own...), 2) {
 		if pair[1] != "" {
-			pairs = append(pairs, pair[0], pair[1])
+			pairs = append(pairs, pair...)
 		}
 	}
 	return labels.FromStrings(pairs...)

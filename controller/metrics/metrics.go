@@ -29,6 +29,7 @@ type Config struct {
 	TenantName func(uuid string) string
 	Events     *events.Log
 	Log        *slog.Logger
+	Scores     Scores           // nil: none are kept
 	Now        func() time.Time // nil: time.Now
 }
 

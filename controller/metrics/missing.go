@@ -14,30 +14,23 @@ var missing = map[series.Kind]string{
 l4_client.apdexc l4_client.avg_lossy_connections l4_client.avg_rx_pkts l4_client.avg_tx_pkts l4_client.avg_total_rtt
 l4_client.avg_dos_attacks l4_client.avg_dos_bandwidth l4_client.max_num_active_se l4_client.avg_half_open_conns
 l7_client.apdexr l7_client.avg_client_rtt l7_client.avg_page_load_time
-l7_client.avg_ssl_handshakes_timedout l7_client.avg_ssl_handshakes_pfs l7_client.avg_ssl_handshakes_non_pfs
-l7_client.avg_ssl_auth_rsa l7_client.avg_ssl_auth_ecdsa l7_client.avg_ssl_ver_tls10 l7_client.avg_ssl_ver_tls11
-l7_client.avg_ssl_errors l7_client.avg_resp_4xx_avi_errors l7_client.avg_resp_5xx_avi_errors
 l7_client.avg_waf_attacks l7_client.avg_waf_matched l7_client.avg_waf_rejected l7_client.pct_cache_hits
-l7_client.sum_get_reqs l7_client.sum_post_reqs l7_client.sum_other_reqs
 l4_server.avg_total_rtt l4_server.apdexc l7_server.avg_resp_latency l7_server.avg_application_response_time
 l7_server.apdexr l7_server.avg_complete_responses l7_server.avg_resp_4xx l7_server.avg_resp_5xx
 l7_server.pct_response_errors
-healthscore.health_score_value healthscore.performance_value healthscore.resources_penalty
-healthscore.anomaly_penalty healthscore.security_penalty
 vs_scaleout_stats.sum_flow_probe_rqs_sent vs_scaleout_stats.sum_flow_probe_rqs_rcvd
 vs_scaleout_stats.sum_flow_created_by_probe_rsp vs_scaleout_stats.sum_num_vs_pkts_punted
 vs_scaleout_stats.sum_vs_flows_local vs_scaleout_stats.sum_vs_flows_remote`,
 	pool: `
 l4_server.avg_rx_bytes l4_server.avg_tx_bytes l4_server.avg_total_rtt l4_server.apdexc
 l7_server.avg_resp_latency l7_server.avg_application_response_time l7_server.apdexr
-vm_stats.avg_cpu_usage vm_stats.avg_mem_usage vm_stats.avg_net_usage
-healthscore.health_score_value`,
+vm_stats.avg_cpu_usage vm_stats.avg_mem_usage vm_stats.avg_net_usage`,
 	engine: `
 se_stats.avg_connection_mem_usage se_stats.avg_packet_buffer_usage se_stats.pct_syn_cache_usage
 se_stats.avg_persistent_table_usage se_stats.avg_dynamic_mem_usage se_stats.avg_disk1_usage
 se_stats.avg_ingress_latency se_stats.avg_worst_ingress_latency se_stats.avg_ssl_session_cache_usage
 se_stats.pct_connections_dropped se_if.avg_bandwidth se_if.avg_rx_pkts se_if.avg_tx_pkts se_if.avg_rx_bytes
-se_if.avg_tx_bytes se_if.avg_rx_pkts_dropped_non_vs healthscore.health_score_value`,
+se_if.avg_tx_bytes se_if.avg_rx_pkts_dropped_non_vs`,
 }
 
 // Catalog lists all metrics, sorted by id.
@@ -51,6 +44,9 @@ func Catalog() []series.Metric {
 		byID[id].Kinds = append(byID[id].Kinds, kind)
 	}
 	for _, a := range aliases {
+		if a.kind == serverKind {
+			continue // pools have it
+		}
 		add(a.id, a.kind, series.Metric{Unit: a.unit, Text: a.text})
 	}
 	for _, kind := range series.Kinds {

@@ -46,7 +46,11 @@ func (b *samples) add(g *group) {
 	g.kept = true
 	for _, e := range g.entries {
 		for i := range b.due {
-			if b.due[i] {
+			switch {
+			case !b.due[i]:
+			case e.absent && e.in[i].count == 0: // a coarse tier gets what there was since its last sample
+				b.stale(i, e)
+			default:
 				b.sample(i, e)
 			}
 		}
@@ -57,13 +61,19 @@ func (b *samples) add(g *group) {
 func (b *samples) end(g *group) {
 	for _, e := range g.entries {
 		for i := range e.in {
-			if b.due[i] && e.in[i].live {
-				b.append(i, e, b.at, math.Float64frombits(value.StaleNaN), staleHistogram(e))
-				e.in[i].live = false
+			if b.due[i] {
+				b.stale(i, e)
 			}
 		}
 	}
 	g.rebase()
+}
+
+func (b *samples) stale(tier int, e *entry) {
+	if e.in[tier].live {
+		b.append(tier, e, b.at, math.Float64frombits(value.StaleNaN), staleHistogram(e))
+		e.in[tier].live = false
+	}
 }
 
 func staleHistogram(e *entry) *histogram.Histogram {

@@ -29,6 +29,7 @@ func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[stri
 		}
 		up, engines = up+share, engines+one(isSeen)
 	}
+	defer c.readScore(pool, seen, at)
 	if shared {
 		c.observeServer(seen, pool, allServers, at, sum, up, engines)
 	}
@@ -53,7 +54,7 @@ func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server
 	c.observe(seen, key, "server", of, at, func(r *readings) {
 		for name, value := range counts {
 			if class, is := strings.CutPrefix(name, responsePrefix); is {
-				r.counterOf("weir_server_responses", "class", class, value)
+				r.counterOf("weir_server_responses", value, "class", class)
 			} else if strings.HasPrefix(name, openPrefix) {
 				r.open("weir_server_"+name, float64(value))
 			} else {
@@ -63,6 +64,10 @@ func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server
 		if len(r.group.entries) > 0 { // not for servers that never had a request
 			r.gauge("weir_server_up", up)
 			r.gauge("weir_server_seen", isSeen)
+			if c.config.Scores != nil && server != allServers {
+				of, graded := c.config.Scores.ServerScore(fleet.ServerKey{Pool: pool.UUID, Server: server})
+				r.score("weir_server_", of, graded)
+			}
 		}
 	})
 }

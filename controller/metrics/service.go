@@ -9,19 +9,44 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health/score"
 	ours "github.com/weir-lb/weir/controller/histogram"
 	"github.com/weir-lb/weir/controller/model"
 )
 
 const (
 	openPrefix     = "open_"      // of a gauge of fleet
-	errorPrefix    = "errors_"    // of a count of failures, before the cause
 	responsePrefix = "responses_" // of a count of responses, before the class
 )
 
+// splits are counts of fleet that are one series with a label here: the name begins with the prefix, and the rest of it
+// is the value of the label.
+var splits = []struct{ prefix, name, label string }{
+	{"errors_", "failures", "cause"},
+	{responsePrefix, "responses", "class"},
+	{"local_responses_", "local_responses_by_class", "class"},
+	{"requests_", "requests_by_method", "method"},
+	{fleet.HandshakeFailure, "tls_failures_by_reason", "reason"},
+}
+
+// splitOf returns nil if a count is a series of its own.
+func splitOf(count string) (split *struct{ prefix, name, label string }, rest string) {
+	for i := range splits {
+		if rest, is := strings.CutPrefix(count, splits[i].prefix); is {
+			return &splits[i], rest
+		}
+	}
+	return nil, ""
+}
+
 func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, seen map[string]bool, at time.Time) {
 	counts := known.CountedOfService(vs.UUID)
-	if counts == nil && c.groups[vs.UUID] == nil {
+	var is score.Score
+	graded := false
+	if c.config.Scores != nil {
+		is, graded = c.config.Scores.ServiceScore(vs.UUID)
+	}
+	if counts == nil && c.groups[vs.UUID] == nil && is.Band != score.Down {
 		return
 	}
 	of := labelled{service: vs.Name, tenant: c.config.TenantName(vs.Tenant()), tenantUUID: vs.Tenant(), uuid: vs.UUID}
@@ -30,14 +55,18 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 			r.serviceCount(name, value)
 		}
 		r.timings(known.TimingsOf(vs.UUID))
+		r.score("weir_service_", is, graded)
 	})
 }
 
 func (r *readings) serviceCount(name string, value int64) {
-	if cause, is := strings.CutPrefix(name, errorPrefix); is {
-		r.counterOf("weir_service_failures", "cause", cause, value)
-	} else if class, is := strings.CutPrefix(name, responsePrefix); is {
-		r.counterOf("weir_service_responses", "class", class, value)
+	if of, is := fleet.HandshakesOf(name); is {
+		r.counterOf("weir_service_tls_handshakes", value, "version", of.Version, "cipher_suite", of.CipherSuite,
+			"group", of.Group, "key", of.Key, "resumed", of.Resumed)
+	} else if name == "tls_handshakes" {
+		return // by what they agreed on
+	} else if split, rest := splitOf(name); split != nil {
+		r.counterOf("weir_service_"+split.name, value, split.label, rest)
 	} else if strings.HasPrefix(name, openPrefix) {
 		r.open("weir_service_"+name, float64(value))
 	} else {
@@ -89,12 +118,12 @@ func (r *readings) timings(timings map[string]fleet.Timing) {
 		return
 	}
 	for _, measure := range measures {
-		r.total("weir_service_"+measure.name+"_seconds_sum", "", "", measure.of(&g.times).Seconds())
+		r.total("weir_service_"+measure.name+"_seconds_sum", measure.of(&g.times).Seconds())
 		if measure.whole {
 			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(&g.times)))
 		}
 	}
-	r.total("weir_service_timed_requests_total", "", "", float64(g.times.Total.Count()))
+	r.total("weir_service_timed_requests_total", float64(g.times.Total.Count()))
 }
 
 func isSame(now, then *dataplanev1.Times) bool {

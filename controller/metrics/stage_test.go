@@ -19,6 +19,7 @@ type stage struct {
 	dir     string
 	history *History
 	tiers   *tiers
+	scores  Scores
 }
 
 func newStage(t *testing.T) *stage {
@@ -46,7 +47,7 @@ func (s *stage) own(tenant string) {
 func (s *stage) begin() {
 	s.Helper()
 	s.history = New(Config{
-		Dir: s.dir, Fleet: s.Fleet, Events: s.Events, Log: slog.New(slog.DiscardHandler),
+		Dir: s.dir, Fleet: s.Fleet, Scores: s.scores, Events: s.Events, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return s.Now }, TenantName: func(uuid string) string { return "name of " + uuid },
 	})
 	opened, err := openTiers(s.dir, slog.New(slog.DiscardHandler))

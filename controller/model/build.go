@@ -35,8 +35,9 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"pkiprofile":     into(func(k *Keeper) *table[kinds.PKIProfile] { return &k.pkiProfiles }, itself),
 	"applicationpersistenceprofile": into(
 		func(k *Keeper) *table[kinds.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
-	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
-	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
+	"analyticsprofile": into(func(k *Keeper) *table[kinds.AnalyticsProfile] { return &k.analyticsProfiles }, itself),
+	"vsvip":            into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
+	"vrfcontext":       into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {
 		return &k.certificates
 	}, (*reading).certificate),

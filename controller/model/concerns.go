@@ -18,6 +18,7 @@ func (vs *VirtualService) parts() subjects {
 	add(&parts, "vsvip", vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
 	add(&parts, "applicationprofile", vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
 	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
+	add(&parts, "analyticsprofile", vs.Analytics, uuidOfAnalytics)
 	add(&parts, "sslprofile", vs.SSLProfile, uuidOfSSLProfile)
 	for _, certificate := range vs.Certificates {
 		add(&parts, "sslkeyandcertificate", certificate, uuidOfCertificate)
@@ -41,8 +42,11 @@ func (p *Pool) addParts(parts *subjects) {
 	add(parts, "pkiprofile", p.PKIProfile, func(p *kinds.PKIProfile) string { return p.UUID })
 	add(parts, "applicationpersistenceprofile", p.Persistence,
 		func(p *kinds.ApplicationPersistenceProfile) string { return p.UUID })
+	add(parts, "analyticsprofile", p.Analytics, uuidOfAnalytics)
 	add(parts, "sslkeyandcertificate", p.Certificate, uuidOfCertificate)
 }
+
+func uuidOfAnalytics(p *kinds.AnalyticsProfile) string { return p.UUID }
 
 func uuidOfSSLProfile(p *kinds.SSLProfile) string { return p.UUID }
 

@@ -42,6 +42,7 @@ type Keeper struct {
 	sslProfiles         table[kinds.SSLProfile]
 	pkiProfiles         table[kinds.PKIProfile]
 	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
+	analyticsProfiles   table[kinds.AnalyticsProfile]
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]

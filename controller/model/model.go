@@ -33,6 +33,7 @@ type VirtualService struct {
 	NetworkProfile     *kinds.NetworkProfile
 	TCP                *kinds.TCPProxy    // nil: the network profile is not for a TCP proxy
 	UDP                *kinds.UDPFastPath // nil: the network profile is not for UDP, as fast path or as proxy
+	Analytics          *kinds.AnalyticsProfile
 	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool
@@ -77,6 +78,7 @@ type Pool struct {
 	SSLProfile     *kinds.SSLProfile // nil: engines connect to its servers without TLS
 	PKIProfile     *kinds.PKIProfile
 	Persistence    *kinds.ApplicationPersistenceProfile
+	Analytics      *kinds.AnalyticsProfile
 	Certificate    *Certificate // presented to servers
 }
 

@@ -182,6 +182,7 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 	pool.PKIProfile = follow(from, k.pkiProfiles, "pki_profile_ref", pool.PKIProfileRef)
 	pool.Persistence = follow(from, k.persistenceProfiles, "application_persistence_profile_ref",
 		pool.PersistenceProfileRef)
+	pool.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", pool.AnalyticsProfileRef)
 	pool.Certificate = follow(from, k.certificates, "ssl_key_and_certificate_ref", pool.CertificateRef)
 }
 
@@ -190,6 +191,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
+	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
 	k.resolveParent(from, vs)
 	vrfRef := vs.VrfContextRef

@@ -75,7 +75,7 @@ func showAudit(c *call) error {
 		return &admit.Forbidden{Reason: "User " + c.who.Name + " may not read the audit trail"}
 	}
 	return c.showRecords(records{
-		kind: query.Audit, time: "time", pageSize: auditPageSize, optional: []string{"refused", "old", "new"},
+		kind: query.Audit, time: "time", pageSize: auditPageSize, optional: []string{"refused", "name", "old", "new"},
 		scope: query.Scope{All: true}, recent: c.recentAudit,
 	})
 }

@@ -17,5 +17,5 @@ func createJoinToken(c *call) error {
 		return err
 	}
 	c.api.gate.Audit.Note(c.who, "create", "securetoken", "", nil)
-	return c.reply(http.StatusOK, schema.Object{"auth_token": token})
+	return c.reply(http.StatusOK, schema.Object{"auth_token": token, "weir_engine_port": c.api.enginePort})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/port"
 	"github.com/weir-lb/weir/controller/schema"
@@ -57,20 +58,22 @@ type Orders interface {
 
 // Config is what the API needs.
 type Config struct {
-	Store    *store.Store
-	Gate     *admit.Gate
-	Reports  Reports
-	Progress Progress
-	Tokens   JoinTokens
-	Orders   Orders
-	Events   *events.Log
-	Pages    *web.Site // the web UI; nil: none
-	Live     Live
-	Metrics  Metrics
-	Logs     Logs             // nil: only what is in memory is listed
-	Version  string           // of this build
-	Logger   *slog.Logger     // nil: slog.Default()
-	Now      func() time.Time // nil: time.Now
+	Store      *store.Store
+	Gate       *admit.Gate
+	Reports    Reports
+	Progress   Progress
+	Tokens     JoinTokens
+	Orders     Orders
+	Events     *events.Log
+	Pages      *web.Site // the web UI; nil: none
+	Live       Live
+	Metrics    Metrics
+	Scores     Scores           // nil: no object has a score
+	Logs       Logs             // nil: only what is in memory is listed
+	Version    string           // of this build
+	EnginePort string           // that agents dial, for the command with which an engine joins
+	Logger     *slog.Logger     // nil: slog.Default()
+	Now        func() time.Time // nil: time.Now
 }
 
 // API answers requests.
@@ -85,6 +88,7 @@ type API struct {
 	pages    *web.Site
 	live     Live
 	metrics  Metrics
+	scores   Scores
 	logs     Logs // nil: there is no record store
 	log      *slog.Logger
 	now      func() time.Time
@@ -93,6 +97,7 @@ type API struct {
 	connections port.Bounds
 	timeouts    timeouts
 	streams     *streams
+	enginePort  string
 }
 
 // Open makes the API. It reads the uuid of the cluster; at the first start, it writes one.
@@ -100,10 +105,14 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
-		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
-		streams: newStreams()}
+		scores: config.Scores,
+		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
 		a.log = slog.Default()
+	}
+	if a.scores == nil {
+		a.scores = func(string, string) (score.Report, bool) { return score.Report{}, false }
 	}
 	if a.now == nil {
 		a.now = time.Now

@@ -64,10 +64,14 @@ func counted(page schema.Object, tally fleet.Tally) {
 	}
 	totals, rates := schema.Object{}, schema.Object{}
 	for name, total := range tally.Totals {
-		totals[name] = total
+		if !isOfTLS(name) {
+			totals[name] = total
+		}
 	}
 	for name, rate := range tally.PerSecond {
-		rates[name] = rate
+		if !isOfTLS(name) {
+			rates[name] = rate
+		}
 	}
 	totals["per_second"] = rates
 	page["counters"] = totals

@@ -190,6 +190,17 @@ func (b *book) sample(engine string, unixMs, connections, suspecting uint64) {
 			ReselectsTotal: 3, ClientAbortsTotal: 6,
 			Http2ConnectionsTotal: connections / 2, OpenHttp2Connections: 4, Http2RequestsTotal: connections,
 			OpenHttp2Requests: 11, GrpcCallsTotal: 9, Tls13HandshakesTotal: 2,
+			RequestsByMethodTotal:      []uint64{connections, 0, 2},
+			LocalResponsesByClassTotal: []uint64{0, 0, 0, 1, 3},
+			Tls: &dataplanev1.TlsCounters{
+				Rows: []*dataplanev1.TlsRow{
+					{Version: "TLS 1.2", CipherSuite: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", Group: "P-256",
+						Key: "RSA", Total: 1},
+					{Version: "TLS 1.3", CipherSuite: "TLS_AES_128_GCM_SHA256", Group: "X25519", Resumed: true,
+						Total: 2},
+				},
+				OthersTotal: 1, Failures: []*dataplanev1.ErrorCounter{{Cause: "no_version", Total: 1}},
+			},
 			ReceivedBytesTotal: 7,
 			SentBytesTotal:     8,
 			ResponsesTotal:     []uint64{0, connections, 0, 1, 0},

@@ -45,7 +45,9 @@ func (s service) page() schema.Object {
 		"virtualservice_ref": schema.RefPath("virtualservice", s.vs.UUID),
 	}
 	maps.Copy(page, s.scale())
-	counted(page, s.known.ServiceCounters(s.vs.UUID))
+	tally := s.known.ServiceCounters(s.vs.UUID)
+	counted(page, tally)
+	handshakes(page, tally)
 	timed(page, s.known.ServiceTimes(s.vs.UUID))
 	return page
 }

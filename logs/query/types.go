@@ -14,7 +14,7 @@ var Types = map[string]Fields{
 	},
 	Audit: {
 		"user": Text, "address": Text, "tenant": Text, "action": Text, "kind": Text, "object": Text, "refused": Text,
-		"old": Text, "new": Text,
+		"name": Text, "old": Text, "new": Text,
 	},
 }
 

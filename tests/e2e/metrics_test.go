@@ -214,11 +214,26 @@ func (s *stage) checkPrometheus(from prometheus.API, token string) {
 // checkCommand runs `weir metrics` as an operator does.
 func (s *stage) checkCommand() {
 	s.Helper()
+	run := s.commands()
+	shown := run("metrics", "vs", "web", "l7_client.sum_total_responses", "weir.p99_total_time", "--last", "5m",
+		"--step", "5m")
+	contains(s.T, shown, "LAST 5m, EACH 5m", fmt.Sprint(metricsCounted))
+	contains(s.T, run("metrics", "vs", "web"), "l7_client.avg_total_requests", "1/s", "█")
+	contains(s.T, run("metrics", "engine", "engine-1"), "se_stats.avg_cpu_usage")
+	contains(s.T, run("metrics", "pool", "web"), "l7_server.avg_total_requests")
+	contains(s.T, run("metrics", "list"), "l4_client.avg_bandwidth", "bit/s")
+	contains(s.T, run("metrics", "query", `increase(weir_service_responses_total[5m] anchored)`), "CLASS", "2xx",
+		fmt.Sprint(metricsCounted))
+}
+
+// commands logs in, and returns a function that runs weir.
+func (s *stage) commands() (run func(args ...string) string) {
+	s.Helper()
 	password, err := s.controller.Password()
 	s.must(err)
 	file := filepath.Join(s.dir, "password")
 	s.must(os.WriteFile(file, []byte(password+"\n"), 0o600))
-	run := func(args ...string) string {
+	run = func(args ...string) string {
 		s.Helper()
 		command := exec.CommandContext(s.ctx, weir(s.T), args...)
 		command.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(s.dir, "config"))
@@ -230,15 +245,7 @@ func (s *stage) checkCommand() {
 		return string(out)
 	}
 	run("login", s.controller.URL, "--password-file", file, "--trust-on-first-use")
-	shown := run("metrics", "vs", "web", "l7_client.sum_total_responses", "weir.p99_total_time", "--last", "5m",
-		"--step", "5m")
-	contains(s.T, shown, "LAST 5m, EACH 5m", fmt.Sprint(metricsCounted))
-	contains(s.T, run("metrics", "vs", "web"), "l7_client.avg_total_requests", "1/s", "█")
-	contains(s.T, run("metrics", "engine", "engine-1"), "se_stats.avg_cpu_usage")
-	contains(s.T, run("metrics", "pool", "web"), "l7_server.avg_total_requests")
-	contains(s.T, run("metrics", "list"), "l4_client.avg_bandwidth", "bit/s")
-	contains(s.T, run("metrics", "query", `increase(weir_service_responses_total[5m] anchored)`), "CLASS", "2xx",
-		fmt.Sprint(metricsCounted))
+	return run
 }
 
 // checkTenants has another tenant ask.

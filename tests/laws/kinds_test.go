@@ -32,7 +32,7 @@ var mayNameKinds = map[string][]string{
 		"pool"}, // what can be watched
 	"controller/live": {"pool"}, // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
-		"virtualservice", "pool", "vsvip",
+		"virtualservice", "pool", "vsvip", "analyticsprofile",
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made

@@ -11,23 +11,29 @@ import (
 // webMayImport says which rooms of web/src each room may import. A room with the name of a noun, such as service, knows
 // the shared rooms only, and no other noun.
 var webMayImport = map[string][]string{
-	"api":      {"url"},
-	"url":      {},
+	"api":      {"time", "url"},
+	"url":      {"time"},
 	"time":     {},
 	"part":     {"api", "time", "url"},
-	"chart":    {"api", "time"},
+	"chart":    {"api", "part", "time", "url"},
 	"table":    {"url"},
+	"form":     {"api", "part", "time", "url"},
 	"account":  shared,
 	"change":   shared,
+	"create":   shared,
 	"engine":   shared,
-	"event":    shared,
 	"overview": shared,
+	"object":   shared,
 	"pool":     shared,
+	"record":   shared,
+	"security": shared,
 	"service":  shared,
-	"app":      append([]string{"account", "change", "engine", "event", "overview", "pool", "service"}, shared...),
+	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "security",
+		"service"},
+		shared...),
 }
 
-var shared = []string{"api", "chart", "part", "table", "time", "url"}
+var shared = []string{"api", "chart", "form", "part", "table", "time", "url"}
 
 var webImport = regexp.MustCompile(`(?:from|import)\s*\(?\s*'(\.[^']*)'`)
 

@@ -27,6 +27,7 @@ import (
 const (
 	flowTimeout  = 5 * time.Minute
 	eventTimeout = 2 * time.Minute
+	tlsPort      = 8443
 )
 
 // hostile is text that would do harm if a page took it for anything but text.
@@ -130,6 +131,7 @@ func setUp(t *testing.T) *stage {
 	fast, slow := s.server(2*time.Millisecond), s.server(40*time.Millisecond)
 	s.service("shop", "Sells shoes", 8080, fast, slow, "127.0.0.1:1")
 	s.service("blog", "", 8081, fast)
+	s.service("vault", "Speaks TLS", tlsPort, fast)
 	s.service("broken", "Its servers are away", 8082, "127.0.0.1:1")
 	s.service("hostile "+hostile, hostile, 8083, fast)
 	s.failLogin(hostile + "\u0007")
@@ -179,9 +181,12 @@ func (s *stage) service(name, description string, port int, servers ...string) {
 	}
 	pool, err := s.controller.Session.ByName(s.Context(), "pool", name)
 	s.must(err)
-	s.create("virtualservice", client.Object{"name": name, "description": description,
-		"vsvip_ref": client.Ref("vsvip", "vip"),
-		"pool_ref":  pool["url"], "services": []any{map[string]any{"port": port}}})
+	object := client.Object{"name": name, "description": description, "vsvip_ref": client.Ref("vsvip", "vip"),
+		"pool_ref": pool["url"], "services": []any{map[string]any{"port": port, "enable_ssl": port == tlsPort}}}
+	if port == tlsPort {
+		object["ssl_key_and_certificate_refs"] = []any{client.Ref("sslkeyandcertificate", "System-Default-Cert")}
+	}
+	s.create("virtualservice", object)
 }
 
 func (s *stage) create(kind string, object client.Object) {

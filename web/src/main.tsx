@@ -2,10 +2,13 @@ import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { onWrite } from './api/changes'
 import { App } from './app/App'
 import './tokens.css'
 
 const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1000, gcTime: 120_000 } } })
+
+onWrite(() => void client.invalidateQueries())
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')

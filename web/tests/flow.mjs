@@ -61,7 +61,26 @@ async function accessible() {
   hold(serious.length === 0, serious.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`).join('\n'))
 }
 
+/** Drags over a part of an element, in shares of its width and height. */
+async function drag(locator, from, to, top = 0.5, bottom = 0.5) {
+  await locator.scrollIntoViewIfNeeded()
+  const box = await locator.boundingBox()
+  await page.mouse.move(box.x + box.width * from, box.y + box.height * top)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width * ((from + to) / 2), box.y + box.height * ((top + bottom) / 2))
+  await page.mouse.move(box.x + box.width * to, box.y + box.height * bottom)
+  await page.mouse.up()
+}
+
+/** The text of the file that an item of a menu saves. */
+async function saved(menu, item) {
+  await page.getByRole('button', { name: menu }).click()
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: item }).click()])
+  return readFileSync(await file.path(), 'utf8')
+}
+
 let shop = ''
+let engine = ''
 
 await step('a wrong password is refused, and says so', async () => {
   await page.goto(`${url}/services?f=shop`)
@@ -149,6 +168,38 @@ await step('charts draw what comes', async () => {
   await accessible()
 })
 
+await step('a range of time shows the history, a drag zooms in, and Back undoes it', async () => {
+  await page.getByRole('button', { name: 'Time: Live' }).click()
+  await accessible()
+  await page.getByRole('button', { name: 'Last 15 minutes' }).click()
+  hold(page.url().includes('from=now-15m'), `the URL is ${page.url()}`)
+  // The first samples come 15 s after the first request.
+  await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('section:has(.uplot) tbody td:nth-child(3)')?.textContent ?? ''), undefined, { timeout: 60_000, polling: 500 })
+  await drag(page.locator('.uplot').first(), 0.7, 0.95)
+  await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
+  await page.goBack()
+  hold(page.url().includes('from=now-15m'), `Back leads to ${page.url()}`)
+  await page.keyboard.press('u')
+  hold(page.url().includes('zone=utc'), 'u does not change the zone')
+  await page.keyboard.press('u')
+})
+
+await step('a tile chooses the chart, which is there as a table and as a file', async () => {
+  await page.getByRole('button', { name: 'Open connections' }).click()
+  await page.getByRole('heading', { name: 'Open connections' }).waitFor()
+  hold(page.url().includes('m=open'), 'the URL does not have the measure')
+  await page.getByRole('button', { name: 'Open connections: table, export' }).click()
+  await page.getByRole('menuitem', { name: 'Show as a table' }).click()
+  await page.getByRole('region', { name: 'Open connections as a table' }).getByRole('row').nth(1).waitFor()
+  await accessible()
+  const text = await saved('Open connections: table, export', 'Save as CSV')
+  hold(/^time,Open\r\n20\d\d-/.test(text), `the file begins with ${text.slice(0, 60)}`)
+  const json = JSON.parse(await saved('Open connections: table, export', 'Save as JSON'))
+  hold(json.lines.Open.length === json.times.length && json.times.length > 10, 'the file has no lines')
+  await page.goto(shop)
+  await heading('shop')
+})
+
 await step('the dark theme holds, and no page has serious findings in it', async () => {
   await page.getByRole('button', { name: /Theme is system/ }).click()
   hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is not dark')
@@ -159,7 +210,7 @@ await step('the dark theme holds, and no page has serious findings in it', async
   hold((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme is lost when the page is loaded again')
 })
 
-const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['v', 'Events'], ['a', 'Audit']]
+const places = [['o', 'Overview'], ['s', 'Services'], ['e', 'Infrastructure'], ['c', 'Security'], ['v', 'Events'], ['a', 'Audit']]
 
 for (const theme of ['dark', 'light']) {
   await step(`all pages by keyboard, ${theme}`, async () => {
@@ -175,6 +226,45 @@ for (const theme of ['dark', 'light']) {
   })
 }
 
+await step('a search over records: terms, values to narrow down, a record, a range of time', async () => {
+  await page.goto(`${url}/events`)
+  await heading('Events')
+  const search = page.getByRole('combobox', { name: 'Search events' })
+  await page.keyboard.press('/')
+  await page.keyboard.type('event:VS_UP nothing:x')
+  await page.getByText('There is no field “nothing”').waitFor()
+  await page.keyboard.press('Enter')
+  hold(new URL(page.url()).searchParams.get('f') === 'event:VS_UP nothing:x', `the URL is ${page.url()}`)
+  await page.getByRole('button', { name: 'Remove nothing:x' }).click()
+  await page.waitForFunction(() => [...document.querySelectorAll('[data-row]')].every((row) => row.textContent.includes('VS_UP')) && document.querySelector('[data-row]'))
+  await page.getByRole('button', { name: 'Exclude event:VS_UP' }).click()
+  await page.waitForFunction(() => ![...document.querySelectorAll('[data-row]')].some((row) => row.textContent.includes('VS_UP')))
+  hold((await search.inputValue()) === '-event:VS_UP', `the search is ${await search.inputValue()}`)
+  await page.goto(`${url}/events`)
+  await page.getByRole('button', { name: /^Only object hostile/ }).click()
+  await page.waitForFunction(() => [...document.querySelectorAll('[data-row]')].every((row) => row.textContent.includes('hostile')) && document.querySelector('[data-row]'))
+  await accessible()
+  await picture('search')
+  await page.locator('[data-row] [data-open]').first().click()
+  const record = page.getByRole('dialog')
+  await record.getByText('event_description').waitFor()
+  hold((await record.textContent()).includes('\\u202e') && (await page.locator('main img, [role=dialog] img').count()) === 0, 'the record is not text')
+  await accessible()
+  const shared = page.url()
+  await page.keyboard.press('Escape')
+  await record.waitFor({ state: 'detached' })
+  await page.goto(shared)
+  await record.getByText('event_description').waitFor()
+  await page.keyboard.press('Escape')
+  const text = await saved('Records: table, export', 'Save as CSV')
+  hold(text.startsWith('report_timestamp,event_id') && text.includes('hostile'), `the file begins with ${text.slice(0, 80)}`)
+  await page.goto(`${url}/events`)
+  await drag(page.getByRole('img', { name: /events over time/ }), 0.9, 0.999)
+  await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
+  await page.goBack()
+  hold(!page.url().includes('from='), `Back leads to ${page.url()}`)
+})
+
 await step('the palette goes to an object, with the keyboard alone', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: 'Page or object' }).fill('sho')
@@ -188,6 +278,23 @@ await step('the palette goes to an object, with the keyboard alone', async () =>
   await page.getByText('127.0.0.1:1', { exact: true }).waitFor()
   await accessible()
   await picture('pool')
+})
+
+await step('a server and an engine have pages of their own, with their history', async () => {
+  await page.getByRole('link', { name: '127.0.0.1:1', exact: true }).click()
+  await heading('127.0.0.1:1')
+  await page.getByRole('region', { name: 'Health checks' }).getByText('System-TCP').waitFor()
+  await page.locator('.uplot').first().waitFor()
+  await accessible()
+  await page.goto(`${url}/infrastructure`)
+  await page.getByRole('region', { name: 'Map of routers and engines' }).getByRole('link', { name: /engine-1/ }).click()
+  await heading('engine-1')
+  engine = page.url()
+  await page.getByText('Worker 1').waitFor()
+  await page.getByRole('link', { name: 'shop', exact: true }).waitFor()
+  await page.locator('.uplot').first().waitFor()
+  await accessible()
+  await picture('engine')
 })
 
 await step('j, k and Enter go through rows, ? lists the keys', async () => {
@@ -207,9 +314,23 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
   await heading('Services')
 })
 
+await step('a box on the heat map leads to the log records in it', async () => {
+  await page.goto(shop)
+  await page.getByText('The darker, the more requests').waitFor({ timeout: 90_000 })
+  await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.98)
+  const says = await page.getByText(/requests took .* between/).textContent()
+  hold(/^[1-9].*: (9\d|100|>99)/.test(says), `the box has ${says}`)
+  const link = await page.getByRole('link', { name: 'Their log records' }).getAttribute('href')
+  hold(/\/logs\?f=total.*\d\.\.\d.*&from=20.*&to=20/.test(link), `the link is ${link}`)
+  await page.getByRole('button', { name: 'Latency of requests: table, export' }).click()
+  await page.getByRole('menuitem', { name: 'Show as a table' }).click()
+  await page.getByRole('region', { name: 'Latency as a table' }).getByRole('row').nth(1).waitFor()
+  await accessible()
+})
+
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], ['/infrastructure', 'infrastructure'], ['/events', 'events'], ['/audit', 'audit']]) {
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
     await page.locator('[data-row], main li').first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)

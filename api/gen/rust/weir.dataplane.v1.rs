@@ -881,6 +881,48 @@ pub struct VirtualServiceCounters {
     /// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
     #[prost(message, optional, tag = "201")]
     pub client_rtt: ::core::option::Option<Histogram>,
+    /// absent: no handshake yet
+    #[prost(message, optional, tag = "350")]
+    pub tls: ::core::option::Option<TlsCounters>,
+    /// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
+    #[prost(uint64, repeated, tag = "351")]
+    pub requests_by_method_total: ::prost::alloc::vec::Vec<u64>,
+    /// of local_responses_total; index 0-4: 1xx-5xx
+    #[prost(uint64, repeated, tag = "352")]
+    pub local_responses_by_class_total: ::prost::alloc::vec::Vec<u64>,
+}
+/// The handshakes with clients.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TlsCounters {
+    /// at most 31
+    #[prost(message, repeated, tag = "1")]
+    pub rows: ::prost::alloc::vec::Vec<TlsRow>,
+    /// handshakes without a row of their own
+    #[prost(uint64, tag = "2")]
+    pub others_total: u64,
+    /// by cause: "no_cipher_suite"
+    #[prost(message, repeated, tag = "3")]
+    pub failures: ::prost::alloc::vec::Vec<ErrorCounter>,
+}
+/// Handshakes that agreed on the same.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TlsRow {
+    /// "TLS 1.3"
+    #[prost(string, tag = "1")]
+    pub version: ::prost::alloc::string::String,
+    /// IANA's name
+    #[prost(string, tag = "2")]
+    pub cipher_suite: ::prost::alloc::string::String,
+    /// of the key exchange; empty: a session was resumed without one
+    #[prost(string, tag = "3")]
+    pub group: ::prost::alloc::string::String,
+    /// what the certificate signs with: "RSA", "ECDSA", "EdDSA"; empty: a session was resumed
+    #[prost(string, tag = "4")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(bool, tag = "5")]
+    pub resumed: bool,
+    #[prost(uint64, tag = "6")]
+    pub total: u64,
 }
 /// How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
 /// total, and server_rtt and app_response the response.

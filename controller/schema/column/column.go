@@ -65,6 +65,15 @@ func Since(heading string, names ...string) Column {
 // OperState is a column for the state of an object in its runtime.
 var OperState = Enum("STATE", "OPER_", "runtime", "oper_status", "state")
 
+// Health is a column for the health score of an object in its runtime: "93 good", and a dash if it is not graded.
+var Health = Of("HEALTH", func(row Row) string {
+	value, band := row.Text("runtime", "health_score", "health_score"), row.Text("runtime", "health_score", "weir_band")
+	if value == "" {
+		return ""
+	}
+	return value + " " + band
+})
+
 // Text reads the value at a path of names.
 func (r Row) Text(names ...string) string { return Text(At(r.Object, names...)) }
 

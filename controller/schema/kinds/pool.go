@@ -86,6 +86,7 @@ func init() {
 			column.Of("SERVERS", serversUp),
 			column.Enum("ALGORITHM", "LB_ALGORITHM_", "lb_algorithm"),
 			column.OperState,
+			column.Health,
 		},
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
 		Kept: []schema.Rule{

@@ -5,7 +5,6 @@ const (
 	noRates       = "engines do not limit rates yet"
 	noDNS         = "engines do not answer DNS yet"
 	noLogs        = "engines keep no logs of requests yet"
-	noScores      = "Weir computes no health scores yet"
 	noAllocation  = "Weir allocates no addresses: give ip_address"
 	noCloud       = "Weir starts engines on Linux servers only, over SSH"
 	noLogin       = "users log in with accounts of Weir only"

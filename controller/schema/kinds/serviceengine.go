@@ -37,6 +37,7 @@ func init() {
 			column.Since("SINCE", "runtime", "since"),
 			column.Field("DATA PLANE", "runtime", "dataplane", "state"),
 			column.Field("RESTARTS", "runtime", "dataplane", "restarts"),
+			column.Health,
 			column.Field("GROUP", "se_group_ref"),
 		},
 		Kept: []schema.Rule{

@@ -92,6 +92,7 @@ func init() {
 			column.Field("POOL", "pool_ref"),
 			column.Of("SERVERS", poolServers),
 			column.OperState,
+			column.Health,
 			column.PartOf("ENGINES", []string{"runtime", "num_se_assigned"}, []string{"runtime", "num_se_requested"}),
 			column.Of("APPLIED", applied),
 		},

@@ -12,6 +12,7 @@ mod client_addresses;
 mod control;
 mod error;
 pub mod frame;
+mod handshakes;
 mod held;
 mod inbox;
 pub mod log;

@@ -12,7 +12,7 @@ use weir_reactor::process;
 use weir_snapshot::{Pool, Snapshot};
 use weir_telemetry::{Cause, Counters, Histogram};
 
-use crate::{order::Counted, up::Up};
+use crate::{handshakes, order::Counted, up::Up};
 
 /// Each object that comes or goes moves all rows behind it. If there are more of them, the rows are made anew.
 const MOVES_MAX: usize = 64;
@@ -163,15 +163,20 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.open_http2_connections = counted.open_http2_connections;
     row.open_http2_requests = counted.open_streams;
     row.tls_handshakes_total = counted.handshakes;
-    row.tls13_handshakes_total = counted.modern_handshakes;
-    row.tls_resumptions_total = counted.resumptions;
-    row.tls_failures_total = counted.handshake_failures;
+    if let Some(handshakes) = counted.handshakes() {
+        handshakes::fill(row, handshakes);
+    }
     row.requests_total = counted.requests;
+    row.requests_by_method_total.clear();
+    row.requests_by_method_total.extend(counted.by_method);
     row.http2_requests_total = counted.http2_requests;
     row.grpc_calls_total = counted.calls;
     row.responses_total.clear();
     row.responses_total.extend(counted.responses);
-    row.local_responses_total = counted.local_responses;
+    let local = counted.local_responses();
+    row.local_responses_total = local.iter().sum();
+    row.local_responses_by_class_total.clear();
+    row.local_responses_by_class_total.extend(local);
     row.reselects_total = counted.reselects;
     row.client_aborts_total = counted.client_aborts();
     row.received_bytes_total = counted.received_bytes;

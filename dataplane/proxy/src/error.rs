@@ -1,5 +1,6 @@
 //! What can go wrong with an exchange or with a client's connection, and who caused it.
 
+use weir_telemetry::HandshakeFault;
 use weir_wire::http2::Code;
 
 use crate::io::Gone;
@@ -15,7 +16,8 @@ pub enum Error {
     HeadTimeout,
     BodyTimeout,
     BodyTooLarge,
-    ClientTls,
+    /// The TLS handshake with the client failed, or its TLS broke off.
+    ClientTls(HandshakeFault),
     /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,

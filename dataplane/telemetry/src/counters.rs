@@ -1,6 +1,6 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{Cause, Coarse, Histogram, Spans, Times, histogram::ticks, id};
+use crate::{Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, id};
 
 /// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,22 +25,24 @@ pub enum Happening {
     StreamGone {
         service: u32,
     },
-    /// A TLS handshake is complete; `modern`: it is of TLS 1.3.
+    /// A TLS handshake is complete.
     Handshake {
         service: u32,
-        resumed: bool,
-        modern: bool,
+        agreed: Agreed,
     },
     HandshakeFailed {
         service: u32,
+        fault: HandshakeFault,
     },
-    /// A whole request head has arrived.
+    /// A whole request head has arrived; `method` is an index of [`METHODS`].
     Request {
         service: u32,
+        method: usize,
     },
     /// The same, on a stream of HTTP/2.
     StreamRequest {
         service: u32,
+        method: usize,
     },
     /// A request is a call of gRPC.
     Call {
@@ -130,6 +132,9 @@ pub enum Happening {
     },
 }
 
+/// The methods that requests are counted by. The last one is all others.
+pub const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "other"];
+
 /// Cumulative, but for what is open.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServiceCounters {
@@ -140,18 +145,15 @@ pub struct ServiceCounters {
     pub open_http2_connections: u64,
     pub open_streams: u64,
     pub handshakes: u64,
-    /// Of the handshakes, those of TLS 1.3. The others are of TLS 1.2.
-    pub modern_handshakes: u64,
-    pub resumptions: u64,
-    pub handshake_failures: u64,
     pub requests: u64,
     /// Of the requests, those over HTTP/2.
     pub http2_requests: u64,
     /// Of the requests, calls of gRPC.
     pub calls: u64,
+    /// Of the requests, those with each of [`METHODS`].
+    pub by_method: [u64; METHODS.len()],
     /// By status class: index 0 is 1xx, index 4 is 5xx.
     pub responses: [u64; 5],
-    pub local_responses: u64,
     pub reselects: u64,
     pub received_bytes: u64,
     pub sent_bytes: u64,
@@ -159,6 +161,16 @@ pub struct ServiceCounters {
     pub sent_datagrams: u64,
     pub websockets: u64,
     pub open_websockets: u64,
+    /// `None`: none of it has happened yet.
+    rare: Option<Box<Rare>>,
+}
+
+/// What does not happen with each request, outside of the row that each request touches.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Rare {
+    handshakes: Handshakes,
+    /// Of the responses, those that a worker made itself, by status class.
+    local_responses: [u64; 5],
     failures: Failures,
 }
 
@@ -223,17 +235,16 @@ impl Counters {
             Http2Gone { service } => leave(&mut self.services.row(service).open_http2_connections),
             StreamOpened { service } => self.services.row(service).open_streams += 1,
             StreamGone { service } => leave(&mut self.services.row(service).open_streams),
-            Handshake { service, resumed, modern } => {
+            Handshake { service, agreed } => {
                 let row = self.services.row(service);
                 row.handshakes += 1;
-                row.modern_handshakes += u64::from(modern);
-                row.resumptions += u64::from(resumed);
+                row.rare().handshakes.count(agreed);
             }
-            HandshakeFailed { service } => self.services.row(service).handshake_failures += 1,
-            Request { service } => self.services.row(service).requests += 1,
-            StreamRequest { service } => {
+            HandshakeFailed { service, fault } => self.services.row(service).rare().handshakes.fail(fault),
+            Request { service, method } => self.services.row(service).asked(method),
+            StreamRequest { service, method } => {
                 let row = self.services.row(service);
-                row.requests += 1;
+                row.asked(method);
                 row.http2_requests += 1;
             }
             Call { service } => self.services.row(service).calls += 1,
@@ -348,7 +359,7 @@ struct Table<T> {
     stray: T,
 }
 
-/// That of a service has 512 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
+/// That of a service has 256 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
 /// instructions more. That of a server has 128 bytes for the same reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Row<T> {
@@ -405,20 +416,43 @@ impl<T: Default> Table<T> {
 impl ServiceCounters {
     /// Every cause that occurred, with its count.
     pub fn failures(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        Cause::ALL.into_iter().zip(self.failures.0).filter(|(_, total)| *total > 0)
+        let counted = |rare: &Box<Rare>| Cause::ALL.into_iter().zip(rare.failures.0);
+        self.rare.iter().flat_map(counted).filter(|(_, total)| *total > 0)
+    }
+
+    pub fn client_aborts(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.failures.0[Cause::ClientAborted as usize])
+    }
+
+    /// Of the responses, those that a worker made itself, by status class.
+    pub fn local_responses(&self) -> [u64; 5] {
+        self.rare.as_ref().map_or([0; 5], |rare| rare.local_responses)
+    }
+
+    /// `None`: there was no handshake.
+    pub fn handshakes(&self) -> Option<&Handshakes> {
+        self.rare.as_ref().map(|rare| &rare.handshakes)
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    #[inline]
+    fn asked(&mut self, method: usize) {
+        self.requests += 1;
+        self.by_method[method.min(METHODS.len() - 1)] += 1;
     }
 
     fn answered(&mut self, status: u16, local: bool) {
         count_class(&mut self.responses, status);
-        self.local_responses += u64::from(local);
-    }
-
-    pub fn client_aborts(&self) -> u64 {
-        self.failures.0[Cause::ClientAborted as usize]
+        if local {
+            count_class(&mut self.rare().local_responses, status);
+        }
     }
 
     fn failed(&mut self, cause: Cause) {
-        self.failures.0[cause as usize] += 1;
+        self.rare().failures.0[cause as usize] += 1;
     }
 
     fn add(&mut self, other: &Self) {
@@ -428,13 +462,9 @@ impl ServiceCounters {
         self.open_http2_connections += other.open_http2_connections;
         self.open_streams += other.open_streams;
         self.handshakes += other.handshakes;
-        self.modern_handshakes += other.modern_handshakes;
-        self.resumptions += other.resumptions;
-        self.handshake_failures += other.handshake_failures;
         self.requests += other.requests;
         self.http2_requests += other.http2_requests;
         self.calls += other.calls;
-        self.local_responses += other.local_responses;
         self.reselects += other.reselects;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
@@ -442,8 +472,14 @@ impl ServiceCounters {
         self.sent_datagrams += other.sent_datagrams;
         self.websockets += other.websockets;
         self.open_websockets += other.open_websockets;
+        add_each(&mut self.by_method, &other.by_method);
         add_each(&mut self.responses, &other.responses);
-        add_each(&mut self.failures.0, &other.failures.0);
+        if let Some(theirs) = &other.rare {
+            let mine = self.rare();
+            mine.handshakes.add(&theirs.handshakes);
+            add_each(&mut mine.local_responses, &theirs.local_responses);
+            add_each(&mut mine.failures.0, &theirs.failures.0);
+        }
     }
 }
 
@@ -487,6 +523,14 @@ mod tests {
     use super::*;
     use crate::Histogram;
 
+    const AGREED: Agreed = Agreed {
+        version: "TLS 1.2",
+        cipher_suite: "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+        group: Some("P-256"),
+        key: Some("RSA"),
+        resumed: false,
+    };
+
     fn counted(happenings: &[Happening]) -> Counters {
         let mut counters = Counters::default();
         happenings.iter().for_each(|happening| counters.note(*happening));
@@ -495,15 +539,15 @@ mod tests {
 
     #[test]
     fn row_of_a_service_or_a_server_is_found_by_a_shift() {
-        assert_eq!([size_of::<Row<ServiceCounters>>(), size_of::<Row<ServerCounters>>()], [512, 128]);
+        assert_eq!([size_of::<Row<ServiceCounters>>(), size_of::<Row<ServerCounters>>()], [256, 128]);
     }
 
     #[test]
     fn counts_one_whole_transaction() {
         let counters = counted(&[
             Happening::ClientConnected { service: 2 },
-            Happening::Handshake { service: 2, resumed: false, modern: false },
-            Happening::Request { service: 2 },
+            Happening::Handshake { service: 2, agreed: AGREED },
+            Happening::Request { service: 2, method: 2 },
             Happening::ServerConnected { server: 5, nanos: 1_000_000_000 },
             Happening::ServerRequest { server: 5, reused: false },
             Happening::ServerResponse { server: 5, status: 204 },
@@ -516,12 +560,15 @@ mod tests {
             connections: 1,
             handshakes: 1,
             requests: 1,
+            by_method: [0, 0, 1, 0, 0, 0, 0, 0, 0],
             responses: [0, 1, 0, 0, 0],
             received_bytes: 700,
             sent_bytes: 1300,
+            rare: counters.service(2).unwrap().rare.clone(),
             ..Default::default()
         };
         assert_eq!(counters.service(2), Some(&expected));
+        assert_eq!(expected.handshakes().unwrap().agreed(), [(AGREED, 1)]);
         assert_eq!(counters.service(0), Some(&ServiceCounters::default()));
         let server = ServerCounters {
             connections: 1,
@@ -537,19 +584,17 @@ mod tests {
     }
 
     #[test]
-    fn tells_clients_of_http2_and_of_tls_13_from_others() {
+    fn tells_clients_of_http2_from_others() {
         let counters = counted(&[
             Happening::ClientConnected { service: 0 },
             Happening::ClientConnected { service: 0 },
-            Happening::Handshake { service: 0, resumed: false, modern: false },
-            Happening::Handshake { service: 0, resumed: true, modern: true },
             Happening::Http2Begun { service: 0 },
             Happening::StreamOpened { service: 0 },
             Happening::StreamOpened { service: 0 },
-            Happening::StreamRequest { service: 0 },
-            Happening::StreamRequest { service: 0 },
+            Happening::StreamRequest { service: 0, method: 0 },
+            Happening::StreamRequest { service: 0, method: 8 },
             Happening::Call { service: 0 },
-            Happening::Request { service: 0 },
+            Happening::Request { service: 0, method: 1 },
             Happening::StreamGone { service: 0 },
         ]);
         let expected = ServiceCounters {
@@ -558,10 +603,8 @@ mod tests {
             http2_connections: 1,
             open_http2_connections: 1,
             open_streams: 1,
-            handshakes: 2,
-            modern_handshakes: 1,
-            resumptions: 1,
             requests: 3,
+            by_method: [1, 1, 0, 0, 0, 0, 0, 0, 1],
             http2_requests: 2,
             calls: 1,
             ..Default::default()
@@ -583,29 +626,40 @@ mod tests {
     }
 
     #[test]
+    fn tells_own_responses_from_those_of_servers() {
+        let counters = counted(&[
+            Happening::Response { service: 0, status: 404, local: false },
+            Happening::Response { service: 0, status: 403, local: true },
+            Happening::Response { service: 0, status: 503, local: true },
+        ]);
+        let service = counters.service(0).unwrap();
+        assert_eq!((service.responses, service.local_responses()), ([0, 0, 0, 2, 1], [0, 0, 0, 1, 1]));
+    }
+
+    #[test]
     fn status_outside_the_five_classes_counts_in_none() {
         let counters = counted(&[
             Happening::Response { service: 0, status: 99, local: false },
             Happening::Response { service: 0, status: 600, local: true },
         ]);
         let service = counters.service(0).unwrap();
-        assert_eq!((service.responses, service.local_responses), ([0; 5], 1));
+        assert_eq!((service.responses, service.local_responses()), ([0; 5], [0; 5]));
     }
 
     #[test]
     fn adding_workers_equals_counting_everything_in_one() {
         let first = [
             Happening::ClientConnected { service: 0 },
-            Happening::Handshake { service: 0, resumed: true, modern: true },
+            Happening::Handshake { service: 0, agreed: AGREED },
             Happening::Failed { service: 0, cause: Cause::ClientTls },
-            Happening::HandshakeFailed { service: 0 },
+            Happening::HandshakeFailed { service: 0, fault: HandshakeFault::Alert },
             Happening::ServerConnected { server: 0, nanos: 4000 },
             Happening::Http2Begun { service: 0 },
             Happening::StreamOpened { service: 0 },
         ];
         let second = [
-            Happening::Request { service: 3 },
-            Happening::StreamRequest { service: 3 },
+            Happening::Request { service: 3, method: 0 },
+            Happening::StreamRequest { service: 3, method: 7 },
             Happening::Call { service: 3 },
             Happening::ServerHttp2 { server: 4 },
             Happening::Response { service: 3, status: 503, local: true },
@@ -682,6 +736,6 @@ mod tests {
     #[test]
     fn object_that_is_first_heard_of_late_has_its_own_row() {
         let id = id::successor(2);
-        assert_eq!(counted(&[Happening::Request { service: id }]).service(id).unwrap().requests, 1);
+        assert_eq!(counted(&[Happening::Request { service: id, method: 0 }]).service(id).unwrap().requests, 1);
     }
 }

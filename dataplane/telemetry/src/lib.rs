@@ -9,11 +9,13 @@
 
 mod cause;
 mod counters;
+mod handshakes;
 mod histogram;
 pub mod id;
 mod times;
 
 pub use cause::Cause;
-pub use counters::{Counters, Happening, ServerCounters, ServiceCounters};
+pub use counters::{Counters, Happening, METHODS, ServerCounters, ServiceCounters};
+pub use handshakes::{AGREED_MAX, Agreed, HandshakeFault, Handshakes};
 pub use histogram::{Coarse, Histogram};
 pub use times::{Spans, Times};

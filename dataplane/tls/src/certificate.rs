@@ -48,6 +48,15 @@ impl Certificate {
         self.key_type
     }
 
+    /// The kind of its key, as metrics name it.
+    pub(crate) fn signs_with(&self) -> &'static str {
+        match self.certified.key.algorithm() {
+            SignatureAlgorithm::RSA => "RSA",
+            SignatureAlgorithm::ECDSA => "ECDSA",
+            _ => "EdDSA",
+        }
+    }
+
     /// The DNS names of subjectAltName, in lower case, with wildcards. The common name is not used (RFC 9525 §2).
     pub fn dns_names(&self) -> &[String] {
         &self.dns_names

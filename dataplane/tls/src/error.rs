@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Fault;
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
     // The operator's.
@@ -25,7 +27,7 @@ pub enum Error {
     /// rustls refuses the configuration for another reason.
     Refused(String),
     // The peer's. The alert that answers it has been handed to the caller.
-    Peer(String),
+    Peer(Fault, String),
     /// The server's certificate is not one that we trust, or not for the name it should be.
     Untrusted(String),
     HandshakeTooLong,
@@ -34,6 +36,17 @@ pub enum Error {
     Closed,
     /// The session has failed in an earlier call.
     Failed,
+}
+
+impl Error {
+    /// Why a handshake with this peer failed. `None`: not by what the peer sent.
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Error::Peer(fault, _) => Some(*fault),
+            Error::HandshakeTooLong => Some(Fault::Malformed),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -59,7 +72,7 @@ impl fmt::Display for Error {
             }
             Error::BadServerName(name) => write!(f, "{name:?} is neither a host name nor an IP address"),
             Error::Refused(why) => write!(f, "configuration refused: {why}"),
-            Error::Peer(why) | Error::Untrusted(why) => write!(f, "{why}"),
+            Error::Peer(_, why) | Error::Untrusted(why) => write!(f, "{why}"),
             Error::HandshakeTooLong => write!(f, "handshake too long"),
             Error::NotHandshaken => write!(f, "nothing can be sent before the handshake is complete"),
             Error::Closed => write!(f, "nothing can be sent after close_notify"),

@@ -6,7 +6,7 @@
 use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, server::UnbufferedServerConnection};
 
 use crate::{
-    ClientConfig, Error, Group, ServerConfig, ServerName, Version, suites,
+    ClientConfig, Error, Fault, Group, ServerConfig, ServerName, Version, sni, suites,
     unbuffered::{Sent, Unbuffered},
 };
 
@@ -23,6 +23,8 @@ const DECODE_ERROR: [u8; 7] = [21, 3, 3, 0, 2, 2, 50];
 pub struct TlsSession {
     end: End,
     phase: Phase,
+    /// Of the certificate that the client was given.
+    key: Option<&'static str>,
     /// Received and not yet used up.
     partial: Vec<u8>,
     /// The peer said close_notify; what comes behind it is dropped (RFC 8446 §6.1).
@@ -47,6 +49,9 @@ pub struct Handshaken {
     pub cipher_suite: &'static str,
     /// Name of the key exchange group, as in [`Group::NAMES`]; `None` without an exchange.
     pub group: Option<&'static str>,
+    /// What the key of the server's certificate signs with, on the server's side; `None` for a resumed session, which needs
+    /// no certificate.
+    pub key: Option<&'static str>,
     pub resumed: bool,
 }
 
@@ -85,6 +90,7 @@ impl TlsSession {
         Self {
             end,
             phase: Phase::Handshake { received_bytes: 0 },
+            key: None,
             partial: Vec::new(),
             peer_closed: false,
             send_close_notify,
@@ -165,11 +171,13 @@ impl TlsSession {
             return None;
         }
         let suite = state.negotiated_cipher_suite()?;
+        let resumed = state.handshake_kind() == Some(HandshakeKind::Resumed);
         Some(Handshaken {
             version: suites::version_of(suite),
             cipher_suite: suites::iana_name(suite.suite())?,
             group: state.negotiated_key_exchange_group().and_then(|group| Group::name_of(group.name())),
-            resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
+            key: self.key.filter(|_| !resumed),
+            resumed,
         })
     }
 
@@ -198,6 +206,10 @@ impl TlsSession {
             End::Server(connection) => connection.pump(input, plaintext, to_peer),
             End::Client(connection) => connection.pump(input, plaintext, to_peer),
         };
+        // Also after an error: the next session on this thread must not find it.
+        if matches!(self.phase, Phase::Handshake { .. }) {
+            self.key = sni::take_chosen().or(self.key);
+        }
         let pumped = outcome.map_err(|error| {
             // rustls queues no alert for some of what cannot be a first message at all.
             if to_peer.len() == queued_bytes && self.state().protocol_version().is_none() {
@@ -205,7 +217,7 @@ impl TlsSession {
             }
             self.failed(match error {
                 rustls::Error::InvalidCertificate(_) => Error::Untrusted(error.to_string()),
-                _ => Error::Peer(error.to_string()),
+                _ => Error::Peer(Fault::of(&error), error.to_string()),
             })
         })?;
         progress.closed |= pumped.closed;

@@ -3,7 +3,7 @@
 //! For an unknown name it gets the default certificate, and decides itself whether to go on. Other load balancers do
 //! the same.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{cell::Cell, collections::HashMap, sync::Arc};
 
 use rustls::{
     SignatureScheme,
@@ -66,6 +66,17 @@ impl ResolvesServerCert for CertificatesByName {
         // With a certificate that does not fit, rustls sends handshake_failure; without one it would send
         // access_denied.
         let certificate = self.choose(name.as_deref(), hello.signature_schemes()).or(self.default.first());
+        CHOSEN.set(certificate.map(|certificate| certificate.signs_with()));
         certificate.map(|certificate| certificate.certified.clone())
     }
+}
+
+thread_local! {
+    /// Of the certificate that this thread has given to a client last. rustls does not tell which one it got.
+    static CHOSEN: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// What the certificate signs with that was chosen since the last call, on this thread. `None`: none was.
+pub(crate) fn take_chosen() -> Option<&'static str> {
+    CHOSEN.take()
 }

@@ -4,14 +4,23 @@ import { reveal } from './reveal'
 /** What went wrong. Status 0: the controller was not reached. */
 export class ApiError extends Error {
   readonly status: number
-  constructor(status: number, message: string) {
+  /** What the message is about, if the controller says so: a field such as servers[0].port of an object of a kind. */
+  readonly about: About | undefined
+  constructor(status: number, message: string, about?: About) {
     super(message)
     this.status = status
+    this.about = about
   }
   /** The login is over: 419, or 401. */
   get isLoginOver(): boolean {
     return this.status === 419 || this.status === 401
   }
+}
+
+export interface About {
+  kind: string
+  field: string
+  problem: string
 }
 
 export interface Request {
@@ -23,6 +32,10 @@ export interface Request {
   background?: boolean
   /** The id of the last event that a stream has; empty: none. */
   lastEvent?: string
+  /** The version that the write is of, as _last_modified. */
+  ifMatch?: string
+  /** The uuid that a new object shall have. */
+  slug?: string
 }
 
 export async function call<T>(path: string, request: Request = {}): Promise<T> {
@@ -30,6 +43,14 @@ export async function call<T>(path: string, request: Request = {}): Promise<T> {
   const text = await answer.text()
   if (!answer.ok) throw problemOf(answer, text)
   return (text === '' ? undefined : reveal(JSON.parse(text))) as T
+}
+
+/** Reads an answer as it was stored, with line ends and characters that do not show: what is edited goes back. */
+export async function callRaw<T>(path: string, request: Request = {}): Promise<{ value: T; revision: string }> {
+  const answer = await send(path, request)
+  const text = await answer.text()
+  if (!answer.ok) throw problemOf(answer, text)
+  return { value: (text === '' ? undefined : JSON.parse(text)) as T, revision: answer.headers.get('X-Weir-Revision') ?? '' }
 }
 
 /** Sends a request; the answer is not read yet. */
@@ -57,6 +78,8 @@ function headersOf(request: Request): Record<string, string> {
   else if (request.tenant) headers['X-Avi-Tenant-UUID'] = request.tenant
   if (request.background && !userActed) headers['X-Weir-Background'] = 'true'
   else userActed = false
+  if (request.ifMatch) headers['If-Match'] = `"${request.ifMatch}"`
+  if (request.slug) headers['Slug'] = request.slug
   if (request.lastEvent) headers['Last-Event-ID'] = request.lastEvent
   if (request.body !== undefined) headers['Content-Type'] = 'application/json'
   if (request.method && request.method !== 'GET') headers['X-CSRFToken'] = cookie('csrftoken')
@@ -72,13 +95,15 @@ function cookie(name: string): string {
 
 export function problemOf(answer: Response, text: string): ApiError {
   let message = text.slice(0, 500)
+  let about: About | undefined
   try {
-    const said = (JSON.parse(text) as { error?: unknown }).error
-    if (typeof said === 'string') message = said
+    const said = reveal(JSON.parse(text)) as { error?: unknown; weir_kind?: string; weir_field?: string; weir_problem?: string }
+    if (typeof said.error === 'string') message = said.error
+    if (said.weir_problem) about = { kind: said.weir_kind ?? '', field: said.weir_field ?? '', problem: said.weir_problem }
   } catch {
     // It is plain text.
   }
   const wait = answer.headers.get('Retry-After')
   if (answer.status === 429 && wait) message += ` Try again in ${wait} s.`
-  return new ApiError(answer.status, reveal(message || `The controller answered ${answer.status}.`) as string)
+  return new ApiError(answer.status, reveal(message || `The controller answered ${answer.status}.`) as string, about)
 }

@@ -33,6 +33,7 @@ interface LiveEvent {
   at_ms: number
   overview?: { points: Point[]; virtual_services: ServiceLine[] }
   virtual_services?: { uuid: string; gone?: boolean; points?: Point[] }[]
+  engines?: { uuid: string; points: Point[] }[]
 }
 
 export type Mode = 'connecting' | 'stream' | 'poll' | 'lost'
@@ -131,6 +132,7 @@ function take(event: LiveEvent, tenant: string) {
   for (const service of event.virtual_services ?? []) {
     seriesOf(`${tenant} ${service.uuid}`).add(service.points ?? [])
   }
+  for (const engine of event.engines ?? []) seriesOf(`${tenant} ${engine.uuid}`).add(engine.points)
 }
 
 function linesOf(services: ServiceLine[]): Map<string, ServiceLine> {

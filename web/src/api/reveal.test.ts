@@ -17,3 +17,7 @@ test('goes through objects and lists, and their names', () => {
     '{"a":["\\\\u202e",1,null],"\\\\u0007":true,"__proto__x":{}}',
   )
 })
+
+test('writes bytes that are no UTF-8 as bytes', () => {
+  expect(revealText(`a${String.fromCodePoint(0x10fe00 + 0xff)}b${String.fromCodePoint(0x10fe07)}`)).toBe('a\\xffb\\x07')
+})

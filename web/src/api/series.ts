@@ -5,12 +5,25 @@ import type { ServiceRuntime } from './types'
 export interface Point {
   at_ms: number
   requests_per_s?: number | undefined
+  /** By status: 1xx to 5xx. */
+  responses_per_s?: number[] | undefined
   errors_per_s?: number | undefined
+  failures_per_s?: number | undefined
   connections_per_s?: number | undefined
   open_connections?: number | undefined
   p50_ms?: number | undefined
   p95_ms?: number | undefined
   p99_ms?: number | undefined
+  mean_ms?: number | undefined
+  wait_mean_ms?: number | undefined
+  response_mean_ms?: number | undefined
+  transfer_mean_ms?: number | undefined
+  received_bytes_per_s?: number | undefined
+  sent_bytes_per_s?: number | undefined
+  tls_handshakes_per_s?: number | undefined
+  /** Of engines. */
+  cpu_percent?: number | undefined
+  rss_bytes?: number | undefined
 }
 
 const spanMs = 5 * 60_000
@@ -63,5 +76,9 @@ export function pointOf(runtime: ServiceRuntime, atMs: number): Point {
     p50_ms: runtime.times?.total_ms?.p50,
     p95_ms: runtime.times?.total_ms?.p95,
     p99_ms: runtime.times?.total_ms?.p99,
+    mean_ms: runtime.times?.total_ms?.mean,
+    received_bytes_per_s: rates['received_bytes'],
+    sent_bytes_per_s: rates['sent_bytes'],
+    tls_handshakes_per_s: rates['tls_handshakes'],
   }
 }

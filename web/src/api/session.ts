@@ -9,6 +9,7 @@ export interface Tenant {
 
 export interface User {
   username: string
+  full_name?: string
   is_superuser: boolean
 }
 
@@ -19,15 +20,18 @@ export interface Session {
   user?: User
   tenants: Tenant[]
   version: string
+  /** Somebody has gone through the first set-up. */
+  isSetUp: boolean
 }
 
 interface InitialData {
   user?: User
   tenants?: Tenant[]
   version?: { Tag?: string }
+  system_config?: { welcome_workflow_complete?: boolean }
 }
 
-let now: Session = { state: 'unknown', reason: '', tenants: [], version: '' }
+let now: Session = { state: 'unknown', reason: '', tenants: [], version: '', isSetUp: true }
 const listeners = new Set<() => void>()
 
 function set(next: Session) {
@@ -49,8 +53,9 @@ export function useSession(): Session {
 export async function readSession(): Promise<void> {
   const data = await call<InitialData>('/api/initial-data')
   const version = data.version?.Tag ?? ''
-  if (data.user) set({ state: 'in', reason: '', user: data.user, tenants: data.tenants ?? [], version })
-  else set({ state: 'out', reason: '', tenants: [], version })
+  const isSetUp = data.system_config?.welcome_workflow_complete !== false
+  if (data.user) set({ state: 'in', reason: '', user: data.user, tenants: data.tenants ?? [], version, isSetUp })
+  else set({ state: 'out', reason: '', tenants: [], version, isSetUp: true })
 }
 
 export async function logIn(username: string, password: string): Promise<void> {

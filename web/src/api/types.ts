@@ -76,6 +76,11 @@ export interface ServiceRuntime {
   warnings?: Finding[]
   counters?: Counters
   times?: Times
+  /** What TLS handshakes with clients agreed on, and why others failed. */
+  tls?: {
+    handshakes: { version: string; cipher_suite?: string; group?: string; key?: string; resumed?: boolean; total: number; per_second?: number }[]
+    failures: { reason: string; total: number; per_second?: number }[]
+  }
 }
 
 export interface Named {
@@ -128,23 +133,44 @@ export interface Pool extends Named {
   }
 }
 
+export interface BgpPeer {
+  peer_ip: string
+  label?: string
+  peer_state: string
+  remote_as?: number
+  since?: string
+  reason?: string
+  bfd_state?: string
+}
+
+export interface Worker {
+  worker: number
+  cpu_percent?: number
+  open_connections: number
+  per_second?: { batches: number; events: number }
+}
+
+export interface EngineRuntime {
+  oper_status: OperStatus
+  se_connected: boolean
+  since: string
+  version: string
+  dataplane: { state: string; since?: string; restarts: number; workers?: number; cpu_percent?: number; rss_bytes?: number; reason: string }
+  applied: { revision: number; wanted_revision: number; current: boolean }
+  counters?: Counters
+  resources?: { num_vcpus: number; memory_bytes: number; hostname: string; addresses: string[] }
+  workers?: Worker[]
+  bgp?: { peers: BgpPeer[]; advertised_routes?: { prefix: string; peers: string[]; since?: string; virtualservice_refs?: string[] }[] }
+  detours?: Record<string, number>
+  warnings?: Finding[]
+  refusal?: { revision: number; errors: Finding[] }
+}
+
 export interface Engine extends Named {
   description?: string
   enable_state?: string
   se_group_ref?: string
-  runtime?: {
-    oper_status: OperStatus
-    se_connected: boolean
-    since: string
-    version: string
-    dataplane: { state: string; restarts: number; workers?: number; cpu_percent?: number; rss_bytes?: number; reason: string }
-    applied: { revision: number; wanted_revision: number; current: boolean }
-    counters?: Counters
-    resources?: { num_vcpus: number; memory_bytes: number; hostname: string; addresses: string[] }
-    bgp?: { peers: { peer_ip: string; peer_state: string }[] }
-    warnings?: Finding[]
-    refusal?: { revision: number; errors: Finding[] }
-  }
+  runtime?: EngineRuntime
 }
 
 export interface Happening {
@@ -164,6 +190,8 @@ export interface AuditEntry {
   action: string
   kind: string
   object: string
+  /** Of the object; missing: it is not known, or there is none. */
+  name?: string
   refused?: string
 }
 

@@ -49,7 +49,8 @@ async function readAll<T>(path: string, request: { tenant: string; signal: Abort
 const tookMs = new Map<string, number>()
 const knownPathsMost = 200
 
-function useReading<T>(
+/** Reads what read returns each everyMs (Infinity: once), under a key; null: nothing to read. */
+export function useReading<T>(
   path: string | null,
   everyMs: number,
   read: (tenant: string, signal: AbortSignal, background: boolean) => Promise<T>,
@@ -72,7 +73,7 @@ function useReading<T>(
         tookMs.set(path ?? '', performance.now() - begun)
       }
     },
-    refetchInterval: () => Math.max(everyMs, 10 * (tookMs.get(path ?? '') ?? 0)),
+    refetchInterval: () => everyMs !== Infinity && Math.max(everyMs, 10 * (tookMs.get(path ?? '') ?? 0)),
     placeholderData: (previous, query) => (query?.queryKey[1] === path ? keepPreviousData(previous) : undefined),
   })
   return {

@@ -1,18 +1,21 @@
 import { Component, type ErrorInfo, type ReactNode, Suspense, useEffect } from 'react'
 import { readSession, useSession } from '../api/session'
+import { hasUnsaved } from '../api/unsaved'
 import { Login } from '../account/Login'
 import { Page } from '../part/Page'
 import { Empty, Loading } from '../part/Shown'
 import { Link } from '../url/Link'
-import { usePath } from '../url/location'
+import { setZone } from '../time/zone'
+import { usePath, useParam } from '../url/location'
 import { Frame } from './Frame'
 import { pageAt } from './routes'
 
 const againMs = 3000
 
 export function App() {
-  const { state } = useSession()
+  const { state, reason, user } = useSession()
   const path = usePath().replace(/(.)\/$/, '$1')
+  setZone(useParam('zone'))
   useEffect(() => {
     let timer = 0
     const read = () =>
@@ -23,13 +26,21 @@ export function App() {
     return () => window.clearTimeout(timer)
   }, [])
   if (state === 'unknown') return <Loading />
-  if (state === 'out') return <Login />
+  // A session that ends leaves the page behind the login if something was typed that is not saved. A logout does not.
+  const stays = state === 'in' || (reason !== '' && hasUnsaved())
   return (
-    <Frame path={path}>
-      <Boundary key={path}>
-        <Suspense fallback={<Loading />}>{pageAt(path) ?? <NoPage path={path} />}</Suspense>
-      </Boundary>
-    </Frame>
+    <>
+      {state === 'out' && <Login />}
+      {stays && (
+        <div key={user?.username} hidden={state === 'out'}>
+          <Frame path={path}>
+            <Boundary key={path}>
+              <Suspense fallback={<Loading />}>{pageAt(path) ?? <NoPage path={path} />}</Suspense>
+            </Boundary>
+          </Frame>
+        </div>
+      )}
+    </>
   )
 }
 

@@ -3,14 +3,17 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { type Mode, useMode } from '../api/live'
 import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
+import { SavedBar } from '../form/SavedBar'
 import { Link } from '../url/Link'
-import { setParam } from '../url/location'
+import { go, setParam } from '../url/location'
 import { Help } from './Help'
 import css from './app.module.css'
 import { useKeys } from './keys'
 import { Palette } from './Palette'
 import { entries } from './routes'
 import { nextTheme, useTheme } from './theme'
+import { isTimed } from './timed'
+import { TimePicker } from './TimePicker'
 
 /** What is around every page: navigation, tenant, search, theme, account. */
 export function Frame({ path, children }: { path: string; children: ReactNode }) {
@@ -30,15 +33,18 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
         </nav>
         <div className={css.tools}>
           <LiveMark />
+          {isTimed(path) && <TimePicker />}
           <Tenants />
           <button className={css.search} onClick={() => setOver('palette')} aria-keyshortcuts="Control+K Meta+K">
             Go to… <kbd>Ctrl K</kbd>
           </button>
+          <Link to="/new" className={css.new} title="New service (g n)" aria-label="New service">New</Link>
           <Theme />
           <Account onHelp={() => setOver('help')} />
         </div>
       </header>
       {children}
+      <SavedBar />
       {over === 'palette' && <Palette onClose={() => setOver('')} />}
       {over === 'help' && <Help onClose={() => setOver('')} />}
     </>
@@ -103,6 +109,7 @@ function Account({ onHelp }: { onHelp: () => void }) {
         <Menu.Portal>
           <Menu.Positioner sideOffset={6} align="end" className={css.positioner}>
             <Menu.Popup className={css.menu}>
+              <Menu.Item className={css.item} onClick={() => go('/settings')}>Settings <kbd>g ,</kbd></Menu.Item>
               <Menu.Item className={css.item} onClick={onHelp}>Keys <kbd>?</kbd></Menu.Item>
               <Menu.Item className={css.item} onClick={() => void logOut().catch((error: Error) => setProblem(error.message))}>Log out</Menu.Item>
               <p className={css.version}>{version}</p>

@@ -5,12 +5,12 @@ import { useList } from '../api/useData'
 import { go } from '../url/location'
 import css from './app.module.css'
 import { best, type Target } from './best'
-import { entries } from './routes'
+import { entries, others } from './routes'
 
 const shownMost = 12
 const everyMs = 30_000
 
-const pages: Target[] = entries.map((entry) => ({ path: entry.path, name: entry.name, what: 'page' }))
+const pages: Target[] = [...entries, ...others].map((entry) => ({ path: entry.path, name: entry.name, what: 'page' }))
 
 /** Goes to any page or object by name. */
 export function Palette({ onClose }: { onClose: () => void }) {
@@ -83,7 +83,7 @@ function useTargets(): { targets: Target[]; problem: string } {
       ...pages,
       ...(services.value?.results ?? []).map(({ uuid, name }) => ({ path: `/services/${uuid}`, name, what: 'service' })),
       ...(pools.value?.results ?? []).map(({ uuid, name }) => ({ path: `/pools/${uuid}`, name, what: 'pool' })),
-      ...(engines.value?.results ?? []).map(({ name }) => ({ path: `/infrastructure?f=${encodeURIComponent(name)}`, name, what: 'engine' })),
+      ...(engines.value?.results ?? []).map(({ uuid, name }) => ({ path: `/engines/${uuid}`, name, what: 'engine' })),
     ],
     [services.value, pools.value, engines.value],
   )

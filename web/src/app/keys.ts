@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'react'
-import { go } from '../url/location'
-import { entries } from './routes'
+import { go, paramOf, setParam } from '../url/location'
+import { entries, others } from './routes'
 
 const afterGMs = 1500
 
@@ -10,7 +10,8 @@ export const keys: [string, string][] = [
   ['/', 'Filter the list of this page'],
   ['j, k', 'Next row, previous row'],
   ['Enter', 'Open the row'],
-  ...entries.map((entry): [string, string] => [`g ${entry.key}`, entry.name]),
+  ...[...entries, ...others].flatMap((entry): [string, string][] => (entry.key ? [[`g ${entry.key}`, entry.name]] : [])),
+  ['u', 'Times in UTC, or in the zone of the browser'],
   ['?', 'This list'],
 ]
 
@@ -40,13 +41,16 @@ export function useKeys({ palette, help }: { palette: () => void; help: () => vo
 
 function single(key: string, afterGUntil: number, act: { palette: () => void; help: () => void }): boolean {
   if (afterGUntil > performance.now()) {
-    const entry = entries.find((one) => one.key === key)
+    const entry = [...entries, ...others].find((one) => one.key === key)
     if (entry) go(entry.path)
     return entry !== undefined
   }
   switch (key) {
     case '?':
       act.help()
+      return true
+    case 'u':
+      setParam('zone', paramOf('zone') ? '' : 'utc')
       return true
     case '/':
       document.querySelector<HTMLInputElement>('[data-filter]')?.focus()
@@ -63,7 +67,7 @@ function single(key: string, afterGUntil: number, act: { palette: () => void; he
 function step(by: 1 | -1): boolean {
   const links = [...document.querySelectorAll<HTMLElement>('[data-row]')]
     .toSorted((a, b) => Number(a.dataset['index']) - Number(b.dataset['index']))
-    .map((row) => row.querySelector<HTMLElement>('a'))
+    .map((row) => row.querySelector<HTMLElement>('a, [data-open]'))
     .filter((link) => link !== null)
   const at = links.findIndex((link) => link === document.activeElement)
   const next = links[at < 0 ? 0 : at + by]

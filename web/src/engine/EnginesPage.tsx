@@ -1,5 +1,5 @@
-import { useEngines } from '../api/objects'
-import { type Engine, nameOf } from '../api/types'
+import { useEngines, useServices } from '../api/objects'
+import { type Engine, nameOf, type Service } from '../api/types'
 import { Filter, FilterHidesAll } from '../part/Filter'
 import { matches } from '../part/matches'
 import { Page } from '../part/Page'
@@ -7,23 +7,29 @@ import { Panel } from '../part/Panel'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
-import { age, bytes, count } from '../time/format'
+import { age, bytes, count, percent } from '../time/format'
+import { ActLink, Actions } from '../form/Act'
+import { Link } from '../url/Link'
 import { useParam } from '../url/location'
+import { AnycastMap } from './AnycastMap'
+import { busy, seatsOf } from './load'
 
 export default function EnginesPage() {
   const engines = useEngines(2000)
+  const services = useServices(5000)
   const filter = useParam('f')
   return (
-    <Page title="Infrastructure">
+    <Page title="Infrastructure" lead={<Actions><ActLink kind="serviceengine" to="/settings/engines">Add an engine</ActLink></Actions>}>
       <Shown of={engines} what="the engines">
         {({ results }) => {
           const shown = results.filter((engine) => matches(filter, [engine.name, nameOf(engine.se_group_ref), engine.runtime?.version, engine.runtime?.resources?.hostname, why(engine)]))
           if (results.length === 0) return <NoEngines />
           return (
             <>
+              <AnycastMap engines={results} />
               <Filter of="engines" shown={shown.length} total={results.length} />
               <Panel title="Engines" note="an agent and its data plane each">
-                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columns} id={(engine) => engine.uuid} first="name" />}
+                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columnsOf(services.value?.results)} id={(engine) => engine.uuid} first="name" />}
               </Panel>
             </>
           )
@@ -36,30 +42,27 @@ export default function EnginesPage() {
 function NoEngines() {
   return (
     <Empty title="No engine has joined yet">
-      Let one join with <code>weir agent --controller HOST:9444 --token "$(weir token)"</code> on the machine that shall serve.
+      <Link to="/settings/engines">Let one join</Link>: a command on the machine that shall serve.
     </Empty>
   )
 }
 
-const columns: Column<Engine>[] = [
-  { key: 'name', head: 'Name', width: 'minmax(140px, 1fr)', sort: (engine) => engine.name, cell: (engine) => <b title={engine.runtime?.resources?.hostname}>{engine.name}</b> },
+const columnsOf = (services: Service[] | undefined): Column<Engine>[] => [
+  { key: 'name', head: 'Name', width: 'minmax(140px, 1fr)', sort: (engine) => engine.name, cell: (engine) => <Link to={`/engines/${engine.uuid}`} title={engine.runtime?.resources?.hostname}>{engine.name}</Link> },
   { key: 'state', head: 'State', width: '104px', sort: (engine) => engine.runtime?.oper_status.state, cell: (engine) => <State state={engine.runtime?.oper_status.state ?? ''} reasons={engine.runtime?.oper_status.reason} /> },
-  { key: 'since', head: 'Since', number: true, width: '70px', cell: (engine) => age(engine.runtime?.since) },
-  { key: 'cpu', head: 'CPU busy', number: true, width: '84px', sort: cpu, cell: (engine) => (cpu(engine) === undefined ? '–' : `${cpu(engine)?.toFixed(1)} %`), title: 'CPU time of the data plane; 100 % is one core' },
+  { key: 'cpu', head: 'CPU busy', number: true, width: '84px', sort: (engine) => busy(engine.runtime), cell: (engine) => percent(busy(engine.runtime)), title: 'CPU time of the data plane, of what its workers can use' },
   { key: 'memory', head: 'Memory', number: true, width: '90px', sort: (engine) => engine.runtime?.dataplane.rss_bytes, cell: (engine) => bytes(engine.runtime?.dataplane.rss_bytes) },
   { key: 'workers', head: 'Workers', number: true, width: '76px', sort: (engine) => engine.runtime?.dataplane.workers, cell: (engine) => count(engine.runtime?.dataplane.workers) },
   { key: 'open', head: 'Open', number: true, width: '72px', sort: (engine) => engine.runtime?.counters?.['open_connections'], cell: (engine) => count(engine.runtime?.counters?.['open_connections']), title: 'Connections of clients that are open now' },
   { key: 'rate', head: 'Req/s', number: true, width: '80px', sort: (engine) => engine.runtime?.counters?.per_second?.['requests'], cell: (engine) => count(engine.runtime?.counters?.per_second?.['requests']) },
+  { key: 'seats', head: 'Services', number: true, width: '76px', sort: (engine) => services && seatsOf(engine.uuid, services).length, cell: (engine) => count(services && seatsOf(engine.uuid, services).length), title: 'Virtual services that it has been given' },
   { key: 'bgp', head: 'BGP', number: true, width: '60px', cell: routers, title: 'Sessions with routers that are established, of all' },
   { key: 'applied', head: 'Applied', width: '92px', cell: (engine) => <span data-look={engine.runtime?.applied.current === false ? 'attention' : undefined}>{engine.runtime?.applied.current ? 'newest Plan' : 'an older Plan'}</span>, title: 'Whether it has confirmed the newest Plan' },
   { key: 'group', head: 'Group', width: 'minmax(96px, 1fr)', sort: (engine) => nameOf(engine.se_group_ref), cell: (engine) => nameOf(engine.se_group_ref) },
   { key: 'version', head: 'Version', width: 'minmax(60px, 1fr)', sort: (engine) => engine.runtime?.version, cell: (engine) => engine.runtime?.version || '–' },
+  { key: 'up', head: 'Runs for', number: true, width: '76px', sort: (engine) => -Date.parse(engine.runtime?.dataplane.since ?? ''), cell: (engine) => age(engine.runtime?.dataplane.since), title: 'Since its data plane was started' },
   { key: 'why', head: 'Why', width: 'minmax(120px, 2fr)', cell: (engine) => <span title={why(engine)}>{why(engine)}</span> },
 ]
-
-function cpu(engine: Engine): number | undefined {
-  return engine.runtime?.dataplane.cpu_percent
-}
 
 function routers(engine: Engine): string {
   const peers = engine.runtime?.bgp?.peers ?? []

@@ -12,7 +12,7 @@ const shownMost = 14
 export function Changes() {
   const { user } = useSession()
   const events = useData<List<Happening>>('/api/analytics/logs?type=2&page_size=50', 5000)
-  const audit = useData<List<AuditEntry>>(user?.is_superuser ? '/api/audit' : null, 5000)
+  const audit = useData<List<AuditEntry>>(user?.is_superuser ? '/api/audit?page_size=50' : null, 5000)
   const unread = [events, audit].find((data: Data<unknown>) => data.error)
   const list = changes(events.value?.results ?? [], audit.value?.results ?? []).slice(0, shownMost)
   return (
@@ -23,7 +23,7 @@ export function Changes() {
         {list.map((change) => (
           <li key={change.key} className={css.change}>
             <time dateTime={change.at}>{clock(change.at)}</time>
-            <span>{change.text}</span>
+            {change.to ? <Link to={change.to}>{change.text}</Link> : <span>{change.text}</span>}
           </li>
         ))}
       </ul>

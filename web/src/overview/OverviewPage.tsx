@@ -1,6 +1,8 @@
+import { useEffect } from 'react'
 import { type Figures, figuresOf, needOf, needs } from '../api/figures'
 import { type Live, type SlowServer, useLive } from '../api/live'
 import { useEngines, useServices } from '../api/objects'
+import { useSession } from '../api/session'
 import type { Engine, Service } from '../api/types'
 import { Spark } from '../chart/Spark'
 import { Page } from '../part/Page'
@@ -9,6 +11,7 @@ import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { bytes, count, ms, percent } from '../time/format'
 import { Link } from '../url/Link'
+import { go } from '../url/location'
 import { Changes } from './Changes'
 import css from './overview.module.css'
 import { partsOf, sentence, timesSlower } from './sentence'
@@ -26,6 +29,7 @@ export default function OverviewPage() {
   const every = live.mode === 'stream' ? 5000 : 2000
   const services = useServices(every)
   const engines = useEngines(every)
+  useFirstSetUp(services.value?.results.length === 0 && engines.value?.results.length === 0)
   return (
     <Page title="Overview">
       <Shown of={services} what="the virtual services">
@@ -35,6 +39,15 @@ export default function OverviewPage() {
       </Shown>
     </Page>
   )
+}
+
+/** Leads an administrator of a new controller to the set-up. */
+function useFirstSetUp(isEmpty: boolean) {
+  const { user, isSetUp } = useSession()
+  const leads = isEmpty && !isSetUp && user?.is_superuser === true
+  useEffect(() => {
+    if (leads) go('/welcome', 'replace')
+  }, [leads])
 }
 
 function linesOf(services: Service[], live: Live): Line[] {
@@ -100,13 +113,13 @@ function Strip({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
       <Tile name="Errors (5xx)" value={requests < 1 ? '–' : percent(Math.min(1, errors / requests))} title="Below one request a second it says nothing" />
       <Tile name="Open connections" value={count(sum((line) => line.figures.open))} />
       <Tile name="Sent" value={`${bytes(sent)}/s`} />
-      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane; 100 % is one core" />
+      <Tile name="Busiest engine" value={busiest(engines)} title="CPU time of its data plane, of what its workers can use" />
     </Tiles>
   )
 }
 
 function busiest(engines: Engine[]): string {
-  const loads = engines.map((engine) => engine.runtime?.dataplane.cpu_percent).filter((load) => load !== undefined)
+  const loads = engines.flatMap(({ runtime }) => (runtime?.dataplane.cpu_percent === undefined ? [] : [runtime.dataplane.cpu_percent / Math.max(1, runtime.dataplane.workers ?? 1)]))
   return loads.length ? `${Math.max(...loads).toFixed(0)} % CPU` : '–'
 }
 
@@ -114,7 +127,7 @@ function Services({ lines }: { lines: Line[] }) {
   if (lines.length === 0) {
     return (
       <Empty title="There are no virtual services yet">
-        Create one with <code>weir vs create --help</code>, or over the REST API.
+        <Link to="/new">Create one</Link>.
       </Empty>
     )
   }

@@ -4,6 +4,8 @@ export interface Change {
   key: string
   at: string
   text: string
+  /** The page that says more; missing: there is none. */
+  to?: string
 }
 
 // What an audit entry needs to be a change: logins are none.
@@ -21,7 +23,8 @@ export function changes(events: Happening[], audit: AuditEntry[]): Change[] {
     .map((entry, at) => ({
       key: `audit ${entry.time} ${at}`,
       at: entry.time,
-      text: `${entry.user}: ${entry.action} ${entry.kind} ${entry.object}`,
+      text: `${entry.user}: ${entry.action} ${entry.kind} ${entry.name || entry.object}`,
+      to: `/audit?entry=${encodeURIComponent(`${entry.time} ${entry.action} ${entry.object}`)}`,
     }))
   return [...happened, ...done].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
 }

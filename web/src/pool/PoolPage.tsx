@@ -8,15 +8,21 @@ import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { age, count, ms } from '../time/format'
+import { Link } from '../url/Link'
 import { useParam } from '../url/location'
+import { Charts } from './Charts'
+import { PoolActions, ServerActions } from './PoolActions'
+import { ServerPage } from './ServerPage'
 
 export default function PoolPage({ uuid }: { uuid: string }) {
   const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, 2000)
   const runtime = pool.value?.runtime
+  const server = useParam('server')
+  if (server && pool.value) return <ServerPage pool={pool.value} id={server} />
   return (
     <Page
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
-      lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}
+      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{pool.value && <PoolActions of={pool.value} />}</>}
     >
       <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
     </Page>
@@ -40,27 +46,30 @@ function Content({ of }: { of: Pool }) {
       <Filter of="servers" shown={shown.length} total={servers.length} />
       <Panel title="Servers">
         {servers.length === 0 ? (
-          <Empty title="This pool has no servers">Add one with <code>weir pool set {of.name} servers[0].ip.addr=… servers[0].port=…</code>.</Empty>
+          <Empty title="This pool has no servers">The button above adds some.</Empty>
         ) : shown.length === 0 ? (
           <FilterHidesAll of="servers" />
         ) : (
-          <Table label="Servers" rows={shown} columns={columns} id={(server) => server.server_id} first="state" />
+          <Table label="Servers" rows={shown} columns={columnsOf(of)} id={(server) => server.server_id} first="state" />
         )}
       </Panel>
+      <Charts uuid={of.uuid} of={of.name} />
     </>
   )
 }
 
-const columns: Column<ServerRuntime>[] = [
-  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <span title={server.hostname}>{server.server_id}</span> },
+const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
+  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
   { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
-  { key: 'app', head: 'Answers in', number: true, width: '92px', sort: (server) => server.times?.app_response_ms?.mean, cell: (server) => ms(server.times?.app_response_ms?.mean), title: 'Mean time of the application for the first byte of its answer, in the last minute' },
-  { key: 'app95', head: '95 %', number: true, width: '82px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
+  { key: 'app', head: 'Answers p50', number: true, width: '96px', sort: (server) => server.times?.app_response_ms?.p50, cell: (server) => ms(server.times?.app_response_ms?.p50), title: 'Half of the answers of the last minute began within this time. It is that of the application, without the round trip' },
+  { key: 'app95', head: 'p95', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
+  { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
+  { key: 'act', head: 'Actions', width: '156px', cell: (server) => <ServerActions pool={pool} server={server} /> },
   { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 

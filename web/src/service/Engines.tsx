@@ -17,7 +17,7 @@ export function Engines({ runtime }: { runtime: ServiceRuntime | undefined }) {
         <li key={seat.uuid}>
           <div className={css.line}>
             <State state={seat.oper_status.state} reasons={seat.oper_status.reason} />
-            <Link to={`/infrastructure?f=${encodeURIComponent(seat.name)}`} className={css.grow}>
+            <Link to={`/engines/${seat.uuid}`} className={css.grow}>
               <b>{seat.name}</b>
             </Link>
             <span>{seat.role}</span>

@@ -1,20 +1,20 @@
-import { useEffect, useMemo } from 'react'
-import { appliedText, figuresOf } from '../api/figures'
+import { useEffect } from 'react'
+import { appliedText } from '../api/figures'
 import { useLive } from '../api/live'
 import { portsOf, useVips } from '../api/objects'
-import { pointOf, type Series, seriesOf } from '../api/series'
-import { nameOf, type Pool, type Service, type ServiceRuntime, uuidOf } from '../api/types'
+import { pointOf, seriesOf } from '../api/series'
+import { nameOf, type Pool, type Service, uuidOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
-import { type Line, TimeChart } from '../chart/TimeChart'
-import { TimingBar } from '../chart/TimingBar'
 import { Page } from '../part/Page'
-import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
+import { Panel, Reasons } from '../part/Panel'
+import { ServiceTabs } from '../part/ServiceTabs'
 import { Shown } from '../part/Shown'
 import { State } from '../part/State'
-import { bytes, count, ms, percent } from '../time/format'
+import { Analytics } from './Analytics'
 import { Engines } from './Engines'
 import { Findings } from './Findings'
 import { PoolTree } from './PoolTree'
+import { ServiceActions } from './ServiceActions'
 import css from './service.module.css'
 
 export default function ServicePage({ uuid }: { uuid: string }) {
@@ -30,14 +30,13 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   }, [live.mode, runtime, service.at, series])
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
-    <Page title={name} lead={runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{service.value && <ServiceActions of={service.value} />}</>}>
+      <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (
           <div className={css.stack}>
             <Head of={value} />
-            {value.runtime && <Now runtime={value.runtime} />}
-            <Times runtime={value.runtime} />
-            <Charts series={series} isPolled={live.mode === 'poll'} />
+            <Analytics uuid={uuid} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
             <div className={css.two}>
               <Panel title="Pool and servers" note={nameOf(value.pool_ref) ? undefined : 'none'}>
                 {poolUUID ? <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown> : <p className={css.none}>This virtual service has no pool of its own.</p>}
@@ -66,57 +65,6 @@ function Head({ of }: { of: Service }) {
       </p>
       {of.description && <p className={css.said}>{of.description}</p>}
       <Reasons of={of.runtime?.oper_status.reason} />
-    </div>
-  )
-}
-
-function Now({ runtime }: { runtime: ServiceRuntime }) {
-  const figures = figuresOf(runtime)
-  const rates = runtime.counters?.per_second ?? {}
-  const perSecond = (name: string) => count(rates[name])
-  return (
-    <Tiles>
-      <Tile name={figures.rateOf === 'requests' ? 'Requests/s' : figures.rateOf === 'datagrams' ? 'Datagrams/s' : 'Connections/s'} value={count(figures.rate)} />
-      <Tile name="Errors (5xx)" value={percent(figures.errors)} title="Share of requests that were answered with 5xx. Below one request a second it says nothing." />
-      <Tile name="p99" value={ms(figures.p99)} title="99 % of the requests of the last minute took less" />
-      <Tile name="Open connections" value={count(figures.open)} />
-      <Tile name="Connections/s" value={perSecond('connections')} title="New connections of clients" />
-      <Tile name="Handshakes/s" value={perSecond('tls_handshakes')} title="Of TLS with clients, full and resumed" />
-      <Tile name="Received" value={`${bytes(rates['received_bytes'])}/s`} title="Bytes from clients" />
-      <Tile name="Sent" value={`${bytes(rates['sent_bytes'])}/s`} title="Bytes to clients" />
-      <Tile name="Requests in all" value={count(runtime.counters?.['requests'])} title="As counted by the engines since this controller has led" />
-    </Tiles>
-  )
-}
-
-function Times({ runtime }: { runtime: ServiceRuntime | undefined }) {
-  return (
-    <Panel title="Where the time goes" note={runtime?.times?.total_ms && `${count(runtime.times.requests)} requests, mean ${ms(runtime.times.total_ms.mean)}`}>
-      {runtime?.times?.total_ms ? <TimingBar times={runtime.times} /> : <p className={css.none}>No request has ended in the last minute. Times are those of HTTP requests; layer 4 has none.</p>}
-    </Panel>
-  )
-}
-
-const rates: Line[] = [
-  { field: 'requests_per_s', name: 'Requests/s', colour: 'accent' },
-  { field: 'errors_per_s', name: 'Errors/s', colour: 'bad', dash: [5, 3] },
-]
-const latencies: Line[] = [
-  { field: 'p99_ms', name: 'p99', colour: 'bad' },
-  { field: 'p95_ms', name: 'p95', colour: 'warn', dash: [8, 3] },
-  { field: 'p50_ms', name: 'Median', colour: 'good', dash: [3, 3] },
-]
-
-function Charts({ series, isPolled }: { series: Series; isPolled: boolean }) {
-  const note = useMemo(() => (isPolled ? 'last five minutes, since this page was first opened' : 'last five minutes'), [isPolled])
-  return (
-    <div className={css.two}>
-      <Panel title="Requests" note={note}>
-        <TimeChart series={series} lines={rates} write={count} label="Requests and errors per second" />
-      </Panel>
-      <Panel title="Latency" note={isPolled ? `${note}; each point is of the minute before it` : note}>
-        <TimeChart series={series} lines={latencies} write={ms} label="Percentiles of the time of requests" />
-      </Panel>
     </div>
   )
 }

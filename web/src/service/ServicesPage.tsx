@@ -71,7 +71,7 @@ export function rowOf(service: Service, live: Live, vips: Map<string, string>): 
 function NoServices() {
   return (
     <Empty title="There are no virtual services yet">
-      A virtual service is an address that engines serve. Create one with <code>weir vs create --help</code>, or over the REST API.
+      A virtual service is an address that engines serve. <Link to="/new">Create one</Link>.
     </Empty>
   )
 }

@@ -1,4 +1,5 @@
 // How numbers and times are written. All are short, and have their unit.
+import { zoneNow } from './zone'
 
 const unknown = '–'
 export type Maybe = number | null | undefined
@@ -26,7 +27,7 @@ export function ms(value: Maybe): string {
   if (!isKnown(value)) return unknown
   if (value >= 999.5) return `${(value / 1000).toFixed(value >= 9995 ? 0 : 1)} s`
   if (value >= 99.95) return `${value.toFixed(0)} ms`
-  if (value === 0) return '0 ms'
+  if (value < 0.0005) return '0 ms'
   return `${value.toFixed(value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3)} ms`
 }
 
@@ -51,11 +52,34 @@ export function bytes(value: Maybe): string {
 
 /** "14:02:11" of today, otherwise with the date. */
 export function clock(at: number | string, now = Date.now()): string {
-  const date = new Date(at)
-  if (Number.isNaN(date.getTime())) return unknown
-  const time = date.toLocaleTimeString('en-GB')
-  if (date.toDateString() === new Date(now).toDateString()) return time
-  return `${date.toLocaleDateString('en-CA')} ${time}`
+  const ms = typeof at === 'number' ? at : Date.parse(at)
+  if (!Number.isFinite(ms)) return unknown
+  const { time, date } = writers()
+  const day = date.format(ms)
+  return day === date.format(now) ? time.format(ms) : `${day} ${time.format(ms)}`
+}
+
+/** "14:02:11.345" */
+export function clockMs(at: string, now = Date.now()): string {
+  const ms = Date.parse(at)
+  return Number.isFinite(ms) ? `${clock(ms, now)}.${String(Math.floor(ms) % 1000).padStart(3, '0')}` : unknown
+}
+
+interface Writers {
+  time: Intl.DateTimeFormat
+  date: Intl.DateTimeFormat
+}
+
+// To make a writer takes longer than to write: there is one for each zone.
+const made = new Map<string | undefined, Writers>()
+
+function writers(): Writers {
+  const timeZone = zoneNow()
+  const known = made.get(timeZone)
+  if (known) return known
+  const fresh = { time: new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone }), date: new Intl.DateTimeFormat('en-CA', { timeZone }) }
+  made.set(timeZone, fresh)
+  return fresh
 }
 
 /** "42s", "5m", "3h12m", "4d", as the command line writes it. */

@@ -1,5 +1,5 @@
 import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, type Ref } from 'react'
-import { go, keepingTenant } from './location'
+import { go, keeping } from './location'
 
 type Props = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'> & { to: string; children: ReactNode; ref?: Ref<HTMLAnchorElement> }
 
@@ -11,5 +11,5 @@ export function Link({ to, onClick, ...rest }: Props) {
     event.preventDefault()
     go(to)
   }
-  return <a {...rest} href={keepingTenant(to)} onClick={follow} />
+  return <a {...rest} href={keeping(to)} onClick={follow} />
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use weir_snapshot::{HostName, Hosting, Role, Snapshot, VirtualService};
+use weir_telemetry::HandshakeFault;
 use weir_wire::head::RequestHead;
 
 use crate::{
-    client::{Client, Stage},
+    client::{Client, Stage, handshake},
     connection::channel::Channel,
     core::Core,
     error::Error,
@@ -84,7 +85,7 @@ impl Client {
     pub fn choose_by_name<I: Io>(&mut self, io: &mut I, core: &mut Core) -> Result<(), Error> {
         let Stage::Hello(hello) = std::mem::replace(&mut self.stage, Stage::Handshake) else { return Ok(()) };
         if !self.look_up_service(core) {
-            return Err(Error::ClientTls);
+            return Err(Error::ClientTls(HandshakeFault::Unserved));
         }
         let name = hello.name();
         let child = name.and_then(|name| core.snapshot.child_by_name(&self.service, &name)).cloned();
@@ -99,8 +100,9 @@ impl Client {
             return Ok(());
         }
         let listener = core.snapshot.listener(self.listener());
-        let config = listener.and_then(|listener| listener.tls_of(&self.service)).ok_or(Error::ClientTls)?;
-        self.connection.channel = Channel::accept_named(config, name).map_err(|_| Error::ClientTls)?;
+        let config = listener.and_then(|listener| listener.tls_of(&self.service));
+        let config = config.ok_or(Error::ClientTls(HandshakeFault::Unserved))?;
+        self.connection.channel = Channel::accept_named(config, name).map_err(handshake::failed)?;
         while let Some(piece) = held.pop() {
             if self.take(io, core, piece)? {
                 self.connection.line.ended = true;

@@ -45,18 +45,18 @@ impl Client {
                 }
                 Ok(Parsed::Whole(request)) => {
                     self.requests += 1;
-                    let mut child = None;
+                    let (mut child, method) = (None, request.head.method as usize);
                     if self.service.shares_listeners() {
                         match self.choose(&core.snapshot, &request.head, false) {
                             Ok(chosen) => child = chosen,
                             Err(error) => {
-                                core.counters.note(Happening::Request { service: self.service.id });
+                                core.counters.note(Happening::Request { service: self.service.id, method });
                                 return Next::refused(error, &request.head);
                             }
                         }
                     }
                     let service = child.as_ref().unwrap_or(&self.service);
-                    core.counters.note(Happening::Request { service: service.id });
+                    core.counters.note(Happening::Request { service: service.id, method });
                     let Some(http) = service.http() else { return Next::Unserved };
                     let may_go_on = !core.draining && !service.drains;
                     let upgrades = request.head.fields.has(Name::Upgrade);

@@ -106,18 +106,18 @@ impl Client {
         }
         self.requests += 1;
         let head = &request.head;
-        let mut child = None;
+        let (mut child, method) = (None, head.method as usize);
         if self.service.shares_listeners() {
             match self.choose(&core.snapshot, head, true) {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
-                    core.counters.note(Happening::StreamRequest { service: self.service.id });
+                    core.counters.note(Happening::StreamRequest { service: self.service.id, method });
                     return Ok((Next::refused(error, head), None, None));
                 }
             }
         }
         let service = child.as_ref().unwrap_or(&self.service);
-        core.counters.note(Happening::StreamRequest { service: service.id });
+        core.counters.note(Happening::StreamRequest { service: service.id, method });
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
         if request.is_websocket && !http.websockets {
             return Ok((Next::refused(Error::Request(weir_wire::Error::Connect), head), child, None));

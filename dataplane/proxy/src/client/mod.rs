@@ -1,6 +1,7 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
+mod handshake;
 pub(crate) mod hello;
 pub(crate) mod hosted;
 mod http1;
@@ -14,8 +15,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
-use weir_telemetry::{Cause, Happening};
-use weir_tls::Version;
+use weir_telemetry::{Cause, HandshakeFault, Happening};
 
 use crate::{
     buf::Buf,
@@ -207,7 +207,7 @@ impl Client {
     /// Begins TLS, or its first request, behind a PROXY header.
     pub fn begin<I: Io>(&mut self, io: &mut I, core: &Core) -> Result<(), Error> {
         if !self.look_up_service(core) {
-            return Err(Error::ClientTls);
+            return Err(Error::ClientTls(HandshakeFault::Unserved));
         }
         let listener = core.snapshot.listener(self.listener());
         if listener.is_some_and(hello::chooses) {
@@ -216,12 +216,12 @@ impl Client {
         }
         self.stage = match listener.and_then(|listener| listener.tls()).filter(|_| self.facts.is_tls()) {
             Some(config) => {
-                self.connection.channel = Channel::accept(config).map_err(|_| Error::ClientTls)?;
+                self.connection.channel = Channel::accept(config).map_err(handshake::failed)?;
                 // What follows the header is received once more, by TLS.
                 self.received -= self.connection.inbox.first().len() as u64;
                 Stage::Handshake
             }
-            None if self.facts.is_tls() => return Err(Error::ClientTls),
+            None if self.facts.is_tls() => return Err(Error::ClientTls(HandshakeFault::Unserved)),
             None => Stage::first(&self.service, self.peer, io.now()),
         };
         Ok(())
@@ -235,12 +235,12 @@ impl Client {
 
     /// As [`receive`](Self::receive), for input that is counted already.
     fn take<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
-        let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(|_| Error::ClientTls)?;
+        let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(handshake::failed)?;
         if progress.handshaken {
-            let handshaken = self.connection.channel.handshaken();
-            let resumed = handshaken.is_some_and(|handshaken| handshaken.resumed);
-            let modern = handshaken.is_some_and(|handshaken| handshaken.version == Version::Tls13);
-            core.counters.note(Happening::Handshake { service: self.service.id, resumed, modern });
+            if let Some(handshaken) = self.connection.channel.handshaken() {
+                let agreed = handshake::agreed(handshaken);
+                core.counters.note(Happening::Handshake { service: self.service.id, agreed });
+            }
             self.stage = Stage::first(&self.service, self.peer, io.now());
             if self.connection.channel.protocol() == Some(b"h2") {
                 self.begin_http2(io, core);

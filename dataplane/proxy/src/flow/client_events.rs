@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use weir_telemetry::HandshakeFault;
+
 use crate::{
     buf::Buf,
     client::{Client, Stage, patience::Expiry},
@@ -42,7 +44,7 @@ impl Proxy {
     pub(crate) fn client_eof<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         if client.is_amid_handshake() {
-            return self.fail(io, conn, Error::ClientTls);
+            return self.fail(io, conn, Error::ClientTls(HandshakeFault::Closed));
         }
         self.client_ended(io, conn);
         self.wait_with_ended(io, conn);
@@ -131,7 +133,7 @@ impl Proxy {
     pub(crate) fn client_gone<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Ok(client) = self.clients.live(conn) else { return };
         match client.stage {
-            _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls),
+            _ if client.is_amid_handshake() => self.fail(io, conn, Error::ClientTls(HandshakeFault::Closed)),
             Stage::Exchange(_) | Stage::Tunnel(_) => self.fail(io, conn, Error::ClientAborted),
             Stage::Http2(_) => self.close_client(io, conn, Close::Abort),
             Stage::Introduction | Stage::Hello(_) | Stage::Handshake | Stage::Idle | Stage::Head => {

@@ -15,7 +15,7 @@
 use std::{cmp::Reverse, net::SocketAddr, time::Duration};
 
 use foldhash::{HashMap, HashMapExt};
-use weir_telemetry::{Cause, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening};
 
 use crate::{
     client::{Client, Stage},
@@ -163,7 +163,7 @@ impl Proxy {
         let service = client.service.id;
         self.core.counters.note(Happening::Failed { service, cause });
         if client.is_amid_handshake() {
-            self.core.counters.note(Happening::HandshakeFailed { service });
+            self.core.counters.note(Happening::HandshakeFailed { service, fault: HandshakeFault::Evicted });
         }
         let exchange = client.exchange().and_then(|id| self.exchanges.peek(id));
         if let Some(server) = exchange.and_then(Exchange::server) {

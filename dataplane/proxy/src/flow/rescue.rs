@@ -3,7 +3,7 @@
 
 use weir_balance::Failure;
 use weir_snapshot::FailAction;
-use weir_telemetry::{Cause, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening};
 use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
         Error::ProxyHeader => return without_page(Close::Abort, Cause::ClientProxyHeader),
         // Lingers, so that the client gets the alert with the reason.
-        Error::ClientTls => return without_page(Close::Linger, Cause::ClientTls),
+        Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
@@ -81,6 +81,16 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
 
 fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
+}
+
+/// Why a handshake failed that was under way.
+fn fault(error: Error) -> HandshakeFault {
+    match error {
+        Error::ClientTls(fault) => fault,
+        Error::AcceptTimeout => HandshakeFault::Timeout,
+        Error::ClientAborted => HandshakeFault::Closed,
+        _ => HandshakeFault::Internal,
+    }
 }
 
 /// Whether the message on a stream is malformed, so that the stream ends without a response (RFC 9113 §8.1.1).
@@ -135,7 +145,8 @@ impl Proxy {
         let remedy = remedy(error);
         let service = client.service.id;
         if client.is_amid_handshake() {
-            self.core.counters.note(Happening::HandshakeFailed { service });
+            let fault = fault(error);
+            self.core.counters.note(Happening::HandshakeFailed { service, fault });
         }
         self.core.counters.note(Happening::Failed { service, cause: remedy.cause });
         if let Stage::Tunnel(tunnel) = &client.stage {
@@ -283,7 +294,9 @@ mod tests {
 
     #[test]
     fn client_that_has_sent_no_request_or_has_left_gets_no_page() {
-        for error in [Error::AcceptTimeout, Error::ClientTls, Error::ClientAborted, Error::ClientStalled] {
+        for error in
+            [Error::AcceptTimeout, Error::ClientTls(HandshakeFault::Alert), Error::ClientAborted, Error::ClientStalled]
+        {
             assert_eq!(remedy(error).page, None, "{error:?}");
             assert!(!error.blames_server());
         }

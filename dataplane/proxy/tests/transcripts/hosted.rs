@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::io::{Close, Conn, Event};
-use weir_telemetry::{Cause, ServiceCounters};
+use weir_telemetry::{Cause, HandshakeFault, ServiceCounters};
 use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
 use crate::{
@@ -163,7 +163,7 @@ fn profile_of_the_child_applies_to_its_requests() {
     let server = stage.connected();
     stage.says(server, OK);
     assert_eq!(status(&stage.sent(client)), "200");
-    assert_eq!([1, 2].map(|service| counters(&stage, service).local_responses), [0, 1]);
+    assert_eq!([1, 2].map(|service| counters(&stage, service).local_responses().iter().sum::<u64>()), [0, 1]);
 }
 
 #[test]
@@ -545,7 +545,8 @@ fn what_is_no_hello_gets_the_alert_of_the_parent() {
     let client = stage.client();
     stage.says(client, get("shop.test", "/"));
     assert_eq!(stage.sent_bytes(client)[..3], [21, 3, 3]);
-    assert_eq!((stage.failures(Cause::ClientTls), counters(&stage, 0).handshake_failures), (1, 1));
+    let faults: Vec<_> = counters(&stage, 0).handshakes().unwrap().faults().collect();
+    assert_eq!((stage.failures(Cause::ClientTls), faults), (1, vec![(HandshakeFault::NotTls, 1)]));
 }
 
 #[test]

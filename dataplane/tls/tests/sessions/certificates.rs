@@ -51,10 +51,35 @@ fn every_certificate_type_signs_in_tls13_too() {
 }
 
 #[test]
+fn server_knows_the_key_of_the_certificate_that_it_has_given() {
+    let key = |suite: &str, certificates: &[(&[u8], &[u8])]| {
+        let server = server(&server_settings(&[TLS13, ECDSA, RSA]), certificates);
+        Pair::handshaken(&client(&client_settings(&[suite])), &server, "a.test")
+            .server
+            .session
+            .handshaken()
+            .unwrap()
+            .key
+    };
+    assert_eq!([ECDSA, RSA, TLS13].map(|suite| key(suite, &ALL)), [Some("ECDSA"), Some("RSA"), Some("ECDSA")]);
+    assert_eq!(key(TLS13, &[DEFAULT_RSA]), Some("RSA"));
+}
+
+#[test]
+fn key_of_a_failed_handshake_is_not_that_of_the_next_one() {
+    let settings = TlsSettings { versions: vec![Version::Tls12], ..server_settings(&TLS12_SUITES) };
+    let mut failed = Pair::new(&client(&client_settings(&[ECDSA])), &server(&settings, &[SHOP_RSA]), "shop.example");
+    failed.deliver(usize::MAX).unwrap_err();
+    let pair = Pair::handshaken(&client(&client_settings(&[TLS13])), &any_server(), "a.test");
+    let keys = [&pair.client, &pair.server].map(|side| side.session.handshaken().unwrap().key);
+    assert_eq!(keys, [None, Some("ECDSA")]);
+}
+
+#[test]
 fn client_that_no_certificate_fits_is_told_handshake_failure() {
     let settings = TlsSettings { versions: vec![Version::Tls12], ..server_settings(&TLS12_SUITES) };
     let mut pair = Pair::new(&client(&client_settings(&[ECDSA])), &server(&settings, &[SHOP_RSA]), "shop.example");
-    assert!(matches!(pair.deliver(usize::MAX), Err(Error::Peer(_))));
+    assert!(matches!(pair.deliver(usize::MAX), Err(Error::Peer(..))));
     assert_eq!(pair.server.to_peer, [21, 3, 3, 0, 2, 2, 40]);
 }
 

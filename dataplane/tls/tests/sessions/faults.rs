@@ -1,6 +1,6 @@
 //! What a peer can do wrong: it gets an alert where TLS has one, and its session ends.
 
-use weir_tls::{Error, ServerName, TlsSession};
+use weir_tls::{Error, Fault, Group, ServerConfig, ServerName, TlsSession, Version};
 
 use crate::pair::*;
 
@@ -24,7 +24,7 @@ fn hello() -> Vec<u8> {
 fn plain_http_and_noise_are_answered_with_decode_error() {
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 64], &[0; 64], &[22, 9, 9, 0, 1, 0]] {
         let (outcome, alert) = answer_to(bytes);
-        assert!(matches!(outcome, Err(Error::Peer(_))), "{bytes:?}");
+        assert!(matches!(outcome, Err(Error::Peer(..))), "{bytes:?}");
         assert_eq!(alert, fatal(50), "{bytes:?}");
     }
 }
@@ -32,15 +32,56 @@ fn plain_http_and_noise_are_answered_with_decode_error() {
 #[test]
 fn record_longer_than_tls_allows_is_refused_by_its_header() {
     let (outcome, alert) = answer_to(&[22, 3, 1, 0xff, 0xff, 1]);
-    assert!(matches!(outcome, Err(Error::Peer(_))));
+    assert!(matches!(outcome, Err(Error::Peer(..))));
     assert_eq!(alert, fatal(50));
 }
 
 #[test]
 fn record_of_another_type_in_place_of_a_hello_is_unexpected() {
     let (outcome, alert) = answer_to(&[23, 3, 3, 0, 1, 0]);
-    assert!(matches!(outcome, Err(Error::Peer(_))));
+    assert!(matches!(outcome, Err(Error::Peer(..))));
     assert_eq!(alert, fatal(10));
+}
+
+/// Why a handshake of this client fails at this server.
+fn fault(client: &weir_tls::ClientConfig, server: &ServerConfig) -> Option<Fault> {
+    let mut pair = Pair::new(client, server, "a.test");
+    pair.server.receive(&std::mem::take(&mut pair.client.to_peer)).expect_err("it must fail").fault()
+}
+
+#[test]
+fn fault_says_what_client_and_server_do_not_have_in_common() {
+    let only = |version, suite| {
+        let settings = weir_tls::TlsSettings { versions: vec![version], ..server_settings(&[suite]) };
+        server(&settings, &[DEFAULT_EC])
+    };
+    let speaks = |suites: &[&str]| client(&client_settings(suites));
+    assert_eq!(fault(&speaks(&[TLS13]), &only(Version::Tls12, ECDSA)), Some(Fault::Version));
+    assert_eq!(fault(&speaks(&[ECDSA]), &only(Version::Tls13, TLS13)), Some(Fault::Version));
+    assert_eq!(fault(&speaks(&[RSA]), &only(Version::Tls12, ECDSA)), Some(Fault::CipherSuite));
+    assert_eq!(fault(&speaks(&[TLS13_SUITES[1]]), &only(Version::Tls13, TLS13)), Some(Fault::CipherSuite));
+    // The group of a hello: X25519 is 0x001d. What looks like it elsewhere in the hello is no more random than the key.
+    let groups = weir_tls::ClientSettings { groups: vec![Group::X25519], ..client_settings(&[ECDSA]) };
+    let mut hello = Pair::new(&client(&groups), &any_server(), "a.test").client.to_peer;
+    let list = [0, 10, 0, 4, 0, 2, 0, 0x1d];
+    let at = hello.windows(list.len()).position(|bytes| bytes == list).unwrap() + list.len() - 1;
+    hello[at] = 0x99;
+    assert_eq!(answer_to(&hello).0.unwrap_err().fault(), Some(Fault::Group));
+}
+
+#[test]
+fn fault_tells_noise_from_tls_and_refusals_of_the_certificate_from_other_alerts() {
+    let faults: [(&[u8], _); 6] = [
+        (b"GET / HTTP/1.1\r\n\r\n", Fault::NotTls),
+        (&[22, 3, 1, 0xff, 0xff, 1], Fault::Malformed),
+        (&fatal(48), Fault::CertificateRefused),
+        (&fatal(42), Fault::CertificateRefused),
+        (&fatal(80), Fault::Alert),
+        (&[22, 3, 3, 0, 4, 1, 0, 0, 0], Fault::Malformed),
+    ];
+    for (bytes, fault) in faults {
+        assert_eq!(answer_to(bytes).0.unwrap_err().fault(), Some(fault), "{bytes:?}");
+    }
 }
 
 #[test]
@@ -74,7 +115,7 @@ fn server_name_that_is_no_name_is_answered_with_an_alert() {
         let mut changed = hello.clone();
         changed[position..position + 6].copy_from_slice(name);
         let (outcome, alert) = answer_to(&changed);
-        assert!(matches!(outcome, Err(Error::Peer(_))), "{name:?}");
+        assert!(matches!(outcome, Err(Error::Peer(..))), "{name:?}");
         assert_eq!(alert[..6], [21, 3, 3, 0, 2, 2], "{name:?}");
     }
 }
@@ -87,11 +128,11 @@ fn traffic_record_with_any_part_changed_is_bad_record_mac_and_nothing_follows() 
             pair.client.send(b"a secret that somebody changed on the way");
             pair.client.to_peer[position] ^= 1;
             let bytes = std::mem::take(&mut pair.client.to_peer);
-            assert!(matches!(pair.server.receive(&bytes), Err(Error::Peer(_))));
+            assert!(matches!(pair.server.receive(&bytes), Err(Error::Peer(..))));
             assert!(pair.server.plaintext.is_empty());
             let alert = std::mem::take(&mut pair.server.to_peer);
             assert!(!alert.is_empty(), "the alert goes out");
-            let Err(Error::Peer(why)) = pair.client.receive(&alert) else { panic!("the client hears of it") };
+            let Err(Error::Peer(_, why)) = pair.client.receive(&alert) else { panic!("the client hears of it") };
             assert!(why.contains("BadRecordMac"), "{why}");
             assert_eq!(pair.server.session.send(b"x", &mut [0; 100]), Err(Error::Failed));
         }
@@ -105,7 +146,7 @@ fn plaintext_before_a_bad_record_is_still_delivered() {
     pair.client.to_peer.extend_from_slice(&[23, 3, 3, 0, 20]);
     pair.client.to_peer.extend_from_slice(&[7; 20]);
     let bytes = std::mem::take(&mut pair.client.to_peer);
-    assert!(matches!(pair.server.receive(&bytes), Err(Error::Peer(_))));
+    assert!(matches!(pair.server.receive(&bytes), Err(Error::Peer(..))));
     assert_eq!(pair.server.plaintext, b"good");
 }
 

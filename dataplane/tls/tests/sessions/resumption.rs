@@ -1,6 +1,6 @@
 //! Session resumption: on, off, over workers and engines, over changes of the configuration and of the keys.
 
-use weir_tls::{ClientConfig, ClientSettings, Provider, ServerConfig, TicketSettings, TlsSettings};
+use weir_tls::{ClientConfig, ClientSettings, Handshaken, Provider, ServerConfig, TicketSettings, TlsSettings};
 
 use crate::pair::*;
 
@@ -24,7 +24,8 @@ fn resumes(client: &ClientConfig, server: &ServerConfig) -> bool {
     pair.server.send(b"response");
     pair.deliver(usize::MAX).unwrap();
     assert_eq!(pair.client.plaintext, b"response");
-    let resumed = pair.server.session.handshaken().unwrap().resumed;
+    let Handshaken { resumed, key, .. } = pair.server.session.handshaken().unwrap();
+    assert_eq!(key.is_none(), resumed, "a resumed session needs no certificate");
     assert_eq!(pair.client.session.handshaken().unwrap().resumed, resumed);
     resumed
 }

@@ -4520,9 +4520,13 @@ type VirtualServiceCounters struct {
 	Tls13HandshakesTotal   uint64                 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`       // of tls_handshakes_total; the others are of TLS 1.2
 	Times                  *Times                 `protobuf:"bytes,200,opt,name=times,proto3" json:"times,omitempty"`                                                                    // absent: no server has answered a request yet
 	// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
-	ClientRtt     *Histogram `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClientRtt *Histogram   `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
+	Tls       *TlsCounters `protobuf:"bytes,350,opt,name=tls,proto3" json:"tls,omitempty"` // absent: no handshake yet
+	// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
+	RequestsByMethodTotal      []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
+	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
@@ -4737,6 +4741,173 @@ func (x *VirtualServiceCounters) GetClientRtt() *Histogram {
 	return nil
 }
 
+func (x *VirtualServiceCounters) GetTls() *TlsCounters {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetRequestsByMethodTotal() []uint64 {
+	if x != nil {
+		return x.RequestsByMethodTotal
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetLocalResponsesByClassTotal() []uint64 {
+	if x != nil {
+		return x.LocalResponsesByClassTotal
+	}
+	return nil
+}
+
+// The handshakes with clients.
+type TlsCounters struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*TlsRow              `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`                                   // at most 31
+	OthersTotal   uint64                 `protobuf:"varint,2,opt,name=others_total,json=othersTotal,proto3" json:"others_total,omitempty"` // handshakes without a row of their own
+	Failures      []*ErrorCounter        `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`                           // by cause: "no_cipher_suite"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsCounters) Reset() {
+	*x = TlsCounters{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TlsCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TlsCounters) ProtoMessage() {}
+
+func (x *TlsCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
+func (*TlsCounters) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *TlsCounters) GetRows() []*TlsRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *TlsCounters) GetOthersTotal() uint64 {
+	if x != nil {
+		return x.OthersTotal
+	}
+	return 0
+}
+
+func (x *TlsCounters) GetFailures() []*ErrorCounter {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// Handshakes that agreed on the same.
+type TlsRow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                            // "TLS 1.3"
+	CipherSuite   string                 `protobuf:"bytes,2,opt,name=cipher_suite,json=cipherSuite,proto3" json:"cipher_suite,omitempty"` // IANA's name
+	Group         string                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`                                // of the key exchange; empty: a session was resumed without one
+	Key           string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                    // what the certificate signs with: "RSA", "ECDSA", "EdDSA"; empty: a session was resumed
+	Resumed       bool                   `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	Total         uint64                 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsRow) Reset() {
+	*x = TlsRow{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TlsRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TlsRow) ProtoMessage() {}
+
+func (x *TlsRow) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
+func (*TlsRow) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *TlsRow) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *TlsRow) GetCipherSuite() string {
+	if x != nil {
+		return x.CipherSuite
+	}
+	return ""
+}
+
+func (x *TlsRow) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *TlsRow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *TlsRow) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
+}
+
+func (x *TlsRow) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
 // total, and server_rtt and app_response the response.
 type Times struct {
@@ -4753,7 +4924,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4765,7 +4936,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4778,7 +4949,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -4837,7 +5008,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +5020,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +5033,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -4896,7 +5067,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4908,7 +5079,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4921,7 +5092,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -4964,7 +5135,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4976,7 +5147,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4989,7 +5160,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -5111,7 +5282,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5294,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5307,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -5511,7 +5682,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
-	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xf2\t\n" +
+	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xa4\v\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -5540,7 +5711,21 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x16tls13_handshakes_total\x18\xc3\x01 \x01(\x04R\x14tls13HandshakesTotal\x12/\n" +
 	"\x05times\x18\xc8\x01 \x01(\v2\x18.weir.dataplane.v1.TimesR\x05times\x12<\n" +
 	"\n" +
-	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\"\xdf\x02\n" +
+	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\x121\n" +
+	"\x03tls\x18\xde\x02 \x01(\v2\x1e.weir.dataplane.v1.TlsCountersR\x03tls\x128\n" +
+	"\x18requests_by_method_total\x18\xdf\x02 \x03(\x04R\x15requestsByMethodTotal\x12C\n" +
+	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\"\x9c\x01\n" +
+	"\vTlsCounters\x12-\n" +
+	"\x04rows\x18\x01 \x03(\v2\x19.weir.dataplane.v1.TlsRowR\x04rows\x12!\n" +
+	"\fothers_total\x18\x02 \x01(\x04R\vothersTotal\x12;\n" +
+	"\bfailures\x18\x03 \x03(\v2\x1f.weir.dataplane.v1.ErrorCounterR\bfailures\"\x9d\x01\n" +
+	"\x06TlsRow\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12!\n" +
+	"\fcipher_suite\x18\x02 \x01(\tR\vcipherSuite\x12\x14\n" +
+	"\x05group\x18\x03 \x01(\tR\x05group\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x18\n" +
+	"\aresumed\x18\x05 \x01(\bR\aresumed\x12\x14\n" +
+	"\x05total\x18\x06 \x01(\x04R\x05total\"\xdf\x02\n" +
 	"\x05Times\x122\n" +
 	"\x05total\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x05total\x120\n" +
 	"\x04wait\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\x04wait\x128\n" +
@@ -5652,7 +5837,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
@@ -5714,11 +5899,13 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*RecordsTaken)(nil),           // 57: weir.dataplane.v1.RecordsTaken
 	(*Sample)(nil),                 // 58: weir.dataplane.v1.Sample
 	(*VirtualServiceCounters)(nil), // 59: weir.dataplane.v1.VirtualServiceCounters
-	(*Times)(nil),                  // 60: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 61: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 62: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 63: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 64: weir.dataplane.v1.WorkerCounters
+	(*TlsCounters)(nil),            // 60: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 61: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 62: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 63: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 64: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 65: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 66: weir.dataplane.v1.WorkerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -5788,23 +5975,26 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	55, // 64: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
 	56, // 65: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
 	59, // 66: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	63, // 67: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	64, // 68: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	62, // 69: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	60, // 70: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	61, // 71: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	61, // 72: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	61, // 73: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	61, // 74: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	61, // 75: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	61, // 76: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	61, // 77: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	61, // 78: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	65, // 67: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	66, // 68: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	64, // 69: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	62, // 70: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	63, // 71: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	60, // 72: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	61, // 73: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	64, // 74: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	63, // 75: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	63, // 76: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	63, // 77: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	63, // 78: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	63, // 79: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	63, // 80: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	63, // 81: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	82, // [82:82] is the sub-list for method output_type
+	82, // [82:82] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -5836,7 +6026,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   52,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

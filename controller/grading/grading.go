@@ -1,0 +1,157 @@
+// Package grading computes the health scores of virtual services, pools, servers and engines, each 15 s. It keeps what
+// was counted in the last five minutes, in memory, and has controller/health/score grade it.
+//
+// It belongs to the leader. The next leader begins with an empty window.
+package grading
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health/score"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+const (
+	every = 15 * time.Second
+	// points are those of the window of five minutes.
+	points = 20
+	// gradedAtOnce is the number of objects that are graded under the lock of the fleet before it is given up for a
+	// moment.
+	gradedAtOnce = 100
+)
+
+// Grades are the scores of all objects. It is safe for concurrent use.
+type Grades struct {
+	fleet *fleet.Fleet
+	now   func() time.Time
+	// Unusual returns what is unlike its habit of an object, by its uuid; nil: nobody looks. Set it before Run.
+	Unusual func(uuid string) []score.Anomalous
+
+	services map[string]*service // by uuid
+	pools    map[string]*pool
+	engines  map[string]*engine
+	chains   chains
+	grading  sync.Mutex // of one grading at a time, which alone uses the fields above
+
+	mu     sync.RWMutex
+	scores scores
+}
+
+// scores are the results of the last grading. They are never changed in place.
+type scores struct {
+	services, pools, engines map[string]score.Score
+	servers                  map[fleet.ServerKey]score.Score
+}
+
+func newScores() scores {
+	return scores{map[string]score.Score{}, map[string]score.Score{}, map[string]score.Score{},
+		map[fleet.ServerKey]score.Score{}}
+}
+
+// New returns the scores of a fleet. Run computes them.
+func New(fleet *fleet.Fleet, now func() time.Time) *Grades {
+	return &Grades{
+		fleet: fleet, now: now, services: map[string]*service{}, pools: map[string]*pool{},
+		engines: map[string]*engine{}, chains: chains{}, scores: newScores(),
+	}
+}
+
+// Run grades at each multiple of 15 s until ctx ends.
+func (g *Grades) Run(ctx context.Context) error {
+	g.Grade()
+	for {
+		now := g.now()
+		alarm := time.NewTimer(now.Truncate(every).Add(every).Sub(now))
+		select {
+		case <-ctx.Done():
+			alarm.Stop()
+			return nil
+		case <-alarm.C:
+			g.Grade()
+		}
+	}
+}
+
+// Grade grades all objects once.
+func (g *Grades) Grade() {
+	g.grading.Lock()
+	defer g.grading.Unlock()
+	var m *model.Model
+	g.fleet.Read(func(known *fleet.Known) { m = known.Model() })
+	next, at := newScores(), g.now()
+	each(g.fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+		next.engines[engine.UUID] = g.engine(known, engine)
+	})
+	// The model may change meanwhile: what is known is about the objects of the newest one.
+	each(g.fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
+		if pool = known.Pool(pool.UUID); pool != nil {
+			g.pool(known, pool, next)
+		}
+	})
+	each(g.fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+		if vs = known.VirtualService(vs.UUID); vs != nil {
+			next.services[vs.UUID] = g.service(known, vs, at)
+		}
+	})
+	gone(g.engines, next.engines)
+	gone(g.pools, next.pools)
+	gone(g.services, next.services)
+	g.chains.forget(m)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.scores = next
+}
+
+// each grades objects, some under the lock of the fleet at a time.
+func each[T any](from *fleet.Fleet, objects []T, grade func(*fleet.Known, T)) {
+	for len(objects) > 0 {
+		some := objects[:min(gradedAtOnce, len(objects))]
+		from.Read(func(known *fleet.Known) {
+			for _, object := range some {
+				grade(known, object)
+			}
+		})
+		objects = objects[len(some):]
+	}
+}
+
+// gone forgets the windows of objects that were not graded.
+func gone[T any](windows map[string]T, graded map[string]score.Score) {
+	maps.DeleteFunc(windows, func(uuid string, _ T) bool {
+		_, is := graded[uuid]
+		return !is
+	})
+}
+
+func (g *Grades) unusual(uuid string) []score.Anomalous {
+	if g.Unusual == nil {
+		return nil
+	}
+	return g.Unusual(uuid)
+}
+
+// orUsual is the analytics profile of an object, or the defaults.
+func orUsual(profile *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
+	if profile == nil {
+		return schema.Defaults[kinds.AnalyticsProfile]()
+	}
+	return profile
+}
+
+// window has the last points of an object, the oldest first.
+type window[T any] []T
+
+func (w *window[T]) put(point T) {
+	if len(*w) == points {
+		copy(*w, (*w)[1:])
+		(*w)[points-1] = point
+		return
+	}
+	*w = append(*w, point)
+}

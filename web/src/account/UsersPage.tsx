@@ -1,0 +1,98 @@
+import { useState } from 'react'
+import { changeObject, readObject, removeObject } from '../api/changes'
+import { useSession } from '../api/session'
+import { nameOf, type Named } from '../api/types'
+import { useList } from '../api/useData'
+import { Act, ActLink, Actions, useMay } from '../form/Act'
+import { Panel } from '../part/Panel'
+import { Empty, Shown } from '../part/Shown'
+import { type Column, Table } from '../table/Table'
+import css from './account.module.css'
+import { NewUser } from './NewUser'
+import { Settings } from './Settings'
+
+interface User extends Named {
+  username: string
+  full_name?: string
+  is_superuser?: boolean
+  is_active?: boolean
+  access?: { tenant_ref?: string; all_tenants?: boolean }[]
+}
+
+const everyMs = 5000
+const kind = 'user'
+
+/** Who can log in, and what they may do. */
+export default function UsersPage() {
+  const may = useMay(kind)
+  const [isAdding, setAdding] = useState(false)
+  const users = useList<User>(may?.may_read ? `/api/${kind}?include_name&fields=name,username,full_name,is_superuser,is_active,access` : null, everyMs)
+  return (
+    <Settings title="Users and roles" lead={<Actions><Act kind={kind} needs="may_create" does={async () => setAdding(true)}>New user</Act></Actions>}>
+      {may?.may_read === false ? (
+        <Empty title="You may not see the users">{may.why_not}</Empty>
+      ) : (
+        <Shown of={users} what="the users">
+          {({ results }) => (
+            <Panel title="Users">
+              <Table label="Users" rows={results} columns={columns} id={(user) => user.uuid} first="name" />
+            </Panel>
+          )}
+        </Shown>
+      )}
+      <Panel title="Roles">
+        <dl className={css.roles}>
+          <dt>administrator</dt>
+          <dd>changes everything, in all tenants; reads the audit trail and the users</dd>
+          <dt>reader</dt>
+          <dd>looks at the tenants that the account has access to, and changes nothing but the own password</dd>
+        </dl>
+        <p className={css.hint}>Weir has no other roles yet. A <code>role_ref</code> of Avi in the access of a user counts only if it is System-Admin, which makes a reader; any other gives no access.</p>
+      </Panel>
+      {isAdding && <NewUser onClose={() => setAdding(false)} />}
+    </Settings>
+  )
+}
+
+const roleOf = (user: User) => (user.is_superuser ? 'administrator' : 'reader')
+
+function tenantsOf(user: User): string {
+  if (user.is_superuser || user.access?.some((one) => one.all_tenants)) return 'all'
+  return (user.access ?? []).map((one) => nameOf(one.tenant_ref)).filter(Boolean).join(', ') || 'none'
+}
+
+const columns: Column<User>[] = [
+  { key: 'name', head: 'User', width: 'minmax(120px, 1fr)', sort: (user) => user.username, cell: (user) => <b>{user.username || user.name}</b> },
+  { key: 'full', head: 'Name', width: 'minmax(120px, 1fr)', sort: (user) => user.full_name, cell: (user) => user.full_name },
+  { key: 'role', head: 'Role', width: '110px', sort: roleOf, cell: roleOf },
+  { key: 'tenants', head: 'Tenants', width: 'minmax(90px, 1fr)', sort: tenantsOf, cell: (user) => <span title={tenantsOf(user)}>{tenantsOf(user)}</span> },
+  { key: 'active', head: 'Active', width: '80px', cell: (user) => (user.is_active === false ? 'no' : 'yes') },
+  { key: 'act', head: 'Actions', width: '220px', cell: (user) => <UserActions of={user} /> },
+]
+
+function UserActions({ of }: { of: User }) {
+  const { user } = useSession()
+  const isOwn = user?.username === of.username
+  const isActive = of.is_active !== false
+  return (
+    <Actions>
+      <ActLink kind={kind} to={`/objects/${kind}/${of.uuid}`}>Edit</ActLink>
+      {!isOwn && (
+        <Act kind={kind} does={() => changeObject(kind, of.uuid, '', `user ${of.username} ${isActive ? 'locked out' : 'let in'}`, (object) => ({ ...object, is_active: !isActive }))}>
+          {isActive ? 'Lock out' : 'Let in'}
+        </Act>
+      )}
+      {!isOwn && (
+        <Act
+          kind={kind}
+          needs="may_delete"
+          isDangerous
+          asks={{ title: `Delete user ${of.username}?`, text: 'The sessions and tokens of the user end. The password is gone with the account.' }}
+          does={async () => removeObject(kind, await readObject(kind, of.uuid, ''), '', `user ${of.username} deleted`)}
+        >
+          Delete
+        </Act>
+      )}
+    </Actions>
+  )
+}

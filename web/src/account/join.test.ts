@@ -1,0 +1,8 @@
+import { expect, test } from 'vitest'
+import { joinCommand } from './join'
+
+test('makes a command that a shell takes as it is meant', () => {
+  expect(joinCommand('lb.example.com', '9444', 'weir1.a.b', '')).toBe('weir agent --controller lb.example.com:9444 --token weir1.a.b')
+  expect(joinCommand('2001:db8::1', '9444', 't', 'engine 1')).toBe("weir agent --controller '[2001:db8::1]:9444' --token t --name 'engine 1'")
+  expect(joinCommand('h', '1', 't', "a'; reboot #")).toBe("weir agent --controller h:1 --token t --name 'a'\\''; reboot #'")
+})

@@ -1,0 +1,116 @@
+// Draws a frame with uPlot. It knows nothing of React, and of where the values come from.
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import type { Frame } from '../api/promql'
+import { clock } from '../time/format'
+import type { Measure } from './measure'
+
+const height = 170
+
+export interface Bounds {
+  fromS: number
+  toS: number
+}
+
+export interface Plot {
+  show: (frame: Frame, bounds: Bounds) => void
+  destroy: () => void
+}
+
+interface Told {
+  /** The reader drew a range, in ms. */
+  onDrawn: (fromMs: number, toMs: number) => void
+  /** The cursor is at an index of the frame; undefined: it is away. */
+  onCursor: (at: number | undefined) => void
+}
+
+export function plot(element: HTMLElement, measure: Measure, first: Frame, firstBounds: Bounds, told: Told): Plot {
+  let frame = first
+  let bounds = firstBounds
+  let chart = draw(element, measure, frame, bounds, told)
+  const again = () => {
+    chart.destroy()
+    chart = draw(element, measure, frame, bounds, told)
+  }
+  const resized = new ResizeObserver(() => chart.setSize({ width: widthOf(element), height }))
+  resized.observe(element)
+  const themed = new MutationObserver(again)
+  themed.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+  const system = window.matchMedia('(prefers-color-scheme: dark)')
+  system.addEventListener('change', again)
+  return {
+    show(next, nextBounds) {
+      frame = next
+      bounds = nextBounds
+      chart.setData([frame.times, ...frame.lines], false)
+      chart.setScale('x', { min: bounds.fromS, max: bounds.toS })
+    },
+    destroy() {
+      resized.disconnect()
+      themed.disconnect()
+      system.removeEventListener('change', again)
+      chart.destroy()
+    },
+  }
+}
+
+/** Without the padding of the element. */
+export function widthOf(element: HTMLElement): number {
+  return Math.max(200, element.clientWidth - 16)
+}
+
+function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Bounds, told: Told): uPlot {
+  const ink = (token: string) => resolved(element, token)
+  const axis = { stroke: ink('dim'), grid: { stroke: ink('line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
+  return new uPlot(
+    {
+      width: widthOf(element),
+      height,
+      padding: [8, 8, 0, 0],
+      cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, sync: { key: 'page', filters: { pub: moves, sub: moves } } },
+      legend: { show: false },
+      scales: { x: { time: true, min: bounds.fromS, max: bounds.toS }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      axes: [
+        { ...axis, size: 26, values: (_, ticks) => ticks.map((at) => tick(at, bounds)), space: 90 },
+        { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => measure.write(value)), space: 34 },
+      ],
+      series: [
+        {},
+        ...measure.lines.map((line) => ({ label: line.name, stroke: ink(line.colour), width: 1.5, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}) })),
+      ],
+      hooks: {
+        setCursor: [(chart) => told.onCursor(chart.cursor.idx ?? undefined)],
+        setSelect: [
+          (chart) => {
+            if (chart.select.width < 4) return
+            const { left, width } = chart.select
+            told.onDrawn(chart.posToVal(left, 'x') * 1000, chart.posToVal(left + width, 'x') * 1000)
+            chart.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          },
+        ],
+      },
+    },
+    [frame.times, ...frame.lines],
+    element,
+  )
+}
+
+const daysS = 2 * 86_400
+
+function tick(atS: number, { fromS, toS }: Bounds): string {
+  const text = clock(atS * 1000)
+  return toS - fromS > daysS ? text.slice(0, -3) : text.slice(-8)
+}
+
+/** A canvas knows no tokens: it needs the colour itself. */
+export function resolved(element: HTMLElement, token: string): string {
+  element.style.setProperty('color', `var(--${token})`)
+  const colour = getComputedStyle(element).color
+  element.style.removeProperty('color')
+  return colour
+}
+
+/** Charts share the cursor, and not the range that is being drawn: one drag is one step back. */
+function moves(type: string): boolean {
+  return type === 'mousemove' || type === 'mouseleave'
+}

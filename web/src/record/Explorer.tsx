@@ -1,0 +1,127 @@
+import { useState } from 'react'
+import { More } from '../part/More'
+import { Panel } from '../part/Panel'
+import { csv, fileName, save } from '../part/save'
+import { Empty, Shown } from '../part/Shown'
+import { Table } from '../table/Table'
+import { count } from '../time/format'
+import { setParam, setParams, useParam } from '../url/location'
+import { setRange, useRange } from '../url/useRange'
+import { type Answer, type Entry, useCounts, useEntries, useTops } from './ask'
+import { columnsOf, idOf } from './columns'
+import { Drawer } from './Drawer'
+import type { Kind } from './fields'
+import { withTerm } from './filter'
+import { Histogram } from './Histogram'
+import { Narrow } from './Narrow'
+import css from './record.module.css'
+import { Search } from './Search'
+import { text } from './sentence'
+
+const sizes = [100, 500, 2000, 10_000]
+const followMs = 2000
+const followSlowMs = 10_000
+
+/** Finds records: what is searched stands in the URL, and so does the record that is open. */
+export function Explorer({ kind, service = '', of }: { kind: Kind; service?: string; of: string }) {
+  const range = useRange()
+  const filter = useParam('f')
+  const selected = useParam('sel')
+  const follows = useParam('follow') !== 'off' && range.kind !== 'fixed'
+  const [size, setSize] = useState(sizes[0]!)
+  const question = { kind, service, text: filter, range, everyMs: follows ? followMs : Infinity }
+  const slow = { ...question, everyMs: follows ? followSlowMs : Infinity }
+  const entries = useEntries(question, size)
+  const counts = useCounts(slow)
+  const tops = useTops(slow)
+  const change = (next: string) => setParams({ f: next, sel: '' }, 'push')
+  const pick = (name: string, value: string, isNegative: boolean) => {
+    const field = kind.fields.find((one) => one.name === name)
+    if (field) change(withTerm(filter, field, value, isNegative))
+  }
+  const results = entries.value?.results ?? []
+  const open = results.find((entry) => idOf(entry) === selected)
+  return (
+    <>
+      <Search kind={kind} text={filter} onText={change} follows={follows} canFollow={range.kind !== 'fixed'} />
+      <Shown of={entries} what={`the ${kind.name}`}>
+        {(answer) => (
+          <>
+            <Said answer={answer} kind={kind} />
+            <Panel title={`${kind.name[0]!.toUpperCase()}${kind.name.slice(1)} over time`} note="drag to zoom in; Back undoes it">
+              <Shown of={counts} what="their number over time">{(counted) => <Histogram counted={counted} kind={kind} onRange={setRange} />}</Shown>
+            </Panel>
+            <div className={css.two}>
+              <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} onPick={pick} />}</Shown></Panel>
+              <Panel title="Newest first" note={answer.count > answer.results.length ? `${answer.results.length} of ${count(answer.count)}` : undefined} menu={<Export entries={answer.results} kind={kind} of={of} />}>
+                {answer.results.length === 0 ? (
+                  <Nothing kind={kind} isFiltered={filter !== ''} />
+                ) : (
+                  <>
+                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '')} id={idOf} first="" />
+                    <NextSize of={answer} size={size} onSize={setSize} />
+                  </>
+                )}
+              </Panel>
+            </div>
+            {selected && <Drawer kind={kind} service={service} id={selected} entry={open} onPick={pick} onClose={() => setParam('sel', '')} />}
+          </>
+        )}
+      </Shown>
+    </>
+  )
+}
+
+/** How much there is, how much of it was read, and what is missing. */
+function Said({ answer, kind }: { answer: Answer<Entry>; kind: Kind }) {
+  const missing = answer.missing
+  return (
+    <p className={css.said} role="status">
+      <span>
+        <b>{count(answer.count)}</b>
+        {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{count(answer.weight)}</b></> : ` ${kind.name}`}
+      </span>
+      {answer.percent_remaining > 0 && <span>{`${(100 - answer.percent_remaining).toFixed(0)} % of the range was read in time: the newest`}</span>}
+      {missing?.lost ? <span data-look="attention">{`${count(missing.lost)} were lost before they were stored`}</span> : null}
+      {missing?.refused ? <span data-look="attention">{`${count(missing.refused)} could not be stored`}</span> : null}
+      {missing?.reason && <span data-look="attention">{missing.reason}</span>}
+    </p>
+  )
+}
+
+function Nothing({ kind, isFiltered }: { kind: Kind; isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty title={`The search finds no ${kind.name} in this time`}>
+        <button className={css.button} onClick={() => setParam('f', '', 'push')}>Clear the search</button>
+      </Empty>
+    )
+  }
+  if (kind.type === 2) return <Empty title="Nothing has happened in this time">The controller notes here what comes up, goes down and moves.</Empty>
+  return (
+    <Empty title={`There are no ${kind.name} in this time`}>
+      Engines keep those that are significant: errors, and what was slow. The field <code>analytics_policy</code> of a virtual service has them keep all
+      (<code>full_client_logs</code>), or those of a filter (<code>client_log_filters</code>).
+    </Empty>
+  )
+}
+
+function NextSize({ of, size, onSize }: { of: Answer<Entry>; size: number; onSize: (size: number) => void }) {
+  const next = sizes.find((one) => one > size)
+  if (of.count <= of.results.length || next === undefined) return null
+  return <p className={css.more}><button className={css.button} onClick={() => onSize(next)}>{`Show ${next}`}</button></p>
+}
+
+function Export({ entries, kind, of }: { entries: Entry[]; kind: Kind; of: string }) {
+  const names = ['report_timestamp', ...kind.fields.map((field) => field.field).filter((field) => entries.some((entry) => text(entry, field) !== ''))]
+  const rows = () => entries.map((entry) => names.map((name) => (typeof entry[name] === 'number' ? (entry[name] as number) : text(entry, name))))
+  return (
+    <More
+      of="Records"
+      items={[
+        { name: 'Save as CSV', does: () => save(fileName(`${of} ${kind.name}`, 'csv'), 'text/csv', csv(names, rows())) },
+        { name: 'Save as JSON', does: () => save(fileName(`${of} ${kind.name}`, 'json'), 'application/json', JSON.stringify(entries, null, 1)) },
+      ]}
+    />
+  )
+}

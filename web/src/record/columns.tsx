@@ -1,0 +1,88 @@
+import type { Column } from '../table/Table'
+import { bytes, clockMs, ms } from '../time/format'
+import { Link } from '../url/Link'
+import { setParam } from '../url/location'
+import type { Entry } from './ask'
+import type { Kind } from './fields'
+import css from './record.module.css'
+import { partsOf, text, timeOf } from './sentence'
+
+/** What a record is known by. Events have no identity: their time, object and name are one. */
+export function idOf(entry: Entry): string {
+  return text(entry, 'request_id') || `${entry.report_timestamp} ${text(entry, 'event_id')} ${text(entry, 'obj_uuid')}`
+}
+
+export function columnsOf(kind: Kind, ofOneService: boolean): Column<Entry>[] {
+  if (kind.type === 2) return [time, ...ofEvents]
+  const own = kind.type === 1 ? ofRequests : ofConnections
+  return [time, ...own.filter((column) => !ofOneService || column.key !== 'service')]
+}
+
+const plain = (key: string, head: string, width: string, field: string, more: Partial<Column<Entry>> = {}): Column<Entry> => ({
+  key, head, width, sort: (entry) => text(entry, field) || undefined, cell: (entry) => <span title={text(entry, field)}>{text(entry, field)}</span>, ...more,
+})
+
+const time: Column<Entry> = {
+  key: 'time', head: 'Time', width: '170px', sort: (entry) => entry.report_timestamp,
+  cell: (entry) => <button className={css.open} onClick={() => setParam('sel', idOf(entry), 'push')} title="Open this record" data-open><time dateTime={entry.report_timestamp}>{clockMs(entry.report_timestamp)}</time></button>,
+}
+
+const total: Column<Entry> = { key: 'total', head: 'Total', number: true, width: '76px', sort: (entry) => timeOf(entry, 'total_time'), cell: (entry) => ms(timeOf(entry, 'total_time')) }
+
+const ofRequests: Column<Entry>[] = [
+  { key: 'status', head: 'Status', number: true, width: '58px', sort: (entry) => Number(text(entry, 'response_code')), cell: (entry) => <Status of={text(entry, 'response_code')} /> },
+  plain('method', 'Method', '64px', 'method'),
+  plain('path', 'Path', 'minmax(160px, 3fr)', 'uri_path'),
+  total,
+  { key: 'bar', head: 'Where the time went', width: '130px', cell: (entry) => <TimingBar entry={entry} /> },
+  plain('server', 'Server', 'minmax(110px, 1fr)', 'server_ip', { cell: (entry) => <span>{[text(entry, 'server_ip'), text(entry, 'server_dest_port')].filter((part) => part && part !== '0').join(':') || '–'}</span> }),
+  plain('client', 'Client', 'minmax(100px, 1fr)', 'client_ip'),
+  plain('service', 'Service', 'minmax(90px, 1fr)', 'vs_name'),
+  plain('reason', 'Significant because', 'minmax(140px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
+  { key: 'weight', head: 'Stands for', number: true, width: '80px', sort: (entry) => Number(text(entry, 'weight') || 1), cell: (entry) => text(entry, 'weight') || '1' },
+]
+
+const ofConnections: Column<Entry>[] = [
+  plain('client', 'Client', 'minmax(110px, 1fr)', 'client_ip'),
+  plain('service', 'Service', 'minmax(90px, 1fr)', 'vs_name'),
+  plain('state', 'Ended as', 'minmax(130px, 1fr)', 'request_state'),
+  plain('tls', 'TLS', '80px', 'ssl_version'),
+  total,
+  { key: 'received', head: 'Received', number: true, width: '80px', sort: (entry) => Number(text(entry, 'rx_bytes')), cell: (entry) => bytes(Number(text(entry, 'rx_bytes'))) },
+  { key: 'sent', head: 'Sent', number: true, width: '80px', sort: (entry) => Number(text(entry, 'tx_bytes')), cell: (entry) => bytes(Number(text(entry, 'tx_bytes'))) },
+  plain('server', 'Server', 'minmax(110px, 1fr)', 'server_ip'),
+  plain('reason', 'Significant because', 'minmax(160px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
+]
+
+const ofEvents: Column<Entry>[] = [
+  plain('event', 'Event', 'minmax(150px, 1fr)', 'event_id'),
+  plain('object', 'Object', 'minmax(120px, 1fr)', 'obj_name', { cell: (entry) => <About entry={entry} /> }),
+  plain('text', 'What', 'minmax(260px, 4fr)', 'event_description'),
+]
+
+const pages: Record<string, string> = { VIRTUALSERVICE: '/services/', POOL: '/pools/', SERVICEENGINE: '/engines/' }
+
+function About({ entry }: { entry: Entry }) {
+  const page = pages[text(entry, 'obj_type')]
+  return page ? <Link to={page + encodeURIComponent(text(entry, 'obj_uuid'))}>{text(entry, 'obj_name')}</Link> : text(entry, 'obj_name')
+}
+
+/** ADF_RESPONSE_CODE_5XX → response code 5xx */
+function reasons(entry: Entry): string {
+  return text(entry, 'significant_log').replaceAll('ADF_', '').replaceAll('_', ' ').toLowerCase()
+}
+
+function Status({ of }: { of: string }) {
+  return <span data-look={of.startsWith('5') ? 'bad' : of.startsWith('4') ? 'attention' : undefined}>{of && of !== '0' ? of : '–'}</span>
+}
+
+export function TimingBar({ entry, isBig }: { entry: Entry; isBig?: boolean }) {
+  const parts = partsOf(entry)
+  const sum = parts.reduce((total, part) => total + part.ms, 0)
+  if (sum === 0) return null
+  return (
+    <span className={isBig ? `${css.timing} ${css.big}` : css.timing} role="img" aria-label={parts.map((part) => `${part.name} ${ms(part.ms)}`).join(', ')} title={parts.map((part) => `${part.name} ${ms(part.ms)}`).join('\n')}>
+      {parts.map((part) => <i key={part.key} data-part={part.key} style={{ flexGrow: part.ms / sum, flexBasis: 0 }} />)}
+    </span>
+  )
+}

@@ -1,0 +1,108 @@
+// The fields of records, by the names that a reader types. The API has Avi's names.
+
+export type FieldKind = 'text' | 'words' | 'number' | 'ms' | 'bytes' | 'boolean'
+
+export interface Field {
+  /** What a reader types before the colon. */
+  name: string
+  /** The field of the API. */
+  field: string
+  /** words: text of which a reader seldom knows all, so that a value means "contains". */
+  kind: FieldKind
+  title: string
+}
+
+export interface Kind {
+  /** As the parameter type of /api/analytics/logs. */
+  type: 0 | 1 | 2
+  name: 'requests' | 'connections' | 'events'
+  /** The fields by which a reader narrows down. */
+  narrow: string[]
+  fields: Field[]
+  /** What the histogram distinguishes; missing: nothing. */
+  stack?: string
+  /** Whether a record stands for others, too. */
+  isWeighted: boolean
+  /** The range that "live" means, in s. */
+  liveS: number
+}
+
+const shared: Field[] = [
+  { name: 'id', field: 'request_id', kind: 'text', title: 'Identity of the record' },
+  { name: 'service', field: 'vs_name', kind: 'text', title: 'Virtual service' },
+  { name: 'engine', field: 'service_engine', kind: 'text', title: 'Engine' },
+  { name: 'worker', field: 'vcpu_id', kind: 'number', title: 'Worker of the engine' },
+  { name: 'class', field: 'class', kind: 'text', title: 'Why it was kept: significant, filtered, all' },
+  { name: 'reason', field: 'significant_log', kind: 'words', title: 'Why it is significant' },
+  { name: 'state', field: 'request_state', kind: 'text', title: 'How it ended' },
+  { name: 'client', field: 'client_ip', kind: 'text', title: 'Address of the client' },
+  { name: 'client_port', field: 'client_src_port', kind: 'number', title: 'Port of the client' },
+  { name: 'vip', field: 'vs_ip', kind: 'text', title: 'Address that the client asked' },
+  { name: 'port', field: 'client_dest_port', kind: 'number', title: 'Port that the client asked' },
+  { name: 'client_rtt', field: 'client_rtt', kind: 'ms', title: 'Round trip to the client' },
+  { name: 'tls', field: 'ssl_version', kind: 'text', title: 'Version of TLS' },
+  { name: 'cipher', field: 'ssl_cipher', kind: 'text', title: 'Cipher of TLS' },
+  { name: 'group', field: 'ssl_group', kind: 'text', title: 'Key exchange of TLS' },
+  { name: 'resumed', field: 'ssl_session_reused', kind: 'boolean', title: 'TLS session resumed' },
+  { name: 'sni', field: 'sni_hostname', kind: 'text', title: 'Name in the TLS greeting' },
+  { name: 'alert', field: 'ssl_alert', kind: 'text', title: 'Alert of TLS' },
+  { name: 'pool', field: 'pool_name', kind: 'text', title: 'Pool' },
+  { name: 'server', field: 'server_ip', kind: 'text', title: 'Address of the server' },
+  { name: 'server_port', field: 'server_dest_port', kind: 'number', title: 'Port of the server' },
+  { name: 'tried', field: 'servers_tried', kind: 'number', title: 'Servers that were tried' },
+  { name: 'server_rtt', field: 'server_rtt', kind: 'ms', title: 'Round trip to the server' },
+  { name: 'total', field: 'total_time', kind: 'ms', title: 'Total time' },
+  { name: 'weight', field: 'weight', kind: 'number', title: 'How many it stands for' },
+]
+
+const ofRequests: Field[] = [
+  { name: 'status', field: 'response_code', kind: 'number', title: 'Status' },
+  { name: 'statuses', field: 'response_class', kind: 'text', title: 'Class of the status' },
+  { name: 'server_status', field: 'server_response_code', kind: 'number', title: 'Status of the server' },
+  { name: 'method', field: 'method', kind: 'text', title: 'Method' },
+  { name: 'host', field: 'host', kind: 'text', title: 'Host' },
+  { name: 'path', field: 'uri_path', kind: 'text', title: 'Path' },
+  { name: 'query', field: 'uri_query', kind: 'words', title: 'Query' },
+  { name: 'ua', field: 'user_agent', kind: 'words', title: 'User agent' },
+  { name: 'referer', field: 'referer', kind: 'words', title: 'Referer' },
+  { name: 'xff', field: 'xff', kind: 'words', title: 'X-Forwarded-For' },
+  { name: 'version', field: 'http_version', kind: 'text', title: 'Version of HTTP' },
+  { name: 'local', field: 'local_response', kind: 'boolean', title: 'Answered by Weir itself' },
+  { name: 'app', field: 'app_response_time', kind: 'ms', title: 'Time of the application' },
+  { name: 'transfer', field: 'data_transfer_time', kind: 'ms', title: 'Time of the transfer' },
+  { name: 'sent', field: 'response_length', kind: 'bytes', title: 'Bytes of the response' },
+  { name: 'received', field: 'request_length', kind: 'bytes', title: 'Bytes of the request' },
+  { name: 'trace', field: 'trace_id', kind: 'text', title: 'Trace' },
+]
+
+const ofConnections: Field[] = [
+  { name: 'protocol', field: 'protocol', kind: 'text', title: 'Protocol' },
+  { name: 'received', field: 'rx_bytes', kind: 'bytes', title: 'Bytes from the client' },
+  { name: 'sent', field: 'tx_bytes', kind: 'bytes', title: 'Bytes to the client' },
+]
+
+const ofEvents: Field[] = [
+  { name: 'event', field: 'event_id', kind: 'text', title: 'Event' },
+  { name: 'type', field: 'obj_type', kind: 'text', title: 'Kind of object' },
+  { name: 'object', field: 'obj_name', kind: 'text', title: 'Object' },
+  { name: 'uuid', field: 'obj_uuid', kind: 'text', title: 'uuid of the object' },
+  { name: 'tenant', field: 'tenant', kind: 'text', title: 'Tenant' },
+  { name: 'text', field: 'event_description', kind: 'words', title: 'Description' },
+]
+
+export const requests: Kind = {
+  type: 1, name: 'requests', isWeighted: true, liveS: 900, stack: 'response_class', fields: [...ofRequests, ...shared],
+  narrow: ['status', 'server', 'path', 'method', 'client', 'reason', 'service', 'engine', 'ua', 'tls'],
+}
+
+export const connections: Kind = {
+  type: 0, name: 'connections', isWeighted: true, liveS: 900, fields: [...ofConnections, ...shared],
+  narrow: ['reason', 'server', 'client', 'state', 'service', 'engine', 'tls', 'alert'],
+}
+
+export const events: Kind = { type: 2, name: 'events', isWeighted: false, liveS: 7 * 86_400, fields: ofEvents, narrow: ['event', 'object', 'type'] }
+
+/** A field by what a reader types: its name, or the name in the API. */
+export function fieldOf(kind: Kind, name: string): Field | undefined {
+  return kind.fields.find((one) => one.name === name) ?? kind.fields.find((one) => one.field === name)
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { fieldOf, requests } from './fields'
+import { conditionsIn, parse, turned, withoutTerm, withTerm } from './filter'
+
+const of = (text: string) => conditionsIn(text, requests)
+const field = (name: string) => fieldOf(requests, name)!
+
+test('terms become the conditions of the API', () => {
+  expect(of('status:502')).toEqual(['eq(response_code,"502")'])
+  expect(of('status:>=500 -method:GET')).toEqual(['ge(response_code,"500")', 'ne(method,"GET")'])
+  expect(of('status:500..599')).toEqual(['ge(response_code,"500")', 'le(response_code,"599")'])
+  expect(of('total:>1.5s total:..250ms sent:>1k')).toEqual(['gt(total_time,"1500")', 'le(total_time,"250")', 'gt(response_length,"1000")'])
+  expect(of('path:/pay* path:*card* path:/x referer:*')).toEqual(['sw(uri_path,"/pay")', 'co(uri_path,"card")', 'eq(uri_path,"/x")', 'ne(referer,"")'])
+  expect(of('-ua:bot ua:"Mozilla 5" -status:>=500 -referer:*')).toEqual(['nc(user_agent,"bot")', 'co(user_agent,"Mozilla 5")', 'lt(response_code,"500")', 'eq(referer,"")'])
+  expect(of('resumed:true -resumed:true')).toEqual(['eq(ssl_session_reused,"true")', 'eq(ssl_session_reused,"false")'])
+  expect(of('checkout -"two words" response_code:404')).toEqual(['co(all,"checkout")', 'nc(all,"two words")', 'eq(response_code,"404")'])
+})
+
+test('a value cannot become more than a value', () => {
+  expect(of('path:"a\\",x) or ne(tenant,\\"b"')).toEqual(['eq(uri_path,"a\\",x) or ne(tenant,\\"b")'])
+  expect(of('ua:")(,*|\\\\"')).toEqual(['co(user_agent,")(,*|\\\\")'])
+  expect(of('path:"\\u202etxt"')).toEqual(['eq(uri_path,"\u202etxt")'])
+  expect(of('path:"\\xff"')).toEqual([`eq(uri_path,"${String.fromCodePoint(0x10feff)}")`])
+})
+
+test('a wrong word is marked, and takes part in nothing', () => {
+  for (const text of ['nothing:x', 'status:', 'status:high', 'path:*x', '-path:/x*', '-status:1..2', 'status:..', 'resumed:maybe', 'total:5h', 'http://x']) {
+    const [term] = parse(text, requests)
+    expect([text, term?.conditions, typeof term?.problem]).toEqual([text, [], 'string'])
+  }
+  expect(of('status:high method:GET')).toEqual(['eq(method,"GET")'])
+  expect(parse('', requests)).toEqual([])
+  expect(parse('"open quote', requests)[0]?.conditions).toEqual(['co(all,"open quote")'])
+})
+
+test('values that a page shows become terms, which chips change', () => {
+  const text = withTerm('status:>=500', field('path'), '/a b "c"', false)
+  expect(text).toBe('status:>=500 path:"/a b \\"c\\""')
+  expect(of(text)[1]).toBe('eq(uri_path,"/a b \\"c\\"")')
+  expect(withTerm(text, field('path'), '/a b "c"', true)).toBe('status:>=500 -path:"/a b \\"c\\""')
+  expect(turned('a -b', '-b')).toBe('a b')
+  expect(withoutTerm('a -b', 'a')).toBe('-b')
+  expect(of(withTerm('', field('referer'), '', false))).toEqual(['eq(referer,"")'])
+})
+
+test('what is shown of any value finds that value again', () => {
+  for (const value of ['plain', 'a*b', '..', '1..2', '-x', 'a:b', 'C:\\dir', '"', ' ', 'x\\u202ey', '=1', '(a,b)']) {
+    const [only] = of(withTerm('', field('path'), value, false))
+    const wanted = value.replace('\\u202e', '\u202e')
+    expect(only).toBe(`eq(uri_path,"${wanted.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`)
+  }
+})

@@ -1,0 +1,128 @@
+// What a reader types to find records: words, and field:value. It becomes a list of terms, all of which must hold; chips show the
+// same terms. A word that cannot be understood is marked, and takes part in nothing.
+import { type Field, fieldOf, type Kind } from './fields'
+
+export interface Term {
+  /** As it was typed. */
+  source: string
+  /** The conditions of the API; empty if there is a problem. */
+  conditions: string[]
+  problem?: string
+}
+
+export function parse(text: string, kind: Kind): Term[] {
+  return tokens(text).map((source) => {
+    try {
+      return { source, conditions: conditionsOf(source, kind) }
+    } catch (error) {
+      return { source, conditions: [], problem: error instanceof Problem ? error.message : String(error) }
+    }
+  })
+}
+
+/** The conditions of all terms that are understood. */
+export function conditionsIn(text: string, kind: Kind): string[] {
+  return parse(text, kind).flatMap((term) => term.conditions)
+}
+
+class Problem extends Error {}
+
+/** Splits at spaces outside of quotes. */
+function tokens(text: string): string[] {
+  return text.match(/(?:"(?:\\.|[^"\\])*"?|[^\s"])+/g) ?? []
+}
+
+function conditionsOf(source: string, kind: Kind): string[] {
+  const isNegative = source.startsWith('-') && source.length > 1
+  const body = isNegative ? source.slice(1) : source
+  const named = /^([A-Za-z_]+):(.*)$/s.exec(body)
+  if (!named) return [condition(isNegative ? 'nc' : 'co', 'all', plain(body))]
+  const [, name = '', value = ''] = named
+  const field = fieldOf(kind, name.toLowerCase())
+  if (!field) throw new Problem(`There is no field “${name}”. Put the word in quotes if you look for it as it is.`)
+  if (value === '') throw new Problem(`Write a value after “${name}:”.`)
+  if (field.kind === 'boolean') return [ofBoolean(field, value, isNegative)]
+  if (field.kind === 'text' || field.kind === 'words') return [ofText(field, value, isNegative)]
+  return ofNumber(field, value, isNegative)
+}
+
+function ofBoolean(field: Field, value: string, isNegative: boolean): string {
+  if (value !== 'true' && value !== 'false') throw new Problem(`“${field.name}” is true or false.`)
+  return condition('eq', field.field, String((value === 'true') !== isNegative))
+}
+
+function ofText(field: Field, value: string, isNegative: boolean): string {
+  const [equals, contains] = isNegative ? ['ne', 'nc'] : ['eq', 'co']
+  if (value === '*') return condition(isNegative ? 'eq' : 'ne', field.field, '')
+  if (value.startsWith('"') || !value.includes('*')) return condition(field.kind === 'words' && plain(value) !== '' ? contains! : equals!, field.field, plain(value))
+  const inner = /^(\*?)([^*]+)\*$/.exec(value)
+  if (!inner) throw new Problem('A * stands at the end (begins with), or at both ends (contains).')
+  if (inner[1] === '*') return condition(contains!, field.field, plain(inner[2] ?? ''))
+  if (isNegative) throw new Problem('What begins with a text cannot be excluded. Write the * at both ends.')
+  return condition('sw', field.field, plain(inner[2] ?? ''))
+}
+
+const opposite: Record<string, string> = { eq: 'ne', lt: 'ge', le: 'gt', gt: 'le', ge: 'lt' }
+
+function ofNumber(field: Field, value: string, isNegative: boolean): string[] {
+  const range = /^(.*?)\.\.(.*)$/.exec(value)
+  if (range) {
+    if (isNegative) throw new Problem('A range cannot be excluded: write two terms, such as total:<100 or total:>300.')
+    const ends: [string, string][] = [['ge', range[1] ?? ''], ['le', range[2] ?? '']]
+    const given = ends.filter(([, end]) => end !== '')
+    if (given.length === 0) throw new Problem('A range has a begin or an end, such as 100..300.')
+    return given.map(([op, end]) => condition(op, field.field, numberOf(field, end)))
+  }
+  const compared = /^(>=|<=|>|<|=)?(.*)$/.exec(value)
+  const op = { '>=': 'ge', '<=': 'le', '>': 'gt', '<': 'lt' }[compared?.[1] ?? ''] ?? 'eq'
+  return [condition(isNegative ? opposite[op]! : op, field.field, numberOf(field, compared?.[2] ?? ''))]
+}
+
+const units: Record<string, Record<string, number>> = { ms: { '': 1, ms: 1, s: 1000, m: 60_000 }, bytes: { '': 1, k: 1e3, M: 1e6, G: 1e9, kB: 1e3, MB: 1e6, GB: 1e9, B: 1 }, number: { '': 1 } }
+
+function numberOf(field: Field, text: string): string {
+  const [, digits = '', unit = ''] = /^"?(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]*)"?$/.exec(text) ?? []
+  const factor = units[field.kind]?.[unit]
+  if (digits === '' || factor === undefined) {
+    const known = Object.keys(units[field.kind] ?? {}).filter(Boolean)
+    throw new Problem(`“${field.name}” is a number${known.length ? `, with ${known.slice(0, 3).join(', ')} or nothing behind it` : ''}, and “${text}” is none.`)
+  }
+  return String(Number((Number(digits) * factor).toFixed(6)))
+}
+
+/** A text without its quotes. Characters that pages write as \u202e are themselves again. */
+function plain(text: string): string {
+  const quoted = /^"((?:\\.|[^"\\])*)"?$/s.exec(text)
+  const bare = quoted ? (quoted[1] ?? '').replace(/\\(["\\])/g, '$1') : text
+  return bare
+    .replace(/\\u\{([0-9a-f]{5,6})\}|\\u([0-9a-f]{4})/gi, (whole, long: string | undefined, short: string | undefined) => {
+      const code = parseInt(long ?? short ?? '', 16)
+      return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+    })
+    .replace(/\\x([0-9a-f]{2})/gi, (_, byte: string) => String.fromCodePoint(0x10fe00 + parseInt(byte, 16)))
+}
+
+function condition(op: string, field: string, value: string): string {
+  return `${op}(${field},"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`
+}
+
+/** Adds a term for a value that a page shows, and removes the opposite one. */
+export function withTerm(text: string, field: Field, value: string, isNegative: boolean): string {
+  const term = `${field.name}:${quoted(value)}`
+  const rest = tokens(text).filter((token) => token !== term && token !== `-${term}`)
+  return [...rest, isNegative ? `-${term}` : term].join(' ')
+}
+
+export function withoutTerm(text: string, source: string): string {
+  return tokens(text).filter((token) => token !== source).join(' ')
+}
+
+/** Excludes what a term includes, or the other way round. */
+export function turned(text: string, source: string): string {
+  return tokens(text).map((token) => (token !== source ? token : token.startsWith('-') ? token.slice(1) : `-${token}`)).join(' ')
+}
+
+function quoted(value: string): string {
+  if (value !== '' && /^[^\s"*\\:,()<>=.-][^\s"*\\]*$/.test(value) && !value.includes('..')) return value
+  return `"${value.replace(/\\(?!u[0-9a-f{]|x[0-9a-f])/gi, '\\\\').replaceAll('"', '\\"')}"`
+}
