@@ -30,6 +30,7 @@ type Config struct {
 	Events     *events.Log
 	Log        *slog.Logger
 	Scores     Scores           // nil: none are kept
+	Receiver   Receiver         // gets all samples, too; nil: nobody does
 	Now        func() time.Time // nil: time.Now
 }
 
@@ -79,7 +80,9 @@ func (h *History) Run(ctx context.Context) error {
 			continue
 		}
 		h.set(opened)
+		stop := h.send(ctx)
 		h.collect(ctx, opened)
+		stop()
 		h.end()
 		h.set(nil) // waits for queries
 		if err := opened.close(); err != nil {
@@ -87,6 +90,17 @@ func (h *History) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// send sends to the receiver, if there is one, until stop is called.
+func (h *History) send(ctx context.Context) (stop func()) {
+	if h.config.Receiver == nil {
+		return func() {}
+	}
+	sending, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { newRemote(h, h.config.Receiver).run(sending) })
+	return func() { end(); running.Wait() }
 }
 
 func (h *History) set(tiers *tiers) {

@@ -158,10 +158,13 @@ var mayImport = map[string][]string{
 	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/meter",
 		"bench/origin", "bench/report",
 		"bench/verdict", "client", "lab", "lab/clients", "lab/draw"},
+	"bench/telemetry": {"api", "agent/link", "agent/plan", "agent/state", "bench/meter", "bench/report",
+		"bench/verdict", "client", "lab", "lab/clients", "lab/draw", "logs", "logs/query", "logs/wire"},
 	"bench": {"bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report",
 		"bench/workloads", "client", "lab"},
 	"cmd/weir": {"controller", "controller/schema", "controller/schema/column", "controller/cloud",
 		"controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic",
+		"bench/telemetry",
 		"bench/verdict", "client", "client/top", "logs/store",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
