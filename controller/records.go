@@ -19,10 +19,13 @@ const recordsName = "records"
 
 // RecordStore says how to keep events and audit entries on disk.
 type RecordStore struct {
-	Program   string // weir, which is also the record store; empty: events and audit entries are in memory only
-	Days      int    // how long they are kept
-	DiskMiB   int    // how much they may take; the oldest days go first
-	MemoryMiB int    // of the record store
+	Program string // weir, which is also the record store; empty: events and audit entries are in memory only
+	Days    int    // how long they are kept
+	DiskMiB int    // how much they may take; the oldest days go first
+	// The same of records of requests and connections.
+	RequestDays    int
+	RequestDiskMiB int
+	MemoryMiB      int // of the record store
 }
 
 // records is the record store of this node; nil: it has none. What is added before run waits.
@@ -34,8 +37,8 @@ func newRecords(config Config) *records {
 	}
 	return &records{logs.NewKeeper(logs.Config{
 		Program: config.Records.Program, Dir: filepath.Join(config.DataDir, recordsName),
-		Days: config.Records.Days, DiskMiB: config.Records.DiskMiB, MemoryMiB: config.Records.MemoryMiB,
-		Log: config.Log,
+		Days: config.Records.Days, DiskMiB: config.Records.DiskMiB, RequestDays: config.Records.RequestDays,
+		RequestDiskMiB: config.Records.RequestDiskMiB, MemoryMiB: config.Records.MemoryMiB, Log: config.Log,
 	})}
 }
 

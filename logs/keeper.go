@@ -32,12 +32,15 @@ const (
 
 // Config says how to keep the store.
 type Config struct {
-	Program   string // weir
-	Dir       string // of the store
-	Days      int    // how long rows are kept
-	DiskMiB   int    // how much they may take; the oldest go first
-	MemoryMiB int    // of the store's buffers and caches
-	Log       *slog.Logger
+	Program string // weir
+	Dir     string // of the store
+	Days    int    // how long events and audit entries are kept
+	DiskMiB int    // how much they may take; the oldest go first
+	// The same of records of requests and connections.
+	RequestDays    int
+	RequestDiskMiB int
+	MemoryMiB      int // of the store's buffers and caches
+	Log            *slog.Logger
 	// Told is called when something happened that operators should know: the id of an event, and its text. nil: nobody
 	// is told.
 	Told func(id, message string)
@@ -51,12 +54,14 @@ type Keeper struct {
 
 	startTell, startKill, tellLostEvery time.Duration
 
-	mu      sync.Mutex
-	away    string        // why the store does not answer; empty: it does
-	fresh   bool          // the store is being started, for the first time or after a long life
-	full    string        // why the store takes no rows
-	refused uint64        // rows that can never be stored
-	changed chan struct{} // closed when away changes
+	mu    sync.Mutex
+	away  string // why the store does not answer; empty: it does
+	fresh bool   // the store is being started, for the first time or after a long life
+	full  string // why the store takes no rows
+	// noRequests is why the store takes no records of data planes.
+	noRequests string
+	refused    uint64        // rows that can never be stored
+	changed    chan struct{} // closed when away changes
 }
 
 // NewKeeper starts nothing; Run does.
@@ -92,11 +97,13 @@ func (k *Keeper) refuse(why ...any) {
 
 // Status is what operators need to know of the store.
 type Status struct {
-	Away    string // why it does not answer; empty: it does
-	Full    string // why it takes no rows; empty: it does, or is away
-	Waiting int    // rows that are not stored yet
-	Lost    uint64 // rows, since the controller began, for which there was no room while they waited
-	Refused uint64 // rows, since the controller began, that can never be stored; the log has the reasons
+	Away string // why it does not answer; empty: it does
+	Full string // why it takes no rows; empty: it does, or is away
+	// NoRequests is why it takes no records of requests and connections.
+	NoRequests string
+	Waiting    int    // rows that are not stored yet
+	Lost       uint64 // rows, since the controller began, for which there was no room while they waited
+	Refused    uint64 // rows, since the controller began, that can never be stored; the log has the reasons
 }
 
 // Status returns the present one.
@@ -104,11 +111,18 @@ func (k *Keeper) Status() Status {
 	waiting, lost := k.queue.counts()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return Status{Away: k.away, Full: k.full, Waiting: waiting, Lost: lost, Refused: k.refused}
+	return Status{Away: k.away, Full: k.full, NoRequests: k.noRequests, Waiting: waiting, Lost: lost,
+		Refused: k.refused}
 }
 
-// Kept is how long rows are kept.
-func (k *Keeper) Kept() time.Duration { return time.Duration(k.Days) * 24 * time.Hour }
+// Kept is how long rows of a type are kept.
+func (k *Keeper) Kept(kind string) time.Duration {
+	days := k.Days
+	if kind == query.Requests || kind == query.Connections {
+		days = k.RequestDays
+	}
+	return time.Duration(days) * 24 * time.Hour
+}
 
 // Unavailable says that the store does not answer.
 type Unavailable struct{ Reason string }
@@ -168,7 +182,7 @@ func (k *Keeper) become(away string, fresh bool) {
 	defer k.mu.Unlock()
 	k.away, k.fresh = away, fresh
 	if away != "" {
-		k.full = ""
+		k.full, k.noRequests = "", ""
 	}
 	close(k.changed)
 	k.changed = make(chan struct{})

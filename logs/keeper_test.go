@@ -46,6 +46,7 @@ func records(arguments []string) error {
 	flags := flag.NewFlagSet("records", flag.ContinueOnError)
 	dir, days := flags.String("dir", "", ""), flags.Int("days", 1, "")
 	disk, memory := flags.Int64("disk-mib", 1, ""), flags.Int64("memory-mib", 1, "")
+	requestDays, requestDisk := flags.Int("request-days", 1, ""), flags.Int64("request-disk-mib", 1, "")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -54,6 +55,8 @@ func records(arguments []string) error {
 	defer stop()
 	return store.Run(ctx, store.Config{
 		Dir: *dir, Retention: time.Duration(*days) * 24 * time.Hour, DiskBytes: *disk << 20,
+		Requests: store.Budget{Retention: time.Duration(*requestDays) * 24 * time.Hour,
+			DiskBytes: *requestDisk << 20},
 		ReserveBytes: reserve << 20, Now: time.Now, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}, *memory<<20, os.Stdin)
 }
@@ -78,8 +81,8 @@ func newRig(t *testing.T, dir string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{T: t, config: logs.Config{Program: self, Dir: dir, Days: 30, DiskMiB: 512, MemoryMiB: 128,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
+	r := &rig{T: t, config: logs.Config{Program: self, Dir: dir, Days: 30, DiskMiB: 512, RequestDays: 7,
+		RequestDiskMiB: 512, MemoryMiB: 128, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
 	r.config.Told = func(id, message string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -28,7 +28,8 @@ const (
 // while, and silent if it does not answer for long after its start. The error says why the process ended.
 func (k *Keeper) live(ctx context.Context, stable func(), silent func(reason string)) error {
 	command := exec.Command(k.Program, "records", "--dir", k.Dir, "--days", strconv.Itoa(k.Days),
-		"--disk-mib", strconv.Itoa(k.DiskMiB), "--memory-mib", strconv.Itoa(k.MemoryMiB))
+		"--disk-mib", strconv.Itoa(k.DiskMiB), "--request-days", strconv.Itoa(k.RequestDays),
+		"--request-disk-mib", strconv.Itoa(k.RequestDiskMiB), "--memory-mib", strconv.Itoa(k.MemoryMiB))
 	words := &lastWords{log: k.Log}
 	command.Stdout, command.Stderr = words, words
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a signal to the terminal is for the controller
@@ -104,7 +105,7 @@ func (k *Keeper) watch(ctx context.Context, pid int, exited <-chan struct{}, sta
 		}
 		if err == nil {
 			k.mu.Lock()
-			k.full = state.NotTaking
+			k.full, k.noRequests = state.NotTaking, state.NoRequests
 			k.mu.Unlock()
 		}
 	}

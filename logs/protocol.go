@@ -27,9 +27,10 @@ type Refusal struct {
 // State is what the store tells about itself.
 type State struct {
 	PID          int    `json:"pid"`
-	NotTaking    string `json:"not_taking,omitempty"` // why no rows are taken; empty: they are
-	Rows         uint64 `json:"rows"`                 // stored since the process began
-	Refused      uint64 `json:"refused"`              // since the process began
+	NotTaking    string `json:"not_taking,omitempty"`  // why no rows are taken; empty: they are
+	NoRequests   string `json:"no_requests,omitempty"` // likewise, of records of data planes
+	Rows         uint64 `json:"rows"`                  // stored since the process began
+	Refused      uint64 `json:"refused"`               // since the process began
 	JournalBytes int64  `json:"journal_bytes"`
 	FreeBytes    uint64 `json:"free_bytes"` // on the disk
 }

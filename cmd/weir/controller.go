@@ -54,6 +54,10 @@ func controllerCommand() *cobra.Command {
 	flags.IntVar(&config.Records.Days, "logs-days", 30, "how many days the record store keeps them")
 	flags.IntVar(&config.Records.DiskMiB, "logs-disk-mib", 2048,
 		"how much of the disk they may take, in MiB; the oldest days go first, the last two days stay")
+	flags.IntVar(&config.Records.RequestDays, "logs-request-days", 7,
+		"how many days the record store keeps records of requests and connections")
+	flags.IntVar(&config.Records.RequestDiskMiB, "logs-request-disk-mib", 10240,
+		"how much of the disk these may take, in MiB; the oldest days go first, the last two days stay")
 	flags.IntVar(&config.Records.MemoryMiB, "logs-memory-mib", 256,
 		"memory of the record store for buffers and caches, in MiB")
 	return command
@@ -75,6 +79,10 @@ func keepsLogs(flag string, config controller.RecordStore, self string) (program
 		return "", fmt.Errorf("--logs-days %d: give 1 to 3660", config.Days)
 	case config.DiskMiB < 64:
 		return "", fmt.Errorf("--logs-disk-mib %d: give at least 64", config.DiskMiB)
+	case config.RequestDays < 1 || config.RequestDays > 3660:
+		return "", fmt.Errorf("--logs-request-days %d: give 1 to 3660", config.RequestDays)
+	case config.RequestDiskMiB < 64:
+		return "", fmt.Errorf("--logs-request-disk-mib %d: give at least 64", config.RequestDiskMiB)
 	case config.MemoryMiB < 64:
 		return "", fmt.Errorf("--logs-memory-mib %d: give at least 64", config.MemoryMiB)
 	}

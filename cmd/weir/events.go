@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
+	"github.com/weir-lb/weir/logs/text"
 )
 
 // recordList is a command that lists records of the controller.
@@ -225,24 +225,8 @@ func (l *recordList) row(record client.Object) []string {
 	return row
 }
 
-// harmless is a text that a terminal only shows: characters that move the cursor, change colours or turn the direction
-// of writing are written as \u202e.
-func harmless(text string) string {
-	if strings.IndexFunc(text, harms) < 0 {
-		return text
-	}
-	var shown strings.Builder
-	for _, char := range text {
-		if harms(char) {
-			fmt.Fprintf(&shown, "\\u%04x", char)
-		} else {
-			shown.WriteRune(char)
-		}
-	}
-	return shown.String()
-}
-
-func harms(char rune) bool { return !unicode.IsPrint(char) }
+// harmless is a text that a terminal only shows.
+func harmless(shown string) string { return text.Shown(shown) }
 
 // toMillis cuts a time off after its milliseconds, so that times stand in a column.
 func toMillis(moment string) string {

@@ -292,7 +292,7 @@ headers = { Content-Type = "text/plain" }`: "Content-Type is set by the protocol
 		`streams = []`: "streams: is unknown",
 		`stream = [{name = "a", url = "json+tls://a:1"}, {name = "a", url = "json+tls://a:1"}]`: "is taken",
 	} {
-		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ":secret@") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

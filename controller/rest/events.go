@@ -6,18 +6,33 @@ import (
 	"github.com/weir-lb/weir/logs/query"
 )
 
-// eventLogs is the type of the logs that Weir keeps. It does not keep logs of connections and requests yet.
-const eventLogs = "2"
-
 // maxLogPageSize is that of Avi: its clients read logs in pages of 10,000.
 const maxLogPageSize = query.MaxRows
 
-// showLogs lists events, newest first: "GET /api/analytics/logs?type=2". With virtualservice or obj_uuid, it lists the
-// events of one object; with event_id, those of one kind.
+// Types of logs, as Avi numbers them.
+const (
+	connectionLogs = "0"
+	requestLogs    = "1"
+	eventLogs      = "2"
+)
+
+// showLogs lists records, newest first: "GET /api/analytics/logs?type=1" those of requests, type=0 those of
+// connections, and type=2 events.
 func showLogs(c *call) error {
-	if kind := c.query.Get("type"); kind != eventLogs {
-		return &badQuery{"type", "give 2, for events: no other logs are kept yet"}
+	switch c.query.Get("type") {
+	case requestLogs:
+		return c.showRequests(query.Requests)
+	case connectionLogs:
+		return c.showRequests(query.Connections)
+	case eventLogs:
+		return c.showEvents()
 	}
+	return &badQuery{"type", "give 1 for requests, 0 for connections, or 2 for events"}
+}
+
+// showEvents lists events. With virtualservice or obj_uuid, it lists those of one object; with event_id, those of one
+// kind.
+func (c *call) showEvents() error {
 	object, err := c.loggedObject()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -20,8 +21,8 @@ type Logs interface {
 	// Ask answers a query. Errors: *query.Error, logs.ErrBusy, *logs.Unavailable.
 	Ask(context.Context, query.Query) (query.Answer, error)
 	Status() logs.Status
-	// Kept is how long rows are kept.
-	Kept() time.Duration
+	// Kept is how long rows of a type are kept.
+	Kept(kind string) time.Duration
 }
 
 // records is a type of records that a path shows. What it lists comes from the record store. A controller without one,
@@ -35,6 +36,10 @@ type records struct {
 	scope    query.Scope  // what the caller may see
 	where    []query.Expr // what the path itself asks for
 	recent   func() []query.Row
+
+	layout    string                                 // of times; empty: RFC 3339
+	shaped    func(records, query.Row) schema.Object // a row as clients read it; nil: shape
+	translate func(query.Expr) query.Expr            // what a client's condition means; nil: what it says
 }
 
 // showRecords answers a query about records.
@@ -62,15 +67,28 @@ func (c *call) showRecords(of records) error {
 	}
 	whole := schema.Object{"count": answer.Count, "results": results, "percent_remaining": answer.PercentRemaining,
 		"source": asked.source()}
+	if asked.query.Rows != nil && query.Types[of.kind][query.WeightField] == query.Number {
+		whole["weight"] = answer.Weight
+	}
 	if asked.query.Rows != nil && asked.page.hasNext(int(answer.Count)) {
 		whole["next"] = c.origin() + c.r.URL.Path + "?" + asked.page.next(c.query).Encode()
 	}
 	if !asked.memory {
-		if missing := missingFrom(c.api.logs.Status()); missing != nil {
+		if missing := missingFrom(c.statusOf(of)); missing != nil {
 			whole["missing"] = missing
 		}
 	}
 	return c.reply(http.StatusOK, whole)
+}
+
+// statusOf is how the store is for a type of records.
+func (c *call) statusOf(of records) logs.Status {
+	status := c.api.logs.Status()
+	if of.kind == query.Requests || of.kind == query.Connections {
+		// What waits, and what was lost, are events and audit entries.
+		return logs.Status{Full: status.NoRequests}
+	}
+	return status
 }
 
 // missingFrom says what the store does not have yet, or never will; nil: nothing.
@@ -95,32 +113,76 @@ func missingFrom(status logs.Status) schema.Object {
 func (a asking) results(of records, answer query.Answer) []schema.Object {
 	results := []schema.Object{}
 	for _, row := range answer.Rows {
-		results = append(results, of.shape(row))
+		results = append(results, a.only(of, of.read(row)))
 	}
 	for _, group := range answer.Groups {
 		line := schema.Object{"count": int64(group.Rows)}
-		for n, name := range a.query.Groups.By {
-			line[name] = group.Values[n]
-		}
-		for n, name := range a.columns {
-			line[name] = nil
-			if value := group.Aggregates[n]; value != nil {
-				line[name] = *value
-			}
-		}
+		a.addTo(line, of, a.query.Groups.By, group.Values, group.Aggregates)
 		results = append(results, line)
 	}
 	for _, bucket := range answer.Buckets {
-		results = append(results, schema.Object{"start": bucket.Start.UTC().Format(time.RFC3339),
+		line := schema.Object{"start": bucket.Start.UTC().Format(time.RFC3339),
 			"end":   bucket.Start.Add(a.query.Histogram.Step).UTC().Format(time.RFC3339),
-			"value": int64(bucket.Rows)})
+			"value": int64(bucket.Rows)}
+		a.addTo(line, of, a.query.Histogram.By, bucket.Values, bucket.Aggregates)
+		results = append(results, line)
 	}
 	return results
 }
 
+// addTo adds the values and the aggregates of a group to a line.
+func (a asking) addTo(line schema.Object, of records, by, values []string, aggregates []*float64) {
+	for n, name := range by {
+		line[name] = groupValue(of, name, values[n])
+	}
+	for n, name := range a.columns {
+		line[name] = nil
+		if value := aggregates[n]; value != nil {
+			line[name] = *value
+		}
+	}
+}
+
+// groupValue is what the rows of a group have in common, as clients read it.
+func groupValue(of records, name, value string) any {
+	if of.shaped == nil {
+		return value
+	}
+	switch query.Types[of.kind][name] {
+	case query.Boolean:
+		return value == query.True
+	case query.Number:
+		if whole, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return whole
+		}
+	}
+	return value
+}
+
+// only leaves the columns that the client wants.
+func (a asking) only(of records, whole schema.Object) schema.Object {
+	if a.fields == nil {
+		return whole
+	}
+	part := schema.Object{of.time: whole[of.time]}
+	for _, name := range a.fields {
+		if value, has := whole[name]; has {
+			part[name] = value
+		}
+	}
+	return part
+}
+
+func (of records) read(row query.Row) schema.Object {
+	if of.shaped != nil {
+		return of.shaped(of, row)
+	}
+	return of.shape(row)
+}
+
 // shape is a row as clients read it: all fields, and the time.
 func (of records) shape(row query.Row) schema.Object {
-	object := schema.Object{of.time: row.Time.UTC().Format(time.RFC3339Nano)}
+	object := schema.Object{of.time: of.stamp(row.Time)}
 	for name := range query.Types[of.kind] {
 		value := row.Fields[name]
 		switch {

@@ -8,10 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/logs/query"
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // replyCSV sends lines as a table, with the names of the fields as its head.
@@ -21,7 +23,9 @@ func (c *call) replyCSV(of records, asked asking, lines []schema.Object) error {
 	case asked.query.Groups != nil:
 		head = append(append(slices.Clone(asked.query.Groups.By), "count"), asked.columns...)
 	case asked.query.Histogram != nil:
-		head = []string{"start", "end", "value"}
+		head = slices.Concat([]string{"start", "end"}, asked.query.Histogram.By, []string{"value"}, asked.columns)
+	case asked.fields != nil:
+		head = append([]string{of.time}, asked.fields...)
 	default:
 		head = append([]string{of.time}, slices.Sorted(maps.Keys(query.Types[of.kind]))...)
 	}
@@ -31,7 +35,11 @@ func (c *call) replyCSV(of records, asked asking, lines []schema.Object) error {
 	for _, line := range lines {
 		var cells []string
 		for _, name := range head {
-			cells = append(cells, cell(line[name]))
+			text := cell(line[name])
+			if of.shaped != nil { // strangers wrote it
+				text = logtext.Shown(text)
+			}
+			cells = append(cells, text)
 		}
 		_ = writer.Write(cells)
 	}
@@ -51,12 +59,18 @@ func cell(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case int64:
+		return strconv.FormatInt(v, 10)
 	case json.RawMessage:
 		text = string(v)
+	case []string:
+		text = strings.Join(v, " ")
 	default:
 		text = fmt.Sprint(v)
 	}
-	if _, number := value.(float64); !number && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
 	}
 	return text

@@ -16,6 +16,7 @@ type asking struct {
 	query   query.Query
 	page    page
 	columns []string // names of the aggregates
+	fields  []string // those that the client wants of each row; nil: all
 	csv     bool
 	memory  bool // ask the memory of the controller, not the store
 }
@@ -67,6 +68,9 @@ func (c *call) parseRecords(of records) (asked asking, err error) {
 		if err != nil {
 			return asked, err
 		}
+		if of.translate != nil {
+			condition = of.translate(condition)
+		}
 		where = append(where, condition)
 	}
 	asked.query.Where = query.All(where...)
@@ -102,7 +106,7 @@ func (c *call) parseSpan(of records, asked *asking) error {
 	q := &asked.query
 	q.To, q.From = c.api.now().Add(ahead), time.Unix(0, 0)
 	if !asked.memory {
-		q.From = c.api.now().Add(-c.api.logs.Kept())
+		q.From = c.api.now().Add(-c.api.logs.Kept(of.kind))
 	}
 	for name, into := range map[string]*time.Time{"start": &q.From, "end": &q.To} {
 		if given := c.query.Get(name); given != "" {
@@ -137,19 +141,14 @@ func (c *call) parseSpan(of records, asked *asking) error {
 // parseForm reads what to make of the rows: a list, groups, or a histogram.
 func (c *call) parseForm(of records, asked *asking) (err error) {
 	offset, order := (asked.page.number-1)*asked.page.size, c.query.Get("orderby")
-	if c.query.Has("step") {
-		if c.query.Has("groupby") || order != "" {
-			return &badQuery{"step", "a histogram has neither groups nor an order"}
-		}
-		seconds, err := positive(c.query, "step", 0, 366*24*3600)
-		asked.query.Histogram = &query.Histogram{Step: time.Duration(seconds) * time.Second}
-		return err
-	}
-	if c.query.Has("groupby") {
+	switch {
+	case c.query.Has("step"):
+		return c.parseHistogram(asked, order)
+	case c.query.Has("groupby"), strings.Contains(c.query.Get("cols"), "("):
 		return c.parseGroups(asked, offset, order)
 	}
-	if c.query.Has("cols") {
-		return &badQuery{"cols", "it needs groupby"}
+	if asked.fields, err = c.parseFields(of); err != nil {
+		return err
 	}
 	field, descending := strings.CutPrefix(order, "-")
 	rows := &query.Rows{Offset: offset, Limit: asked.page.size, Count: true, Oldest: order != "" && !descending}
@@ -160,29 +159,73 @@ func (c *call) parseForm(of records, asked *asking) (err error) {
 	return nil
 }
 
+// parseFields reads cols=field,field of a list.
+func (c *call) parseFields(of records) (wanted []string, err error) {
+	for name := range strings.SplitSeq(c.query.Get("cols"), ",") {
+		if name == "" || name == of.time {
+			continue
+		}
+		if _, known := query.Types[of.kind][name]; !known {
+			return nil, &badQuery{"cols", fmt.Sprintf("there is no field %q; with groupby or step, write sum(field), "+
+				"avg, min, max, or p99(field)", name)}
+		}
+		wanted = append(wanted, name)
+	}
+	return wanted, nil
+}
+
+func (c *call) parseHistogram(asked *asking, order string) error {
+	if order != "" {
+		return &badQuery{"step", "a histogram has no order"}
+	}
+	seconds, err := positive(c.query, "step", 0, 366*24*3600)
+	if err != nil {
+		return err
+	}
+	histogram := &query.Histogram{Step: time.Duration(seconds) * time.Second, By: c.groupedBy()}
+	histogram.Aggregates, asked.columns, err = c.parseAggregates()
+	asked.query.Histogram = histogram
+	return err
+}
+
+func (c *call) groupedBy() []string {
+	if !c.query.Has("groupby") {
+		return nil
+	}
+	return strings.Split(c.query.Get("groupby"), ",")
+}
+
 var aggregate = regexp.MustCompile(`^(?:(sum|avg|min|max)|p([0-9]{1,2}(?:\.[0-9]{1,3})?))\(([a-z0-9_]+)\)$`)
 
-// parseGroups reads groupby=field,field with cols=sum(field),p99(field) and orderby=-count.
-func (c *call) parseGroups(asked *asking, offset int, order string) error {
-	groups := &query.Groups{By: strings.Split(c.query.Get("groupby"), ","), Offset: offset, Limit: asked.page.size}
+// parseAggregates reads cols=sum(field),p99(field).
+func (c *call) parseAggregates() (aggregates []query.Aggregate, columns []string, err error) {
 	for column := range strings.SplitSeq(c.query.Get("cols"), ",") {
 		if column == "" {
 			continue
 		}
 		parts := aggregate.FindStringSubmatch(column)
 		if parts == nil {
-			return &badQuery{"cols", fmt.Sprintf("%q: write sum(field), avg, min, max, or p99(field)", column)}
+			return nil, nil, &badQuery{"cols", fmt.Sprintf("%q: write sum(field), avg, min, max, or p99(field)",
+				column)}
 		}
 		one := query.Aggregate{Function: parts[1], Field: parts[3]}
 		if parts[2] != "" {
 			percent, err := strconv.ParseFloat(parts[2], 64)
 			if err != nil {
-				return &badQuery{"cols", err.Error()}
+				return nil, nil, &badQuery{"cols", err.Error()}
 			}
 			one.Function, one.Phi = "quantile", percent/100
 		}
-		groups.Aggregates = append(groups.Aggregates, one)
-		asked.columns = append(asked.columns, column)
+		aggregates, columns = append(aggregates, one), append(columns, column)
+	}
+	return aggregates, columns, nil
+}
+
+// parseGroups reads groupby=field,field with cols, and orderby=-count.
+func (c *call) parseGroups(asked *asking, offset int, order string) (err error) {
+	groups := &query.Groups{By: c.groupedBy(), Offset: offset, Limit: asked.page.size}
+	if groups.Aggregates, asked.columns, err = c.parseAggregates(); err != nil {
+		return err
 	}
 	asked.query.Groups = groups
 	field, descending := strings.CutPrefix(order, "-")

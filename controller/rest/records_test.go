@@ -30,8 +30,8 @@ func (s *shelf) Ask(_ context.Context, asked query.Query) (query.Answer, error) 
 	s.asked = asked
 	return s.answer, s.err
 }
-func (s *shelf) Status() logs.Status { return s.status }
-func (s *shelf) Kept() time.Duration { return 30 * 24 * time.Hour }
+func (s *shelf) Status() logs.Status       { return s.status }
+func (s *shelf) Kept(string) time.Duration { return 30 * 24 * time.Hour }
 
 const logsPath = "/api/analytics/logs?type=2"
 

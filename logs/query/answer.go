@@ -10,6 +10,8 @@ type Answer struct {
 
 	// Count is the number of rows that match, if Rows.Count asked for it, or else the number of results.
 	Count uint64 `json:"count"`
+	// Weight is what the weights of the rows in Count add up to, if they have weights.
+	Weight uint64 `json:"weight,omitempty"`
 	// PercentRemaining is the part of the range of time that was not read, because the time was up. Everything in the
 	// answer is of the part that was read, which is the newest.
 	PercentRemaining float64 `json:"percent_remaining"`
@@ -28,8 +30,10 @@ type Group struct {
 	Aggregates []*float64 `json:"aggregates,omitempty"` // nil: no row has a number there
 }
 
-// Bucket is one step of time.
+// Bucket is one step of time, and one combination of values in it.
 type Bucket struct {
-	Start time.Time `json:"start"`
-	Rows  uint64    `json:"rows"`
+	Start      time.Time  `json:"start"`
+	Values     []string   `json:"values,omitempty"` // in the order of Histogram.By
+	Rows       uint64     `json:"rows"`
+	Aggregates []*float64 `json:"aggregates,omitempty"` // nil: no row has a number there
 }

@@ -138,6 +138,10 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 			return e, &Error{"filter", fmt.Sprintf("field %s is a number, and %q is none", e.Field, e.Value)}
 		}
 		e.Value = FormatNumber(number)
+	case kind == Boolean && e.Op != Eq || kind == Boolean && e.Value != True && e.Value != "false" && e.Value != "":
+		return e, &Error{"filter", fmt.Sprintf("field %s is true or false: use eq or ne", e.Field)}
+	case kind == Boolean && e.Value == "false":
+		e.Value = ""
 	case e.Op == Lt || e.Op == Le || e.Op == Gt || e.Op == Ge:
 		return e, &Error{"filter", fmt.Sprintf("field %s is text: use eq, ne, co, nc or sw", e.Field)}
 	}

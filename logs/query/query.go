@@ -55,10 +55,10 @@ type Rows struct {
 	Oldest  bool   `json:"oldest,omitempty"`   // ascending: the oldest or smallest first
 	Offset  int    `json:"offset,omitempty"`
 	Limit   int    `json:"limit"`
-	Count   bool   `json:"count,omitempty"` // also count all rows that match
+	Count   bool   `json:"count,omitempty"` // also count all rows that match, and add up their weights
 }
 
-// Groups asks for one line for each combination of values.
+// Groups asks for one line for each combination of values. Without fields, all rows are one group.
 type Groups struct {
 	By         []string    `json:"by"`
 	Aggregates []Aggregate `json:"aggregates,omitempty"` // besides the number of rows
@@ -75,9 +75,12 @@ type Aggregate struct {
 	Phi      float64 `json:"phi,omitempty"` // of a quantile: 0 to 1
 }
 
-// Histogram asks for the number of rows in each step of time. Steps begin at multiples of the step since 1970.
+// Histogram asks for the number of rows in each step of time, and for each combination of values. Steps begin at
+// multiples of the step since 1970.
 type Histogram struct {
-	Step time.Duration `json:"step"`
+	Step       time.Duration `json:"step"`
+	By         []string      `json:"by,omitempty"`
+	Aggregates []Aggregate   `json:"aggregates,omitempty"` // besides the number of rows
 }
 
 // Values asks for the values of a field that begin with a text, the most frequent first.
@@ -131,7 +134,7 @@ func (q Query) checkAnswer(fields Fields) error {
 		asked, err = asked+1, q.Groups.check(fields)
 	}
 	if q.Histogram != nil {
-		asked, err = asked+1, q.Histogram.check(q.To.Sub(q.From))
+		asked, err = asked+1, q.Histogram.check(fields, q.To.Sub(q.From))
 	}
 	if q.Values != nil {
 		asked, err = asked+1, q.Values.check(fields)
@@ -152,26 +155,37 @@ func (r Rows) check(fields Fields) error {
 }
 
 func (g Groups) check(fields Fields) error {
-	if len(g.By) == 0 || len(g.By) > maxBy {
+	if len(g.By) == 0 && len(g.Aggregates) == 0 {
 		return &Error{"groupby", fmt.Sprintf("give 1 to %d fields", maxBy)}
 	}
-	for _, name := range g.By {
-		if err := fields.has("groupby", name); err != nil {
-			return err
-		}
-	}
-	if len(g.Aggregates) > maxAggregates {
-		return &Error{"cols", fmt.Sprintf("give at most %d", maxAggregates)}
-	}
-	for _, a := range g.Aggregates {
-		if err := a.check(fields); err != nil {
-			return err
-		}
+	if err := fields.haveGroups(g.By, g.Aggregates); err != nil {
+		return err
 	}
 	if g.OrderBy < 0 || g.OrderBy > len(g.Aggregates) {
 		return &Error{"orderby", "it names no column"}
 	}
 	return within("groups", g.Offset, g.Limit, maxGroups)
+}
+
+// haveGroups checks by what rows are grouped, and what is made of the groups.
+func (f Fields) haveGroups(by []string, aggregates []Aggregate) error {
+	if len(by) > maxBy {
+		return &Error{"groupby", fmt.Sprintf("give at most %d fields", maxBy)}
+	}
+	for _, name := range by {
+		if err := f.has("groupby", name); err != nil {
+			return err
+		}
+	}
+	if len(aggregates) > maxAggregates {
+		return &Error{"cols", fmt.Sprintf("give at most %d", maxAggregates)}
+	}
+	for _, a := range aggregates {
+		if err := a.check(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a Aggregate) check(fields Fields) error {
@@ -190,7 +204,10 @@ func (a Aggregate) check(fields Fields) error {
 	return nil
 }
 
-func (h Histogram) check(span time.Duration) error {
+func (h Histogram) check(fields Fields, span time.Duration) error {
+	if err := fields.haveGroups(h.By, h.Aggregates); err != nil {
+		return err
+	}
 	if h.Step < time.Second {
 		return &Error{"step", "give at least one second"}
 	}
@@ -227,9 +244,13 @@ func within(what string, offset, limit, most int) error {
 type Kind int
 
 const (
-	Text Kind = iota
-	Number
+	Text    Kind = iota
+	Number       // decimal, as FormatNumber writes it
+	Boolean      // True, or no value
 )
+
+// True is the value of a field of kind Boolean. Those that are false have no value.
+const True = "true"
 
 // Fields are the fields of a type of records.
 type Fields map[string]Kind

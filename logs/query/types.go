@@ -16,6 +16,15 @@ var Types = map[string]Fields{
 		"user": Text, "address": Text, "tenant": Text, "action": Text, "kind": Text, "object": Text, "refused": Text,
 		"name": Text, "old": Text, "new": Text,
 	},
+	Requests:    both(shared, ofRequests),
+	Connections: both(shared, ofConnections),
+}
+
+// Streams are fields with few values, by type. The store keeps rows together that have the same values in them, and
+// finds these quickly.
+var Streams = map[string][]string{
+	Requests:    {"virtualservice", "service_engine_uuid", "class"},
+	Connections: {"virtualservice", "service_engine_uuid", "class"},
 }
 
 // Reserved are names that the store gives to columns of its own.

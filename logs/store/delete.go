@@ -35,15 +35,15 @@ func (s *Store) Delete(ctx context.Context, asked query.Query) error {
 	}
 	task := uuid.NewString()
 	tenants := []logstorage.TenantID{tenantOf(q.Type)}
-	if err := s.storage.DeleteRunTask(ctx, task, s.Now().UnixNano(), tenants, filter); err != nil {
+	if err := s.storageOf(q.Type).DeleteRunTask(ctx, task, s.Now().UnixNano(), tenants, filter); err != nil {
 		return err
 	}
-	return s.awaitDeletion(ctx, task)
+	return s.awaitDeletion(ctx, q.Type, task)
 }
 
-func (s *Store) awaitDeletion(ctx context.Context, task string) error {
+func (s *Store) awaitDeletion(ctx context.Context, kind, task string) error {
 	for {
-		active, err := s.storage.DeleteActiveTasks(ctx)
+		active, err := s.storageOf(kind).DeleteActiveTasks(ctx)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/wire"
@@ -96,7 +95,14 @@ const (
 
 func aggregateColumn(n int) string { return "a" + strconv.Itoa(n) }
 
-const countPipe = ` | stats count() as "` + countColumn + `"`
+// countPipe counts rows, and adds up their weights.
+func countPipe(weighted bool) string {
+	pipe := " | stats count() as " + quote(countColumn)
+	if weighted {
+		pipe += ", sum(" + quote(query.WeightField) + ") as " + quote(aggregateColumn(1))
+	}
+	return pipe
+}
 
 // rowsPipes orders rows, takes a part of them, and names these. Rows of the same time keep the order in which they
 // came.
@@ -124,14 +130,6 @@ func groupsPipes(g query.Groups) string {
 	for _, field := range g.By {
 		by = append(by, quote(field))
 	}
-	functions := []string{"count() as " + quote(countColumn)}
-	for n, a := range g.Aggregates {
-		argument := quote(a.Field)
-		if a.Function == "quantile" {
-			argument = strconv.FormatFloat(a.Phi, 'f', -1, 64) + ", " + argument
-		}
-		functions = append(functions, a.Function+"("+argument+") as "+quote(aggregateColumn(n+1)))
-	}
 	order := countColumn
 	if g.OrderBy > 0 {
 		order = aggregateColumn(g.OrderBy)
@@ -140,8 +138,11 @@ func groupsPipes(g query.Groups) string {
 	if g.Ascending {
 		direction = ""
 	}
+	if len(by) == 0 {
+		return " | stats " + functionsOf(g.Aggregates)
+	}
 	return fmt.Sprintf(" | stats by (%s) %s | sort by (%s%s, %s) offset %d limit %d",
-		strings.Join(by, ", "), strings.Join(functions, ", "), quote(order), direction, strings.Join(by, ", "),
+		strings.Join(by, ", "), functionsOf(g.Aggregates), quote(order), direction, strings.Join(by, ", "),
 		g.Offset, g.Limit)
 }
 
@@ -150,8 +151,25 @@ func groupsOf(v query.Values) query.Groups {
 	return query.Groups{By: []string{v.Field}, Limit: v.Limit}
 }
 
-func histogramPipe(step time.Duration) string {
-	return fmt.Sprintf(" | stats by (_time:%dns) count() as %s", step.Nanoseconds(), quote(countColumn))
+// functionsOf counts rows, and computes aggregates.
+func functionsOf(aggregates []query.Aggregate) string {
+	functions := []string{"count() as " + quote(countColumn)}
+	for n, a := range aggregates {
+		argument := quote(a.Field)
+		if a.Function == "quantile" {
+			argument = strconv.FormatFloat(a.Phi, 'f', -1, 64) + ", " + argument
+		}
+		functions = append(functions, a.Function+"("+argument+") as "+quote(aggregateColumn(n+1)))
+	}
+	return strings.Join(functions, ", ")
+}
+
+func histogramPipe(h query.Histogram) string {
+	by := []string{fmt.Sprintf("_time:%dns", h.Step.Nanoseconds())}
+	for _, field := range h.By {
+		by = append(by, quote(field))
+	}
+	return fmt.Sprintf(" | stats by (%s) %s", strings.Join(by, ", "), functionsOf(h.Aggregates))
 }
 
 func quoteAll(names []string) string {

@@ -32,7 +32,7 @@ func (s *Store) run(
 		failure error
 	)
 	asked := logstorage.NewQueryContext(ctx, &stats, []logstorage.TenantID{tenantOf(kind)}, parsed, false, nil)
-	err = s.storage.RunQuery(asked, func(_ uint, block *logstorage.DataBlock) {
+	err = s.storageOf(kind).RunQuery(asked, func(_ uint, block *logstorage.DataBlock) {
 		mu.Lock()
 		defer mu.Unlock()
 		l := line{columns: block.GetColumns(false)}

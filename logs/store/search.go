@@ -86,7 +86,8 @@ func newSearch(s *Store, q query.Query) *search {
 	if q.Rows != nil {
 		search.toSkip = q.Rows.Offset
 	}
-	search.grows = q.Groups != nil || q.Values != nil || q.Rows != nil && q.Rows.OrderBy != ""
+	search.grows = q.Groups != nil || q.Values != nil || q.Rows != nil && q.Rows.OrderBy != "" ||
+		q.Histogram != nil && !addUp(q.Histogram.Aggregates)
 	return search
 }
 
@@ -121,10 +122,10 @@ func (s *search) finish() query.Answer {
 // readRows reads rows in the order of time. It counts where rows are to be skipped, or counted.
 func (s *search) readRows(ctx context.Context, part span) error {
 	rows := *s.query.Rows
-	matching, limit := uint64(0), rows.Limit-len(s.answer.Rows)
+	matching, weight, limit := uint64(0), uint64(0), rows.Limit-len(s.answer.Rows)
 	if rows.Count || s.toSkip > 0 {
 		var err error
-		if matching, err = s.count(ctx, part); err != nil {
+		if matching, weight, err = s.count(ctx, part); err != nil {
 			return err
 		}
 	}
@@ -137,6 +138,7 @@ func (s *search) readRows(ctx context.Context, part span) error {
 	}
 	s.answer.Rows = append(s.answer.Rows, found...)
 	s.answer.Count += matching
+	s.answer.Weight += weight
 	s.toSkip -= int(min(uint64(s.toSkip), matching))
 	return nil
 }
@@ -144,17 +146,17 @@ func (s *search) readRows(ctx context.Context, part span) error {
 // readSortedRows reads rows in the order of a field.
 func (s *search) readSortedRows(ctx context.Context, part span) error {
 	rows := *s.query.Rows
-	matching := uint64(0)
+	matching, weight := uint64(0), uint64(0)
 	if rows.Count {
 		var err error
-		if matching, err = s.count(ctx, part); err != nil {
+		if matching, weight, err = s.count(ctx, part); err != nil {
 			return err
 		}
 	}
 	s.bytes = 0
 	found, err := s.list(ctx, part, rowsPipes(rows, rows.Offset, rows.Limit))
 	if err == nil {
-		s.answer.Rows, s.answer.Count = found, matching
+		s.answer.Rows, s.answer.Count, s.answer.Weight = found, matching, weight
 	}
 	return err
 }
@@ -215,37 +217,17 @@ func (s *search) fetch(ctx context.Context, within span, wanted map[place]int) (
 	return found, err
 }
 
-func (s *search) count(ctx context.Context, part span) (rows uint64, err error) {
-	err = s.run(ctx, part, countPipe, func(line line) (err error) {
+// count returns how many rows match, and what their weights add up to.
+func (s *search) count(ctx context.Context, part span) (rows, weight uint64, err error) {
+	_, weighted := query.Types[s.query.Type][query.WeightField]
+	err = s.run(ctx, part, countPipe(weighted), func(line line) (err error) {
 		rows, err = line.count(countColumn)
-		return err
-	})
-	return rows, err
-}
-
-func (s *search) readHistogram(ctx context.Context, part span) error {
-	rows := map[time.Time]uint64{}
-	for _, bucket := range s.answer.Buckets {
-		rows[bucket.Start] = bucket.Rows
-	}
-	err := s.run(ctx, part, histogramPipe(s.query.Histogram.Step), func(line line) error {
-		start, err := line.time(bucketColumn)
-		if err != nil {
-			return err
+		if sum := line.number(aggregateColumn(1)); sum != nil {
+			weight = uint64(*sum)
 		}
-		count, err := line.count(countColumn)
-		rows[start] += count
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	s.answer.Buckets = nil
-	for start, count := range rows {
-		s.answer.Buckets = append(s.answer.Buckets, query.Bucket{Start: start, Rows: count})
-	}
-	slices.SortFunc(s.answer.Buckets, func(a, b query.Bucket) int { return a.Start.Compare(b.Start) })
-	return nil
+	return rows, weight, err
 }
 
 func (s *search) readGroups(ctx context.Context, part span, groups query.Groups) error {

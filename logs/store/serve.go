@@ -121,8 +121,11 @@ func statusOf(err error) int {
 func (s *Store) showState(w http.ResponseWriter, _ *http.Request) {
 	state := logs.State{PID: os.Getpid(), Rows: s.rows.Load(), Refused: s.refused.Load(),
 		JournalBytes: s.journal.Bytes()}
-	if err := s.hasSpace(); err != nil {
+	if err := s.hasSpace(1); err != nil {
 		state.NotTaking = err.Error()
+	}
+	if err := s.hasSpace(requestsReserve); err != nil {
+		state.NoRequests = err.Error()
 	}
 	state.FreeBytes, _ = s.free()
 	reply(w, http.StatusOK, state)

@@ -20,7 +20,7 @@ func (s *Store) settle() error {
 	if err != nil {
 		return err
 	}
-	s.storage.DebugFlush()
+	s.flush()
 	const patience = time.Minute
 	for began := time.Now(); s.inMemory() > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Since(began) > patience {
@@ -30,11 +30,18 @@ func (s *Store) settle() error {
 	return s.journal.Settle(cut)
 }
 
-// inMemory returns how many rows the storage has not written to disk.
+// inMemory returns how many rows the storages have not written to disk.
 func (s *Store) inMemory() uint64 {
 	var stats logstorage.StorageStats
 	s.storage.UpdateStats(&stats)
+	s.requests.UpdateStats(&stats)
 	return stats.InmemoryRowsCount
+}
+
+// flush makes the rows that the storages have taken visible, and has them written.
+func (s *Store) flush() {
+	s.storage.DebugFlush()
+	s.requests.DebugFlush()
 }
 
 // tidy settles the journal now and then, until ctx ends.
@@ -62,6 +69,6 @@ func (s *Store) tidy(ctx context.Context) {
 // show makes all rows visible for queries that are with the storage by now.
 func (s *Store) show() {
 	if s.fresh.Swap(false) {
-		s.storage.DebugFlush()
+		s.flush()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -42,18 +43,30 @@ const (
 // Config says where and how much to keep.
 type Config struct {
 	Dir          string
-	Retention    time.Duration // whole days; how long rows are kept
-	DiskBytes    int64         // the oldest days go when the rows take more; the last two days always stay
+	Retention    time.Duration // whole days; how long events and audit entries are kept
+	DiskBytes    int64         // the oldest days go when these rows take more; the last two days always stay
+	Requests     Budget        // of the records of data planes
 	ReserveBytes uint64        // with less free space on the disk, no rows are taken
 	Now          func() time.Time
 	Log          *slog.Logger
 }
 
+// Budget is what records of data planes may take. They have a room of their own, so that they push out nothing else.
+type Budget struct {
+	Retention time.Duration
+	DiskBytes int64
+}
+
+// requestsReserve is how many times the reserve has to be free for records of data planes, so that events and audit
+// entries have room when these have none any more.
+const requestsReserve = 4
+
 // Store keeps rows. It is safe for concurrent use.
 type Store struct {
 	Config
-	storage *logstorage.Storage
-	journal *journal.Journal
+	storage  *logstorage.Storage // of events and audit entries
+	requests *logstorage.Storage // of records of data planes
+	journal  *journal.Journal
 
 	applying sync.RWMutex // held while rows go to the storage; taken whole to settle the journal
 	fresh    atomic.Bool  // rows came since the storage made its rows visible
@@ -75,10 +88,8 @@ func Open(config Config) (*Store, error) {
 		return nil, errors.Join(err, fmt.Errorf("%d MiB are free under %s: free at least %d MiB", free>>20,
 			s.Dir, least>>20))
 	}
-	s.storage = logstorage.MustOpenStorage(filepath.Join(s.Dir, "rows"), &logstorage.StorageConfig{
-		Retention: s.Retention, MaxDiskSpaceUsageBytes: s.DiskBytes, FlushInterval: flushInterval,
-		FutureRetention: 2 * 24 * time.Hour,
-	})
+	s.storage = openStorage(filepath.Join(s.Dir, "rows"), Budget{s.Retention, s.DiskBytes})
+	s.requests = openStorage(filepath.Join(s.Dir, "requests"), s.Requests)
 	left := &leftover{store: s}
 	var err error
 	if s.journal, err = journal.Open(filepath.Join(s.Dir, "journal"), left.add); err == nil {
@@ -89,10 +100,35 @@ func Open(config Config) (*Store, error) {
 	}
 	if err != nil {
 		s.storage.MustClose()
+		s.requests.MustClose()
 		return nil, fmt.Errorf("the journal of the record store: %w", err)
 	}
 	return s, nil
 }
+
+func openStorage(path string, budget Budget) *logstorage.Storage {
+	return logstorage.MustOpenStorage(path, &logstorage.StorageConfig{
+		Retention: budget.Retention, MaxDiskSpaceUsageBytes: budget.DiskBytes, FlushInterval: flushInterval,
+		FutureRetention: 2 * 24 * time.Hour,
+	})
+}
+
+// storageOf returns the storage that has the rows of a type.
+func (s *Store) storageOf(kind string) *logstorage.Storage {
+	if isOfDataPlanes(kind) {
+		return s.requests
+	}
+	return s.storage
+}
+
+func (s *Store) retentionOf(kind string) time.Duration {
+	if isOfDataPlanes(kind) {
+		return s.Requests.Retention
+	}
+	return s.Retention
+}
+
+func isOfDataPlanes(kind string) bool { return kind == query.Requests || kind == query.Connections }
 
 // Close writes everything to disk.
 func (s *Store) Close() error {
@@ -100,6 +136,7 @@ func (s *Store) Close() error {
 	defer s.applying.Unlock()
 	cut, err := s.journal.Cut()
 	s.storage.MustClose()
+	s.requests.MustClose()
 	if err != nil {
 		return err
 	}
@@ -115,7 +152,7 @@ func (s *Store) Add(origin wire.Origin, batch []byte) (logs.Ack, error) {
 	if err != nil {
 		return logs.Ack{}, err
 	}
-	if err := s.hasSpace(); err != nil {
+	if err := s.hasSpace(reserveFor(rows)); err != nil {
 		return logs.Ack{}, err
 	}
 	ack := logs.Ack{}
@@ -144,7 +181,7 @@ func (s *Store) acceptable(rows []wire.Row, ack *logs.Ack) []wire.Row {
 	now := s.Now()
 	good := make([]wire.Row, 0, len(rows))
 	for n, row := range rows {
-		err := checkRow(row, now, s.Retention)
+		err := checkRow(row, now, s.retentionOf(row.Type))
 		if err == nil {
 			good = append(good, row)
 			continue
@@ -177,6 +214,9 @@ func checkRow(row wire.Row, now time.Time, retention time.Duration) error {
 		if !known {
 			return fmt.Errorf("records of type %s have no field %q", row.Type, text.Encode(field.Name))
 		}
+		if kind == query.Boolean && field.Value != query.True && field.Value != "" {
+			return fmt.Errorf("field %s is neither true nor without a value: %q", field.Name, text.Encode(field.Value))
+		}
 		if kind != query.Number || field.Value == "" {
 			continue
 		}
@@ -189,29 +229,55 @@ func checkRow(row wire.Row, now time.Time, retention time.Duration) error {
 
 // apply gives rows of a batch to the storage, except those that it has.
 func (s *Store) apply(number uint64, rows []wire.Row, has map[int]bool) {
-	added := logstorage.GetLogRows(nil, nil, nil, nil, "")
-	defer logstorage.PutLogRows(added)
 	batch := strconv.FormatUint(number, 10)
+	added := map[*logstorage.Storage]*logstorage.LogRows{}
 	var fields []logstorage.Field
 	for n, row := range rows {
 		if has[n] {
 			continue
 		}
-		fields = append(fields[:0], logstorage.Field{Name: query.ScopeColumn, Value: text.Encode(row.Scope)},
-			logstorage.Field{Name: query.BatchColumn, Value: batch},
-			logstorage.Field{Name: query.RowColumn, Value: strconv.Itoa(n)})
-		for _, field := range row.Fields {
-			fields = append(fields, logstorage.Field{Name: field.Name, Value: text.Encode(field.Value)})
+		storage := s.storageOf(row.Type)
+		if added[storage] == nil {
+			added[storage] = logstorage.GetLogRows(nil, nil, nil, nil, "")
 		}
-		const streamFields = 1 // the scope: rows of a tenant are next to each other
-		added.MustAdd(tenantOf(row.Type), row.Time.UnixNano(), fields, streamFields)
-		if added.NeedFlush() {
-			s.storage.MustAddRows(added)
-			added.ResetKeepSettings()
+		var streamFields int
+		fields, streamFields = fieldsOf(fields[:0], row, batch, n)
+		added[storage].MustAdd(tenantOf(row.Type), row.Time.UnixNano(), fields, streamFields)
+		if added[storage].NeedFlush() {
+			storage.MustAddRows(added[storage])
+			added[storage].ResetKeepSettings()
 		}
 	}
-	s.storage.MustAddRows(added)
+	for storage, rest := range added {
+		storage.MustAddRows(rest)
+		logstorage.PutLogRows(rest)
+	}
 	s.fresh.Store(true)
+}
+
+// fieldsOf writes what the storage keeps of a row. The first fields, so many, name the stream of the row: rows of a
+// stream are next to each other.
+func fieldsOf(fields []logstorage.Field, row wire.Row, batch string, n int) ([]logstorage.Field, int) {
+	add := func(name, value string) { fields = append(fields, logstorage.Field{Name: name, Value: value}) }
+	add(query.ScopeColumn, text.Encode(row.Scope))
+	streams := query.Streams[row.Type]
+	for _, name := range streams {
+		for _, field := range row.Fields {
+			if field.Name == name && field.Value != "" {
+				add(name, text.Encode(field.Value))
+				break
+			}
+		}
+	}
+	streamFields := len(fields)
+	add(query.BatchColumn, batch)
+	add(query.RowColumn, strconv.Itoa(n))
+	for _, field := range row.Fields {
+		if !slices.Contains(streams, field.Name) {
+			add(field.Name, text.Encode(field.Value))
+		}
+	}
+	return fields, streamFields
 }
 
 // tenantOf keeps the types of records apart.
@@ -220,18 +286,25 @@ func tenantOf(kind string) logstorage.TenantID {
 }
 
 // typeNumbers are on disk: a number is never used again for another type.
-var typeNumbers = map[string]uint32{query.Events: 1, query.Audit: 2}
+var typeNumbers = map[string]uint32{query.Events: 1, query.Audit: 2, query.Requests: 3, query.Connections: 4}
+
+// reserveFor returns how many times the reserve has to be free for some rows.
+func reserveFor(rows []wire.Row) uint64 {
+	if slices.ContainsFunc(rows, func(row wire.Row) bool { return isOfDataPlanes(row.Type) }) {
+		return requestsReserve
+	}
+	return 1
+}
 
 // hasSpace tells why no rows are taken; nil: they are.
-func (s *Store) hasSpace() error {
+func (s *Store) hasSpace(reserves uint64) error {
 	free, err := s.free()
 	if err != nil {
 		return err
 	}
-	if free < s.ReserveBytes {
+	if least := s.ReserveBytes * reserves; free < least {
 		return &DiskFull{fmt.Sprintf("%d MiB are free under %s, less than the %d MiB that must stay free",
-			free>>20, s.Dir,
-			s.ReserveBytes>>20)}
+			free>>20, s.Dir, least>>20)}
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func newRig(t *testing.T) *rig {
 func (r *rig) open() {
 	r.Helper()
 	opened, err := Open(Config{
-		Dir: r.dir, Retention: 30 * 24 * time.Hour, Now: func() time.Time { return r.now },
+		Dir: r.dir, Retention: 30 * 24 * time.Hour, Requests: Budget{Retention: 7 * 24 * time.Hour},
+		Now: func() time.Time { return r.now },
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

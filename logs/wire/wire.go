@@ -15,7 +15,7 @@ const (
 	MaxBatchBytes = 8 << 20
 	MaxRows       = 10_000
 	MaxRowBytes   = 256 << 10
-	MaxFields     = 64
+	MaxFields     = 96
 	MaxNameBytes  = 64
 	MaxScopeBytes = 128 // a uuid that a client chose
 	MaxValueBytes = 64 << 10

@@ -23,7 +23,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 
 func TestRefusesWhatIsBeyondItsLimits(t *testing.T) {
 	for want, row := range map[string]Row{
-		"65 fields":   {Fields: make([]Field, MaxFields+1)},
+		"97 fields":   {Fields: make([]Field, MaxFields+1)},
 		"65537 bytes": {Fields: []Field{{"f", strings.Repeat("x", MaxValueBytes+1)}}},
 		"65 bytes":    {Fields: []Field{{strings.Repeat("x", MaxNameBytes+1), ""}}},
 		"its type":    {Type: strings.Repeat("x", MaxNameBytes+1)},

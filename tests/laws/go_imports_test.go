@@ -89,8 +89,9 @@ var mayImport = map[string][]string{
 		"controller/health/score",
 		"controller/series"},
 	"controller/membership": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/admit"},
+	"controller/intake":     {"api", "controller/schema/kinds", "controller/store", "logs", "logs/query", "logs/wire"},
 	"controller/link": {"api", "controller/plan", "controller/pki", "controller/membership", "controller/port",
-		"controller/events"},
+		"controller/events", "controller/intake"},
 	"controller/admit": {"controller/schema", "controller/schema/kinds", "controller/store", "controller/pki",
 		"controller/recent", "controller/port"},
 	"controller/rest": {"controller/schema", "controller/store", "controller/admit", "controller/place",
@@ -102,7 +103,7 @@ var mayImport = map[string][]string{
 		"controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
 		"controller/live", "controller/membership", "controller/metrics", "controller/runtime", "controller/link",
-		"controller/pki",
+		"controller/intake", "controller/pki",
 		"controller/cloud", "controller/cloud/linux", "durable", "logs", "logs/query", "logs/wire", "web"},
 	"web": {},
 
@@ -165,7 +166,7 @@ var mayImport = map[string][]string{
 	"cmd/weir": {"controller", "controller/schema", "controller/schema/column", "controller/cloud",
 		"controller/cloud/process", "agent", "bench", "bench/abuse", "bench/control", "bench/elastic",
 		"bench/telemetry",
-		"bench/verdict", "client", "client/top", "logs/store",
+		"bench/verdict", "client", "client/top", "logs/store", "logs/query", "logs/text",
 		"demo", "lab", "lab/engines", "lab/network", "lab/teller", "lab/topology"},
 }
 

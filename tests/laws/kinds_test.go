@@ -47,8 +47,9 @@ var mayNameKinds = map[string][]string{
 	"controller/events": {"tenant"},
 	// the administrator; of what there are reports
 	"controller":         {"user", "virtualservice", "pool", "serviceengine", "tenant"},
-	"controller/series":  {"virtualservice", "pool", "serviceengine"}, // of what there are numbers
-	"controller/metrics": {"pool", "tenant"},                          // labels of series
+	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
+	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
+	"controller/metrics": {"pool", "tenant"},                                    // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
 		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all
 }

@@ -747,6 +747,7 @@ pub struct Records {
     pub servers: ::prost::alloc::vec::Vec<RecordedServer>,
     /// What is not recorded yet of the requests and connections that should be: the next record of the same virtual service
     /// and class will stand for these, too. The sum of all weights and of what waits is the number of those that should be.
+    /// Lists all that waits in this worker, and with a count of 0 what did in the batch before and does not any more.
     #[prost(message, repeated, tag = "7")]
     pub waiting: ::prost::alloc::vec::Vec<Unrecorded>,
 }

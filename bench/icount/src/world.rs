@@ -61,6 +61,10 @@ impl Io for World {
         UNIX_S
     }
 
+    fn unix_us(&self) -> u64 {
+        UNIX_S * 1_000_000 + self.now.nanos / 1_000
+    }
+
     /// No row asks for it.
     fn random(&mut self) -> [u8; 16] {
         [0; 16]
@@ -90,6 +94,10 @@ impl Io for World {
 
     fn round_trip(&self, _conn: Conn) -> Option<Duration> {
         Some(ROUND_TRIP)
+    }
+
+    fn local_address(&self, _conn: Conn) -> Option<SocketAddr> {
+        Some(SocketAddr::new([10, 0, 0, 2].into(), 50_000))
     }
 
     fn reading(&mut self, _conn: Conn, _on: bool) {}

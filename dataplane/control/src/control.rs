@@ -25,12 +25,15 @@ use crate::{
     log,
     order::{Answer, Counted, Order, WorkerLink},
     pinning::Cores,
+    records::Outbox,
     sample::{Collecting, Rows},
 };
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How long connections may take to end after SIGTERM.
 const TERMINATE_MAX: Duration = Duration::from_secs(30);
+/// How long the agent may need to take the last records.
+const RECORDS_MAX: Duration = Duration::from_secs(2);
 
 pub struct Control {
     inbox: Inbox,
@@ -46,6 +49,7 @@ pub struct Control {
     /// one frame.
     deferred: VecDeque<Message>,
     collecting: Option<Collecting>,
+    records: Outbox,
     /// Rows for the snapshots in force.
     rows: Rows,
     /// Server states have changed since the workers were asked for the counters being collected.
@@ -74,6 +78,7 @@ impl Control {
             applying: None,
             deferred: VecDeque::new(),
             collecting: None,
+            records: Outbox::new(),
             rows: Rows::of(&Snapshot::empty(), 0),
             count_again: false,
             ending: None,
@@ -104,7 +109,28 @@ impl Control {
                 self.count();
             }
         }
+        self.send_last_records();
         Ok(())
+    }
+
+    /// Waits until the agent has all records, but not for long.
+    fn send_last_records(&mut self) {
+        if let Some(ending) = &mut self.ending
+            && ending.waiting > 0
+        {
+            ending.waiting = self.workers.len();
+            self.order(std::iter::repeat_with(|| Order::End));
+        }
+        let until = Instant::now() + RECORDS_MAX;
+        let is_done = |control: &Self| {
+            control.ending.as_ref().is_none_or(|ending| ending.waiting == 0)
+                && (control.records.is_empty() || control.agent.is_none())
+        };
+        while !is_done(self)
+            && let Ok(message) = self.messages.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            self.take(message);
+        }
     }
 
     fn employ(&mut self, workers: Vec<WorkerLink>) {
@@ -128,6 +154,10 @@ impl Control {
             Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
             Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
+            Message::Answer(Answer::Records { worker, batch }) => {
+                self.records.add(worker, *batch);
+                self.send_records();
+            }
             Message::Answer(Answer::Drained) => {
                 if let Some(ending) = &mut self.ending {
                     ending.waiting = ending.waiting.saturating_sub(1);
@@ -154,6 +184,7 @@ impl Control {
             takes_changes: true,
         }));
         self.hand_back();
+        self.send_records_again();
     }
 
     fn hand_back(&mut self) {
@@ -201,8 +232,14 @@ impl Control {
             }
             // Handled already: the greeting has made this agent the current one.
             Frame::Greeting(_) => {}
-            // No records are packed yet, so that none can be taken.
-            Frame::RecordsTaken(_) => {}
+            Frame::RecordsTaken(taken) => {
+                for (worker, batch) in self.records.taken(taken) {
+                    if let Some(worker) = self.workers.get(worker as usize) {
+                        worker.give(Order::Records(Box::new(batch)));
+                    }
+                }
+                self.send_records();
+            }
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
         }
@@ -297,6 +334,23 @@ impl Control {
         if let Some(Reply::Sample(sample)) = message.frame {
             self.rows.put_back(sample);
         }
+    }
+
+    fn send_records(&mut self) {
+        while let Some((_, stream)) = self.agent.clone()
+            && let Some(message) = self.records.next()
+        {
+            let told = frame::write(&stream, message, &[]);
+            self.lose_agent_if(told);
+        }
+    }
+
+    /// To an agent that may not have got what the one before it got.
+    fn send_records_again(&mut self) {
+        let Some((_, stream)) = self.agent.clone() else { return };
+        let told = self.records.unconfirmed().try_for_each(|message| frame::write(&stream, message, &[]));
+        self.lose_agent_if(told);
+        self.send_records();
     }
 
     fn end_within(&mut self, span: Duration) {

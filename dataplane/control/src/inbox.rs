@@ -39,7 +39,7 @@ pub struct Received {
 /// The queue of messages to the control thread. Any thread may send.
 ///
 /// Its length is bounded by its senders: an agent's next frame is read only when the last one has been handled, and a
-/// worker owes at most one answer of each kind.
+/// worker owes at most one answer of each kind, and two batches of records.
 #[derive(Clone)]
 pub struct Inbox(mpsc::Sender<Message>);
 

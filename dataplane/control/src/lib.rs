@@ -18,6 +18,7 @@ mod inbox;
 pub mod log;
 mod order;
 mod pinning;
+mod records;
 mod sample;
 #[cfg(test)]
 mod sequences;

@@ -7,6 +7,7 @@ use std::{
 
 use weir_api::dataplane::v1::ServerState;
 pub use weir_api::dataplane::v1::WorkerCounters;
+use weir_proxy::records::Batch;
 use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
@@ -27,8 +28,12 @@ pub enum Order {
         sockets: Vec<OwnedFd>,
     },
     ServerStates(States),
-    /// The answer is [`Answer::Counted`].
+    /// The answer is [`Answer::Counted`], behind the records until now.
     Count,
+    /// A batch of records comes back, which an agent has taken.
+    Records(Box<Batch>),
+    /// Hand over the last batch of records, whatever is still open. The answer is [`Answer::Drained`], behind the batch.
+    End,
     /// End each connection with its next response.
     LetGo,
     /// Accept no more, and end each connection with its response. The answer, when none is left, is
@@ -37,8 +42,15 @@ pub enum Order {
 }
 
 pub enum Answer {
-    Applied { revision: u64 },
+    Applied {
+        revision: u64,
+    },
     Counted(Box<Counted>),
+    /// Records since the last ones. They come back with [`Order::Records`].
+    Records {
+        worker: u32,
+        batch: Box<Batch>,
+    },
     Drained,
 }
 

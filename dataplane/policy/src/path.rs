@@ -83,6 +83,18 @@ impl PathMatch {
         self.values.iter().any(|value| self.fits(text, value.as_bytes())) != self.negated
     }
 
+    /// Compares any text, decoded in `scratch` if the rule wants that.
+    pub fn matches_text(&self, text: &[u8], scratch: &mut Vec<u8>) -> bool {
+        let text = match self.decoded && text.contains(&b'%') {
+            true => {
+                decode(text, scratch);
+                &scratch[..]
+            }
+            false => text,
+        };
+        self.values.iter().any(|value| self.fits(text, value.as_bytes())) != self.negated
+    }
+
     fn fits(&self, text: &[u8], value: &[u8]) -> bool {
         let same = |part: &[u8]| match self.case_sensitive {
             true => part == value,
@@ -98,12 +110,18 @@ impl PathMatch {
     }
 }
 
-/// An encoding that is not complete stays as it is.
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
-    if !text.contains(&b'%') {
-        return None;
-    }
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
+    text.contains(&b'%').then(|| {
+        let mut out = Vec::with_capacity(text.len());
+        decode(text, &mut out);
+        out
+    })
+}
+
+/// An encoding that is not complete stays as it is.
+fn decode(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    let mut rest = text;
     while let [first, tail @ ..] = rest {
         let encoded = match (first, tail) {
             (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
@@ -112,7 +130,6 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
         out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
         rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
     }
-    Some(out)
 }
 
 fn hex(digit: u8) -> Option<u8> {

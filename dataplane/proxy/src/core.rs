@@ -13,6 +13,7 @@ use crate::{
     io::Conn,
     limits::{Limits, Room},
     pool::Pools,
+    records::Recorder,
     shortage::Shortage,
 };
 
@@ -22,6 +23,7 @@ pub(crate) struct Core {
     pub epoch: u32,
     pub pools: Pools,
     pub counters: Counters,
+    pub records: Recorder,
     pub limits: Limits,
     /// The maximum of client connections beside what the snapshot needs for datagrams.
     pub clients_max: usize,
@@ -59,11 +61,14 @@ impl Core {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let mut pools = Pools::default();
         snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new()));
+        let mut records = Recorder::default();
+        records.begin(&snapshot);
         Self {
             snapshot,
             epoch: 0,
             pools,
             counters: Counters::default(),
+            records,
             room: limits.room(0),
             shortage: Shortage::new(limits.clients),
             clients_max: limits.clients_max(false),
@@ -90,5 +95,6 @@ impl Core {
             self.room = self.limits.room(buffered_bytes);
         }
         self.date.follow(unix_s);
+        self.records.begin_batch(unix_s);
     }
 }

@@ -152,6 +152,9 @@ pub trait Io {
     /// batch.
     fn unix_s(&self) -> u64;
 
+    /// The same in microseconds. It may cost a look at the clock.
+    fn unix_us(&self) -> u64;
+
     /// Bytes that no peer can guess.
     fn random(&mut self) -> [u8; 16];
 
@@ -179,6 +182,9 @@ pub trait Io {
     /// The time of a round trip to the peer of an open connection, as the network has seen it so far. `None`: it has not.
     /// To ask may cost a system call.
     fn round_trip(&self, conn: Conn) -> Option<Duration>;
+
+    /// Our end of an open connection. To ask may cost a system call.
+    fn local_address(&self, conn: Conn) -> Option<SocketAddr>;
 
     /// Turns reading of a connection off or on; it begins on. While it is off, no `Data` and no `Eof` comes.
     fn reading(&mut self, conn: Conn, on: bool);

@@ -42,6 +42,7 @@ mod limits;
 mod page;
 mod pool;
 mod proxy;
+pub mod records;
 mod server;
 mod sessions;
 mod shortage;

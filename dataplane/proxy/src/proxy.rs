@@ -20,6 +20,7 @@ use crate::{
     },
     io::{Close, Conn, Io, Time},
     limits::Limits,
+    records::Batch,
     server::{Server, State, Work},
     sessions::Sessions,
 };
@@ -97,6 +98,7 @@ impl Proxy {
         }
         let displaces_clients = difference.displaces_clients;
         self.core.clients_max = self.core.limits.clients_max(snapshot.takes_datagrams());
+        self.core.records.follow(&snapshot);
         self.core.snapshot = snapshot;
         self.core.epoch = self.core.epoch.wrapping_add(1);
         self.sessions.changes = self.sessions.changes.wrapping_add(1);
@@ -182,6 +184,23 @@ impl Proxy {
     pub fn counters(&self) -> &Counters {
         &self.core.counters
     }
+
+    /// Whether the records should be handed over at once.
+    #[inline]
+    pub fn has_many_records(&self) -> bool {
+        self.core.records.is_half_full()
+    }
+
+    /// The records since the last call, if there are any, and if the last batch has come back. `is_last`: no other call
+    /// follows, so it need not have.
+    pub fn take_records(&mut self, is_last: bool) -> Option<Batch> {
+        self.core.records.hand_over(is_last)
+    }
+
+    /// Gives a batch back, which is done with.
+    pub fn return_records(&mut self, batch: Batch) {
+        self.core.records.take_back(batch);
+    }
 }
 
 // Ends.
@@ -223,6 +242,7 @@ impl Proxy {
             }
         }
         client.end_round_trip(io, &mut self.core);
+        self.record_last(io, &client);
         client.connection.close(io, &mut self.core.scratch, how);
         client.report_bytes(&mut self.core);
     }

@@ -75,6 +75,8 @@ pub struct Reactor {
     pub(crate) now: Time,
     /// By the wall clock, until the monotonic one says that this second is over.
     unix_s: u64,
+    /// Microseconds since 1970 at the begin of the driver's time.
+    unix_us_at_begin: u64,
     second_ends: Time,
     begun: Instant,
     reports: Reports,
@@ -105,6 +107,7 @@ impl Driver for Reactor {
             batch: 0,
             now: Time::default(),
             unix_s: 0,
+            unix_us_at_begin: 0,
             second_ends: Time::default(),
             begun: Instant::now(),
             limits,
@@ -225,6 +228,7 @@ impl Reactor {
         if self.now >= self.second_ends {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             self.unix_s = since.as_secs();
+            self.unix_us_at_begin = (since.as_micros() as u64).wrapping_sub(self.now.nanos / 1000);
             self.second_ends = self.now + (Duration::from_secs(1) - Duration::from_nanos(since.subsec_nanos().into()));
         }
     }
@@ -321,6 +325,10 @@ impl Io for Reactor {
         self.unix_s
     }
 
+    fn unix_us(&self) -> u64 {
+        self.unix_us_at_begin.wrapping_add(self.now.nanos / 1000)
+    }
+
     fn random(&mut self) -> [u8; 16] {
         crate::process::random()
     }
@@ -365,6 +373,10 @@ impl Io for Reactor {
 
     fn round_trip(&self, conn: Conn) -> Option<Duration> {
         round_trip::to_peer(self.table.peek(conn)?.stream.as_ref()?)
+    }
+
+    fn local_address(&self, conn: Conn) -> Option<SocketAddr> {
+        self.table.peek(conn)?.stream.as_ref()?.local_addr().ok()
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {

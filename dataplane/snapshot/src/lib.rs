@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod analytics;
 mod build;
 mod certificate;
 mod change;
@@ -20,6 +21,7 @@ mod finding;
 mod hosts;
 mod ids;
 mod kept;
+mod path;
 mod pki_profile;
 mod pool;
 mod reselect;
@@ -36,6 +38,7 @@ mod users;
 mod warnings;
 mod worker;
 
+pub use analytics::{Analytics, Mask, RecordFilter};
 pub use change::Change;
 pub use children::AmbiguousPath;
 pub use difference::{Difference, Gone, Recycled};

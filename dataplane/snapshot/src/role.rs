@@ -2,11 +2,12 @@
 //! children.
 
 use weir_api::dataplane::v1;
-use weir_policy::{PathCriterion, PathMatch};
+use weir_policy::PathMatch;
 
 use crate::{
     finding::{Findings, Subject},
     hosts::Pattern,
+    path,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +125,7 @@ pub(crate) fn wishes(service: Subject<'_>, source: &v1::VirtualService, findings
         }
         for (number, rule) in wanted.rules.iter().enumerate() {
             let field = format!("{field}.rules[{number}]");
-            match rule.path.as_ref().map(|rule| path(service, &field, rule, findings)) {
+            match rule.path.as_ref().map(|rule| path::read(service, &format!("{field}.matches.path"), rule, findings)) {
                 None => wishes.push(Wish { pattern: pattern.clone(), path: None, field }),
                 Some(Some(path)) => wishes.push(Wish { pattern: pattern.clone(), path: Some(path), field }),
                 Some(None) => {}
@@ -141,30 +142,4 @@ fn pattern(service: Subject<'_>, field: &str, text: &str, findings: &mut Finding
         findings.error(service, field, message);
     }
     pattern
-}
-
-fn path(service: Subject<'_>, field: &str, rule: &v1::PathMatch, findings: &mut Findings) -> Option<PathMatch> {
-    let criterion = match v1::PathCriterion::try_from(rule.criterion) {
-        Ok(v1::PathCriterion::Equals) => PathCriterion::Equals,
-        Ok(v1::PathCriterion::BeginsWith) => PathCriterion::BeginsWith,
-        Ok(v1::PathCriterion::EndsWith) => PathCriterion::EndsWith,
-        Ok(v1::PathCriterion::Contains) => PathCriterion::Contains,
-        Ok(v1::PathCriterion::Unspecified) | Err(_) => {
-            findings.error(service, format!("{field}.matches.path.match_criteria"), UNKNOWN);
-            return None;
-        }
-    };
-    if rule.values.is_empty() {
-        findings.error(service, format!("{field}.matches.path.match_str"), "is empty: give a path to compare with");
-        return None;
-    }
-    // Values that mean the same are the same, so that two children cannot have them both.
-    let text = |value: &String| if rule.case_sensitive { value.clone() } else { value.to_ascii_lowercase() };
-    Some(PathMatch {
-        criterion,
-        negated: rule.negated,
-        values: rule.values.iter().map(text).collect(),
-        case_sensitive: rule.case_sensitive,
-        decoded: rule.decoded,
-    })
 }

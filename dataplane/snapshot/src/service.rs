@@ -13,7 +13,7 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Finding, Hosting, Pool, Role, Subnet, Worker, address,
+    Analytics, Finding, Hosting, Pool, Role, Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
@@ -46,6 +46,8 @@ pub struct VirtualService {
     pub pool: Option<Arc<Pool>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
     pub drains: bool,
+    /// `None`: its requests and connections leave no records.
+    pub analytics: Option<Box<Analytics>>,
 }
 
 /// What the proxy does with the bytes of clients.
@@ -184,6 +186,8 @@ impl ServiceReader<'_> {
         let tcp = tcp(subject, source, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
+        let workers = self.worker.workers;
+        let analytics = source.analytics.as_ref().map(|source| analytics::read(subject, source, workers, findings));
         if findings.errors.len() > found {
             return None;
         }
@@ -199,6 +203,7 @@ impl ServiceReader<'_> {
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             drains: source.duty() == v1::Duty::Drain,
+            analytics: analytics.flatten().map(Box::new),
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
     }

@@ -12,6 +12,7 @@ mod counters;
 mod handshakes;
 mod histogram;
 pub mod id;
+pub mod record;
 mod times;
 
 pub use cause::Cause;

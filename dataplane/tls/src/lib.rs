@@ -30,7 +30,7 @@ pub use fault::Fault;
 pub use offer::{TlsSettings, Warning};
 pub use provider::{Group, Provider};
 pub use server::ServerConfig;
-pub use session::{Handshaken, Progress, TlsSession};
+pub use session::{Handshaken, Numbers, Progress, TlsSession};
 pub use suites::Version;
 pub use tickets::{TicketKey, TicketSettings};
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};

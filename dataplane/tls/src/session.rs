@@ -55,6 +55,16 @@ pub struct Handshaken {
     pub resumed: bool,
 }
 
+/// The numbers that IANA has given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbers {
+    pub version: u16,
+    pub suite: u16,
+    /// 0: there was no exchange of keys.
+    pub group: u16,
+    pub resumed: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Handshake {
@@ -178,6 +188,21 @@ impl TlsSession {
             group: state.negotiated_key_exchange_group().and_then(|group| Group::name_of(group.name())),
             key: self.key.filter(|_| !resumed),
             resumed,
+        })
+    }
+
+    /// What the handshake has agreed on, by numbers. `None` until it is complete.
+    pub fn numbers(&self) -> Option<Numbers> {
+        let state = self.state();
+        if state.is_handshaking() {
+            return None;
+        }
+        let suite = state.negotiated_cipher_suite()?;
+        Some(Numbers {
+            version: suites::version_of(suite).number(),
+            suite: suite.suite().into(),
+            group: state.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
+            resumed: state.handshake_kind() == Some(HandshakeKind::Resumed),
         })
     }
 

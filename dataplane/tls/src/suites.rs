@@ -22,6 +22,16 @@ impl Version {
         }
     }
 
+    /// As the protocol has it.
+    pub fn number(self) -> u16 {
+        match self {
+            Version::Tls10 => 0x0301,
+            Version::Tls11 => 0x0302,
+            Version::Tls12 => 0x0303,
+            Version::Tls13 => 0x0304,
+        }
+    }
+
     /// `None` for what rustls does not implement.
     pub(crate) fn implemented(self) -> Option<&'static SupportedProtocolVersion> {
         match self {

@@ -88,8 +88,10 @@ impl<D: Driver> Worker<D> {
             self.handle_datagrams()?;
             self.driver.flush();
             if self.draining == Draining::Begun && self.proxy.is_idle() && self.driver.connections() == 0 {
-                self.draining = Draining::Done;
-                self.inbox.answer(Answer::Drained);
+                self.end();
+            }
+            if self.proxy.has_many_records() {
+                self.hand_over_records(false);
             }
         }
     }
@@ -109,7 +111,12 @@ impl<D: Driver> Worker<D> {
             Order::Apply { snapshot, sockets } => self.apply(snapshot, sockets),
             Order::ServerStates(states) if self.snapshot.revision() == 0 => self.early_states = states,
             Order::ServerStates(states) => self.set_servers_up(&states),
-            Order::Count => self.inbox.answer(Answer::Counted(Box::new(self.counted()))),
+            Order::Count => {
+                self.hand_over_records(false);
+                self.inbox.answer(Answer::Counted(Box::new(self.counted())));
+            }
+            Order::Records(batch) => self.proxy.return_records(*batch),
+            Order::End => self.end(),
             Order::LetGo => self.proxy.let_go(),
             Order::Drain => {
                 self.driver.listeners().into_iter().for_each(|at| self.mute(at));
@@ -118,6 +125,18 @@ impl<D: Driver> Worker<D> {
                 self.draining = Draining::Begun;
             }
         }
+    }
+
+    fn hand_over_records(&mut self, is_last: bool) {
+        if let Some(batch) = self.proxy.take_records(is_last) {
+            self.inbox.answer(Answer::Records { worker: self.index, batch: Box::new(batch) });
+        }
+    }
+
+    fn end(&mut self) {
+        self.draining = Draining::Done;
+        self.hand_over_records(true);
+        self.inbox.answer(Answer::Drained);
     }
 
     fn apply(&mut self, snapshot: Arc<Snapshot>, sockets: Vec<OwnedFd>) {

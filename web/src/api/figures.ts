@@ -8,6 +8,7 @@ export interface Figures {
   rateOf: 'requests' | 'connections' | 'datagrams'
   /** Share of responses that are 5xx, from 0 to 1. Undefined below one response a second: it would say nothing. */
   errors: number | undefined
+  p50: number | undefined
   p95: number | undefined
   p99: number | undefined
   open: number | undefined
@@ -23,6 +24,7 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     rateOf,
     rate: rateOf === 'requests' ? rates['requests'] : rateOf === 'datagrams' ? rates['received_datagrams'] : rates['connections'],
     errors: share(rates['responses_5xx'] ?? 0, rates['requests']),
+    p50: runtime?.times?.total_ms?.p50,
     p95: runtime?.times?.total_ms?.p95,
     p99: runtime?.times?.total_ms?.p99,
     open: runtime?.counters?.['open_connections'],
@@ -34,6 +36,7 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     rateOf,
     rate: rateOf === 'requests' ? point.requests_per_s : point.connections_per_s,
     errors: share(point.errors_per_s ?? 0, rateOf === 'requests' ? point.requests_per_s : point.connections_per_s),
+    p50: point.p50_ms,
     p95: point.p95_ms,
     p99: point.p99_ms ?? figures.p99,
     open: point.open_connections,

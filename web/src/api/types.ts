@@ -67,7 +67,15 @@ export interface Seat {
   oper_status: OperStatus
 }
 
+/** null: the object is disabled, or its analytics are. */
+export interface HealthScore {
+  health_score: number | null
+  weir_band: string
+  reason?: string
+}
+
 export interface ServiceRuntime {
+  health_score?: HealthScore
   oper_status: OperStatus
   num_se_requested?: number
   num_se_assigned?: number
@@ -110,6 +118,7 @@ export interface Vip extends Named {
 }
 
 export interface ServerRuntime {
+  health_score?: HealthScore
   server_id: string
   hostname: string
   oper_status: OperStatus
@@ -125,6 +134,7 @@ export interface Pool extends Named {
   lb_algorithm?: string
   health_monitor_refs?: string[]
   runtime?: {
+    health_score?: HealthScore
     oper_status: OperStatus
     num_servers?: number
     num_servers_enabled?: number
@@ -151,6 +161,7 @@ export interface Worker {
 }
 
 export interface EngineRuntime {
+  health_score?: HealthScore
   oper_status: OperStatus
   se_connected: boolean
   since: string

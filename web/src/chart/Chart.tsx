@@ -1,5 +1,6 @@
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { useHistory } from '../api/history'
+import type { Mark } from '../api/marks'
 import type { Frame } from '../api/promql'
 import type { Series } from '../api/series'
 import { Panel } from '../part/Panel'
@@ -13,12 +14,14 @@ import { type Measure, summaryOf } from './measure'
 import { type Plot, plot, widthOf } from './plot'
 
 const firstPixels = 600
+const slowlyMs = 5000
+const noMarks: Mark[] = []
 
 /**
  * A chart of a measure with its table. With the range "live" it follows the series, where the stream has all of its lines; other
  * ranges, and measures that the stream does not have, come from the history.
  */
-export function Chart({ measure, series, of, note }: { measure: Measure; series?: Series; of: string; note?: string | undefined }) {
+export function Chart({ measure, series, of, note, marks }: { measure: Measure; series?: Series; of: string; note?: string | undefined; marks?: Mark[] }) {
   const range = useRange()
   const streamed = range.kind === 'live' && series !== undefined && measure.lines.every((line) => line.live)
   const shown: Range = range.kind === 'live' ? { kind: 'recent', seconds: streamed ? liveSeconds : 900 } : range
@@ -33,7 +36,7 @@ export function Chart({ measure, series, of, note }: { measure: Measure; series?
   return (
     <Panel title={measure.name} note={[says, note].filter(Boolean).join('; ')} menu={<ChartMenu measure={measure} frame={frame} of={of} isTable={isTable} onTable={setTable} />}>
       {!streamed && history.error && <p className={css.problem} role="status">{`${history.value ? `As of ${clock(history.at)}: ` : ''}the history cannot be read. ${history.error.message}`}</p>}
-      <Canvas box={box} measure={measure} series={streamed ? series : undefined} frame={history.value} range={shown} label={`${measure.name}${says ? `, ${says}` : ''}`} />
+      <Canvas box={box} measure={measure} series={streamed ? series : undefined} frame={history.value} range={shown} marks={marks ?? noMarks} label={`${measure.name}${says ? `, ${says}` : ''}`} />
       <Legend box={box} measure={measure} frame={frame} isHistory={!streamed} />
       {isTable && frame && <ChartTable measure={measure} frame={frame} />}
     </Panel>
@@ -45,10 +48,14 @@ function useSlowly(series: Series | undefined, streamed: boolean, measure: Measu
   const [frame, setFrame] = useState<Frame>()
   useEffect(() => {
     if (!series || !streamed) return
-    const look = () => setFrame(liveFrame(series, measure))
+    let last = 0
+    const look = () => {
+      if (performance.now() - last < slowlyMs) return
+      last = series.points.length > 0 ? performance.now() : 0
+      setFrame(liveFrame(series, measure))
+    }
     look()
-    const timer = window.setInterval(look, 5000)
-    return () => window.clearInterval(timer)
+    return series.subscribe(look)
   }, [series, streamed, measure])
   return frame
 }
@@ -57,8 +64,9 @@ function liveFrame(series: Series, measure: Measure): Frame {
   return { times: series.points.map((point) => point.at_ms / 1000), lines: measure.lines.map((line) => series.points.map((point) => line.live?.(point) ?? null)) }
 }
 
-function Canvas({ box, measure, series, frame, range, label }: { box: RefObject<HTMLDivElement | null>; measure: Measure; series: Series | undefined; frame: Frame | undefined; range: Range; label: string }) {
+function Canvas({ box, measure, series, frame, range, marks, label }: { marks: Mark[]; box: RefObject<HTMLDivElement | null>; measure: Measure; series: Series | undefined; frame: Frame | undefined; range: Range; label: string }) {
   const drawing = useRef<Plot>(null)
+  const marksNow = useRef<number[]>([])
   const { fromMs, toMs } = range.kind === 'fixed' ? range : { fromMs: 0, toMs: 0 }
   const seconds = range.kind === 'recent' ? range.seconds : 0
   useEffect(() => {
@@ -71,12 +79,17 @@ function Canvas({ box, measure, series, frame, range, label }: { box: RefObject<
       onCursor: (at) => element.dispatchEvent(new CustomEvent('weir-cursor', { detail: at })),
     })
     drawing.current = made
+    made.mark(marksNow.current)
     const leave = series?.subscribe(() => made.show(liveFrame(series, measure), now()))
     return () => {
       leave?.()
       made.destroy()
     }
   }, [box, measure, series, seconds, fromMs, toMs])
+  useEffect(() => {
+    marksNow.current = marks.map((mark) => mark.atMs / 1000)
+    drawing.current?.mark(marksNow.current)
+  }, [marks])
   useEffect(() => {
     if (!series && frame) drawing.current?.show(frame, boundsNow(undefined, seconds, fromMs, toMs))
   }, [series, frame, measure, seconds, fromMs, toMs])

@@ -13,6 +13,8 @@ export interface Bounds {
 }
 
 export interface Plot {
+  /** Times at which something happened, in s. */
+  mark: (times: number[]) => void
   show: (frame: Frame, bounds: Bounds) => void
   destroy: () => void
 }
@@ -27,10 +29,11 @@ interface Told {
 export function plot(element: HTMLElement, measure: Measure, first: Frame, firstBounds: Bounds, told: Told): Plot {
   let frame = first
   let bounds = firstBounds
-  let chart = draw(element, measure, frame, bounds, told)
+  let marked: number[] = []
+  let chart = draw(element, measure, frame, bounds, told, () => marked)
   const again = () => {
     chart.destroy()
-    chart = draw(element, measure, frame, bounds, told)
+    chart = draw(element, measure, frame, bounds, told, () => marked)
   }
   const resized = new ResizeObserver(() => chart.setSize({ width: widthOf(element), height }))
   resized.observe(element)
@@ -44,6 +47,10 @@ export function plot(element: HTMLElement, measure: Measure, first: Frame, first
       bounds = nextBounds
       chart.setData([frame.times, ...frame.lines], false)
       chart.setScale('x', { min: bounds.fromS, max: bounds.toS })
+    },
+    mark(times) {
+      marked = times
+      chart.redraw(false)
     },
     destroy() {
       resized.disconnect()
@@ -59,7 +66,7 @@ export function widthOf(element: HTMLElement): number {
   return Math.max(200, element.clientWidth - 16)
 }
 
-function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Bounds, told: Told): uPlot {
+function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Bounds, told: Told, marked: () => number[]): uPlot {
   const ink = (token: string) => resolved(element, token)
   const axis = { stroke: ink('dim'), grid: { stroke: ink('line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
   return new uPlot(
@@ -79,6 +86,7 @@ function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Boun
         ...measure.lines.map((line) => ({ label: line.name, stroke: ink(line.colour), width: 1.5, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}) })),
       ],
       hooks: {
+        draw: [(chart) => drawMarks(chart, marked(), ink('dim'))],
         setCursor: [(chart) => told.onCursor(chart.cursor.idx ?? undefined)],
         setSelect: [
           (chart) => {
@@ -108,6 +116,32 @@ export function resolved(element: HTMLElement, token: string): string {
   const colour = getComputedStyle(element).color
   element.style.removeProperty('color')
   return colour
+}
+
+/** A dashed line with a triangle on top for each time. */
+function drawMarks(chart: uPlot, times: number[], colour: string) {
+  const { left, top, width, height: tall } = chart.bbox
+  const ratio = window.devicePixelRatio || 1
+  const pen = chart.ctx
+  pen.save()
+  pen.strokeStyle = colour
+  pen.fillStyle = colour
+  pen.lineWidth = ratio
+  for (const at of times) {
+    const x = Math.round(chart.valToPos(at, 'x', true))
+    if (x < left || x > left + width) continue
+    pen.setLineDash([3 * ratio, 3 * ratio])
+    pen.beginPath()
+    pen.moveTo(x, top)
+    pen.lineTo(x, top + tall)
+    pen.stroke()
+    pen.beginPath()
+    pen.moveTo(x - 4 * ratio, top)
+    pen.lineTo(x + 4 * ratio, top)
+    pen.lineTo(x, top + 6 * ratio)
+    pen.fill()
+  }
+  pen.restore()
 }
 
 /** Charts share the cursor, and not the range that is being drawn: one drag is one step back. */

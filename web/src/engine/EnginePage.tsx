@@ -7,6 +7,7 @@ import { useData, useTenant } from '../api/useData'
 import { Chart } from '../chart/Chart'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
+import { Score } from '../part/Score'
 import { Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { age, bytes, count, percent } from '../time/format'
@@ -26,7 +27,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
   const runtime = engine.value?.runtime
   const name = engine.value?.name ?? (engine.error ? 'Engine' : '…')
   return (
-    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{engine.value && <EngineActions of={engine.value} />}</>}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="serviceengine" uuid={uuid} name={name} />{engine.value && <EngineActions of={engine.value} />}</>}>
       <Shown of={engine} what="this engine">
         {(value) => (
           <>

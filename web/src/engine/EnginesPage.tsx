@@ -4,6 +4,7 @@ import { Filter, FilterHidesAll } from '../part/Filter'
 import { matches } from '../part/matches'
 import { Page } from '../part/Page'
 import { Panel } from '../part/Panel'
+import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
@@ -50,6 +51,7 @@ function NoEngines() {
 const columnsOf = (services: Service[] | undefined): Column<Engine>[] => [
   { key: 'name', head: 'Name', width: 'minmax(140px, 1fr)', sort: (engine) => engine.name, cell: (engine) => <Link to={`/engines/${engine.uuid}`} title={engine.runtime?.resources?.hostname}>{engine.name}</Link> },
   { key: 'state', head: 'State', width: '104px', sort: (engine) => engine.runtime?.oper_status.state, cell: (engine) => <State state={engine.runtime?.oper_status.state ?? ''} reasons={engine.runtime?.oper_status.reason} /> },
+  { key: 'health', head: 'Health', width: '88px', sort: (engine) => engine.runtime?.health_score?.health_score ?? undefined, cell: (engine) => <ScoreText of={engine.runtime?.health_score} />, title: 'Health score, 0 to 100' },
   { key: 'cpu', head: 'CPU busy', number: true, width: '84px', sort: (engine) => busy(engine.runtime), cell: (engine) => percent(busy(engine.runtime)), title: 'CPU time of the data plane, of what its workers can use' },
   { key: 'memory', head: 'Memory', number: true, width: '90px', sort: (engine) => engine.runtime?.dataplane.rss_bytes, cell: (engine) => bytes(engine.runtime?.dataplane.rss_bytes) },
   { key: 'workers', head: 'Workers', number: true, width: '76px', sort: (engine) => engine.runtime?.dataplane.workers, cell: (engine) => count(engine.runtime?.dataplane.workers) },

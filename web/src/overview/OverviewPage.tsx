@@ -9,7 +9,7 @@ import { Page } from '../part/Page'
 import { Panel, Tile, Tiles } from '../part/Panel'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
-import { bytes, count, ms, percent } from '../time/format'
+import { bytes, count, ms, msRow, percent } from '../time/format'
 import { Link } from '../url/Link'
 import { go } from '../url/location'
 import { Changes } from './Changes'
@@ -140,7 +140,7 @@ function Services({ lines }: { lines: Line[] }) {
             <Link to={`/services/${service.uuid}`} className={css.name}>{service.name}</Link>
             <Spark values={recent} />
             <span className={css.figure}>{`${count(figures.rate)}/s`}</span>
-            <span className={css.figure}>{`p99 ${ms(figures.p99)}`}</span>
+            <span className={css.latencies} title="Half, 95 % and 99 % of requests took less">{msRow([figures.p50, figures.p95, figures.p99])}</span>
             <span className={css.figure}>{`${percent(figures.errors)} err`}</span>
           </div>
           {(service.runtime?.oper_status.reason ?? []).slice(0, 1).map((reason) => (

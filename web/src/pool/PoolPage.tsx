@@ -4,6 +4,7 @@ import { Filter, FilterHidesAll } from '../part/Filter'
 import { matches } from '../part/matches'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
+import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
@@ -22,7 +23,7 @@ export default function PoolPage({ uuid }: { uuid: string }) {
   return (
     <Page
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
-      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{pool.value && <PoolActions of={pool.value} />}</>}
+      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
     >
       <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
     </Page>
@@ -61,6 +62,7 @@ function Content({ of }: { of: Pool }) {
 const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
+  { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
   { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },

@@ -1,4 +1,5 @@
 import { Dialog } from '@base-ui/react/dialog'
+import { useRef } from 'react'
 import { Empty } from '../part/Shown'
 import { clockMs, ms } from '../time/format'
 import { type Entry, useEntries } from './ask'
@@ -11,12 +12,13 @@ type Pick = (name: string, value: string, isNegative: boolean) => void
 
 /** One record: a sentence for each stage, where its time went, and all of its fields. */
 export function Drawer({ kind, service, id, entry, onPick, onClose }: { kind: Kind; service: string; id: string; entry: Entry | undefined; onPick: Pick; onClose: () => void }) {
+  const close = useRef<HTMLButtonElement>(null)
   return (
     <Dialog.Root open modal={false} onOpenChange={(open) => !open && onClose()}>
       <Dialog.Portal>
-        <Dialog.Popup className={css.drawer}>
+        <Dialog.Popup className={css.drawer} initialFocus={close}>
           {entry ? <Content kind={kind} entry={entry} onPick={onPick} /> : <Elsewhere kind={kind} service={service} id={id} onPick={onPick} />}
-          <Dialog.Close className={css.close} aria-label="Close the record">×</Dialog.Close>
+          <Dialog.Close ref={close} className={css.close} aria-label="Close the record">×</Dialog.Close>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>

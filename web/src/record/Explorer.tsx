@@ -4,7 +4,7 @@ import { Panel } from '../part/Panel'
 import { csv, fileName, save } from '../part/save'
 import { Empty, Shown } from '../part/Shown'
 import { Table } from '../table/Table'
-import { count } from '../time/format'
+import { count, whole } from '../time/format'
 import { setParam, setParams, useParam } from '../url/location'
 import { setRange, useRange } from '../url/useRange'
 import { type Answer, type Entry, useCounts, useEntries, useTops } from './ask'
@@ -58,7 +58,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
                   <Nothing kind={kind} isFiltered={filter !== ''} />
                 ) : (
                   <>
-                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '')} id={idOf} first="" />
+                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" />
                     <NextSize of={answer} size={size} onSize={setSize} />
                   </>
                 )}
@@ -78,8 +78,8 @@ function Said({ answer, kind }: { answer: Answer<Entry>; kind: Kind }) {
   return (
     <p className={css.said} role="status">
       <span>
-        <b>{count(answer.count)}</b>
-        {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{count(answer.weight)}</b></> : ` ${kind.name}`}
+        <b>{whole(answer.count)}</b>
+        {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{whole(answer.weight)}</b></> : ` ${kind.name}`}
       </span>
       {answer.percent_remaining > 0 && <span>{`${(100 - answer.percent_remaining).toFixed(0)} % of the range was read in time: the newest`}</span>}
       {missing?.lost ? <span data-look="attention">{`${count(missing.lost)} were lost before they were stored`}</span> : null}

@@ -5,14 +5,16 @@ import { setParam } from '../url/location'
 import type { Entry } from './ask'
 import type { Kind } from './fields'
 import css from './record.module.css'
-import { partsOf, text, timeOf } from './sentence'
+import { partsOf, reasons, text, timeOf } from './sentence'
 
 /** What a record is known by. Events have no identity: their time, object and name are one. */
 export function idOf(entry: Entry): string {
   return text(entry, 'request_id') || `${entry.report_timestamp} ${text(entry, 'event_id')} ${text(entry, 'obj_uuid')}`
 }
 
-export function columnsOf(kind: Kind, ofOneService: boolean): Column<Entry>[] {
+export function columnsOf(kind: Kind, ofOneService: boolean, entries: Entry[]): Column<Entry>[] {
+  const hasDate = entries.some((entry) => clockMs(entry.report_timestamp).length > '14:02:11.345'.length)
+  const time = { ...timed, width: hasDate ? '170px' : '100px' }
   if (kind.type === 2) return [time, ...ofEvents]
   const own = kind.type === 1 ? ofRequests : ofConnections
   return [time, ...own.filter((column) => !ofOneService || column.key !== 'service')]
@@ -22,7 +24,7 @@ const plain = (key: string, head: string, width: string, field: string, more: Pa
   key, head, width, sort: (entry) => text(entry, field) || undefined, cell: (entry) => <span title={text(entry, field)}>{text(entry, field)}</span>, ...more,
 })
 
-const time: Column<Entry> = {
+const timed: Column<Entry> = {
   key: 'time', head: 'Time', width: '170px', sort: (entry) => entry.report_timestamp,
   cell: (entry) => <button className={css.open} onClick={() => setParam('sel', idOf(entry), 'push')} title="Open this record" data-open><time dateTime={entry.report_timestamp}>{clockMs(entry.report_timestamp)}</time></button>,
 }
@@ -65,11 +67,6 @@ const pages: Record<string, string> = { VIRTUALSERVICE: '/services/', POOL: '/po
 function About({ entry }: { entry: Entry }) {
   const page = pages[text(entry, 'obj_type')]
   return page ? <Link to={page + encodeURIComponent(text(entry, 'obj_uuid'))}>{text(entry, 'obj_name')}</Link> : text(entry, 'obj_name')
-}
-
-/** ADF_RESPONSE_CODE_5XX → response code 5xx */
-function reasons(entry: Entry): string {
-  return text(entry, 'significant_log').replaceAll('ADF_', '').replaceAll('_', ' ').toLowerCase()
 }
 
 function Status({ of }: { of: string }) {

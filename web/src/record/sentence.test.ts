@@ -17,7 +17,7 @@ test('a record is a sentence for each stage', () => {
     Engine: 'engine-1, worker 1, served it for shop. After 0.30 ms it was with the server, of which connecting took 0.10 ms.',
     Server: '[fd00::7]:80 of pool pool-a, as number 2 of those that were tried. It needed 2.0 s, and the round trip 0.50 ms. It answered 502.',
     Response: 'The client got 502, 1.2 kB, in 3.00 ms.',
-    Kept: 'Because of ADF_RESPONSE_CODE_5XX. It stands for 12 that were not kept one by one.',
+    Kept: 'Because of response code 5xx. It stands for 12 that were not kept one by one.',
   })
 })
 

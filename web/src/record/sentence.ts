@@ -138,14 +138,19 @@ function responseOf(entry: Entry): string {
 
 function keptOf(entry: Entry): string {
   const weight = number(entry, 'weight')
-  const reasons = text(entry, 'significant_log')
+  const why = reasons(entry)
   const lost = number(entry, 'lost')
-  if (weight === undefined && !reasons) return ''
+  if (weight === undefined && !why) return ''
   return [
-    reasons ? `Because of ${reasons}.` : text(entry, 'class') ? `As one of “${text(entry, 'class')}”.` : '',
+    why ? `Because of ${why}.` : text(entry, 'class') ? `As one of “${text(entry, 'class')}”.` : '',
     weight !== undefined && weight > 1 ? `It stands for ${weight} that were not kept one by one.` : '',
     lost ? `${lost} before it were lost: ${text(entry, 'lost_reason')}.` : '',
   ].filter(Boolean).join(' ')
+}
+
+/** ADF_RESPONSE_CODE_5XX → response code 5xx */
+export function reasons(entry: Entry): string {
+  return text(entry, 'significant_log').replaceAll('ADF_', '').replaceAll('_', ' ').toLowerCase()
 }
 
 function address(entry: Entry, ip: string, port: string): string {

@@ -18,20 +18,22 @@ export function Expiry({ endings }: { endings: Ending[] }) {
   if (endings.length === 0) return <p className={css.none}>There are no certificates.</p>
   return (
     <>
-      <svg className={css.line} viewBox={`0 0 ${width} 56`} role="img" aria-label={`The next certificate ends in ${endings[0]!.days} days: ${endings[0]!.certificate.name}`}>
-        <path d={`M20 24H${width - 40}`} className={css.axis} />
-        {marks.map(([name, days]) => (
-          <g key={name} transform={`translate(${placeOf(days)} 0)`}>
-            <path d="M0 18v12" className={css.axis} />
-            <text y="46" textAnchor={days === 0 ? 'start' : 'middle'}>{name}</text>
-          </g>
-        ))}
-        {endings.slice(0, shownMost).map(({ certificate, days }) => (
-          <g key={certificate.uuid} transform={`translate(${placeOf(days)} 24)`} data-look={lookOf(days)}>
-            {days <= 7 ? <path d="M-5-5L5 5M5-5L-5 5" stroke="currentColor" strokeWidth="2.5" /> : <circle r="5" fill="currentColor" />}
-          </g>
-        ))}
-      </svg>
+      <div className={css.scroll} tabIndex={0} role="region" aria-label="Ends of certificates on a line">
+        <svg className={css.line} viewBox={`0 0 ${width} 56`} role="img" aria-label={`The next certificate ends in ${endings[0]!.days} days: ${endings[0]!.certificate.name}`}>
+          <path d={`M20 24H${width - 40}`} className={css.axis} />
+          {marks.map(([name, days]) => (
+            <g key={name} transform={`translate(${placeOf(days)} 0)`}>
+              <path d="M0 18v12" className={css.axis} />
+              <text y="46" textAnchor={days === 0 ? 'start' : 'middle'}>{name}</text>
+            </g>
+          ))}
+          {endings.slice(0, shownMost).map(({ certificate, days }) => (
+            <g key={certificate.uuid} transform={`translate(${placeOf(days)} 24)`} data-look={lookOf(days)}>
+              {days <= 7 ? <path d="M-5-5L5 5M5-5L-5 5" stroke="currentColor" strokeWidth="2.5" /> : <circle r="5" fill="currentColor" />}
+            </g>
+          ))}
+        </svg>
+      </div>
       <div className={css.scroll} tabIndex={0} role="region" aria-label="Certificates">
         <table className={css.table}>
           <thead>

@@ -80,7 +80,7 @@ function Mix({ rows }: { rows: Handshake[] }) {
       <div className={css.scroll} tabIndex={0} role="region" aria-label="What handshakes agreed on">
         <table className={css.table}>
           <thead>
-            <tr>{['Version', 'Cipher suite', 'Key exchange', 'Key', 'Resumed', 'Handshakes', 'Share'].map((head) => <th key={head} scope="col">{head}</th>)}</tr>
+            <tr>{['Version', 'Cipher suite', 'Key exchange', 'Key', 'Resumed', 'Handshakes', 'Share'].map((head, at) => <th key={head} scope="col" data-number={at > 4 || undefined}>{head}</th>)}</tr>
           </thead>
           <tbody>
             {rows.slice(0, mixMost).map((row, at) => (

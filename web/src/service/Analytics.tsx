@@ -1,33 +1,51 @@
 import { useMemo } from 'react'
 import { figuresOf } from '../api/figures'
+import { type Mark, useMarks } from '../api/marks'
 import type { Series } from '../api/series'
 import type { ServiceRuntime } from '../api/types'
 import { Chart } from '../chart/Chart'
 import { TimingBar } from '../chart/TimingBar'
 import { Panel, Tile, Tiles } from '../part/Panel'
-import { bytes, count, ms, percent } from '../time/format'
+import { bytes, clock, count, ms, percent } from '../time/format'
+import { Link } from '../url/Link'
 import { setParam, useParam } from '../url/location'
+import { useRange } from '../url/useRange'
 import { Latency } from './Latency'
 import { measuresOf } from './measures'
 import css from './service.module.css'
 
 /** What a virtual service does and did: where its time goes, figures that choose the chart, charts. */
-export function Analytics({ uuid, name, runtime, series, isPolled }: { uuid: string; name: string; runtime: ServiceRuntime | undefined; series: Series; isPolled: boolean }) {
+export function Analytics({ uuid, poolUUID, name, runtime, series, isPolled }: { uuid: string; poolUUID: string; name: string; runtime: ServiceRuntime | undefined; series: Series; isPolled: boolean }) {
   const measures = useMemo(() => measuresOf(uuid), [uuid])
   const chosen = useParam('m') || 'requests'
   const first = measures.find((one) => one.key === chosen) ?? measures[0]
   const second = measures.find((one) => one.key === (first?.key === 'latency' ? 'requests' : 'latency'))
+  const marks = useMarks([uuid, poolUUID], useRange())
   const note = isPolled ? 'live since this page was opened' : undefined
   return (
     <>
       <Times runtime={runtime} />
       {runtime && <Now runtime={runtime} chosen={first?.key ?? ''} />}
       <div className={css.two}>
-        {first && <Chart key={first.key} measure={first} series={series} of={name} note={note} />}
-        {second && <Chart key={second.key} measure={second} series={series} of={name} note={note} />}
+        {first && <Chart key={first.key} measure={first} series={series} of={name} note={note} marks={marks} />}
+        {second && <Chart key={second.key} measure={second} series={series} of={name} note={note} marks={marks} />}
       </div>
+      <Happened marks={marks} />
       <Latency uuid={uuid} name={name} />
     </>
+  )
+}
+
+const shownMost = 5
+
+/** The newest events of the range, which the charts mark. */
+function Happened({ marks }: { marks: Mark[] }) {
+  if (marks.length === 0) return null
+  return (
+    <p className={css.happened}>
+      {marks.slice(0, shownMost).map((mark, at) => <span key={at}>{`▼ ${clock(mark.atMs)} ${mark.text}`}</span>)}
+      {marks.length > shownMost && <Link to="/events">{`${marks.length - shownMost} more`}</Link>}
+    </p>
   )
 }
 
@@ -52,6 +70,7 @@ function Now({ runtime, chosen }: { runtime: ServiceRuntime; chosen: string }) {
       <Tile name="Handshakes/s" value={count(rates['tls_handshakes'])} title="Of TLS with clients, full and resumed" {...open('tls')} />
       <Tile name="Sent" value={`${bytes(rates['sent_bytes'])}/s`} title="Bytes to clients" {...open('bytes')} />
       <Tile name="Received" value={`${bytes(rates['received_bytes'])}/s`} title="Bytes from clients" />
+      {runtime.health_score && <Tile name="Health" value={runtime.health_score.health_score === null ? '–' : String(runtime.health_score.health_score)} title={runtime.health_score.reason || 'Nothing costs points'} {...open('health')} />}
       <Tile name="Requests in all" value={count(runtime.counters?.['requests'])} title="As counted by the engines since this controller has led" />
     </Tiles>
   )

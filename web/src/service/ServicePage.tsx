@@ -7,6 +7,7 @@ import { nameOf, type Pool, type Service, uuidOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
 import { Page } from '../part/Page'
 import { Panel, Reasons } from '../part/Panel'
+import { Score } from '../part/Score'
 import { ServiceTabs } from '../part/ServiceTabs'
 import { Shown } from '../part/Shown'
 import { State } from '../part/State'
@@ -30,13 +31,13 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   }, [live.mode, runtime, service.at, series])
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
-    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}{service.value && <ServiceActions of={service.value} />}</>}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="virtualservice" uuid={uuid} name={name} />{service.value && <ServiceActions of={service.value} />}</>}>
       <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (
           <div className={css.stack}>
             <Head of={value} />
-            <Analytics uuid={uuid} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
+            <Analytics uuid={uuid} poolUUID={poolUUID} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
             <div className={css.two}>
               <Panel title="Pool and servers" note={nameOf(value.pool_ref) ? undefined : 'none'}>
                 {poolUUID ? <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown> : <p className={css.none}>This virtual service has no pool of its own.</p>}

@@ -51,6 +51,15 @@ export function measuresOf(uuid: string): Measure[] {
       ],
     },
     {
+      key: 'health', name: 'Health score', write: (value) => (value === null ? '–' : value.toFixed(0)), lines: [
+        { key: 'score', name: 'Score', colour: 'accent', expression: gauge('health_score') },
+        { key: 'performance', name: 'Performance', colour: 'good', dash: [8, 3], expression: gauge('health_score_performance') },
+        { key: 'resources', name: 'Less: resources', colour: 'warn', dash: [5, 3], expression: gauge('health_score_resources_penalty') },
+        { key: 'anomaly', name: 'Less: anomaly', colour: 'transfer', dash: [3, 3], expression: gauge('health_score_anomaly_penalty') },
+        { key: 'security', name: 'Less: security', colour: 'bad', dash: [2, 3], expression: gauge('health_score_security_penalty') },
+      ],
+    },
+    {
       key: 'bytes', name: 'Bytes', write: perSecond, lines: [
         { key: 'sent', name: 'To clients', colour: 'accent', live: (point) => point.sent_bytes_per_s, expression: rate('sent_bytes_total') },
         { key: 'received', name: 'From clients', colour: 'transfer', dash: [5, 3], live: (point) => point.received_bytes_per_s, expression: rate('received_bytes_total') },

@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest'
-import { age, bytes, count, ms, percent } from './format'
+import { age, bytes, count, ms, msRow, percent, whole } from './format'
 
 test('writes numbers with three digits and a unit', () => {
   expect([0, 3.24, 0.01, 410, 999.9, 8100, 1234567, null].map(count)).toEqual(['0', '3.2', '0.01', '410', '1.0k', '8.1k', '1.2M', '–'])
   expect([0, 512, 1200, 4_700_000].map(bytes)).toEqual(['0 B', '512 B', '1.2 kB', '4.7 MB'])
+})
+
+test('writes times beside each other in one unit', () => {
+  expect([[5.29, 84.6, 220.4], [12, 800, 1204], [1, 2, undefined], [undefined, 2, 3]].map(msRow)).toEqual(['5.3 · 84.6 · 220 ms', '0.01 · 0.8 · 1.2 s', '–', '– · 2.0 · 3.0 ms'])
+})
+
+test('writes whole numbers exactly, in groups', () => {
+  expect([0, 412, 1960, 1234567, undefined].map(whole)).toEqual(['0', '412', '1\u202f960', '1\u202f234\u202f567', '–'])
 })
 
 test('writes times in milliseconds and seconds', () => {

@@ -22,6 +22,11 @@ function digits(value: number): string {
   return value >= 0.095 || value === 0 ? value.toFixed(1) : value.toFixed(2)
 }
 
+/** 412, 1 960, 1 234 567: a whole number, exactly. */
+export function whole(value: Maybe): string {
+  return isKnown(value) ? String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, '\u202f') : unknown
+}
+
 /** 0.004 ms, 0.31 ms, 38.0 ms, 250 ms, 2.1 s */
 export function ms(value: Maybe): string {
   if (!isKnown(value)) return unknown
@@ -29,6 +34,14 @@ export function ms(value: Maybe): string {
   if (value >= 99.95) return `${value.toFixed(0)} ms`
   if (value < 0.0005) return '0 ms'
   return `${value.toFixed(value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3)} ms`
+}
+
+/** 5.3 · 85 · 220 ms: times beside each other, in the unit of the last. */
+export function msRow(values: Maybe[]): string {
+  const last = values.at(-1)
+  if (!isKnown(last)) return unknown
+  const [size, unit] = last >= 999.5 ? [1000, 's'] : [1, 'ms']
+  return `${values.map((value) => (isKnown(value) ? digits(value / size) : unknown)).join(' · ')} ${unit}`
 }
 
 /** 0 %, 0.02 %, 3.1 %, 100 % of a share from 0 to 1. What is little is not written as nothing. */

@@ -21,6 +21,7 @@ use crate::{
     exchange::{Exchange, incoming::Incoming, table::Exchanges},
     head::Target,
     io::Io,
+    records::Come,
 };
 
 impl Client {
@@ -50,6 +51,10 @@ impl Client {
                         match self.choose(&core.snapshot, &request.head, false) {
                             Ok(chosen) => child = chosen,
                             Err(error) => {
+                                if let Some(analytics) = &self.service.analytics {
+                                    let come = Come::of(&request.head, request.len, false, self.peer, io.now());
+                                    self.noted = core.records.begin_request(analytics, &come);
+                                }
                                 core.counters.note(Happening::Request { service: self.service.id, method });
                                 return Next::refused(error, &request.head);
                             }
@@ -57,6 +62,10 @@ impl Client {
                     }
                     let service = child.as_ref().unwrap_or(&self.service);
                     core.counters.note(Happening::Request { service: service.id, method });
+                    if let Some(analytics) = &service.analytics {
+                        let come = Come::of(&request.head, request.len, false, self.peer, io.now());
+                        self.noted = core.records.begin_request(analytics, &come);
+                    }
                     let Some(http) = service.http() else { return Next::Unserved };
                     let may_go_on = !core.draining && !service.drains;
                     let upgrades = request.head.fields.has(Name::Upgrade);

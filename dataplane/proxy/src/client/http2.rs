@@ -24,6 +24,7 @@ use crate::{
     exchange::{Exchange, incoming::Incoming, table::Exchanges},
     head::Target,
     io::{Conn, Io},
+    records::Come,
 };
 
 /// The window of a connection for what it uploads.
@@ -111,6 +112,10 @@ impl Client {
             match self.choose(&core.snapshot, head, true) {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
+                    if let Some(analytics) = &self.service.analytics {
+                        let come = Come::of(head, piece.len(), true, self.peer, io.now());
+                        self.noted = core.records.begin_request(analytics, &come);
+                    }
                     core.counters.note(Happening::StreamRequest { service: self.service.id, method });
                     return Ok((Next::refused(error, head), None, None));
                 }
@@ -118,6 +123,10 @@ impl Client {
         }
         let service = child.as_ref().unwrap_or(&self.service);
         core.counters.note(Happening::StreamRequest { service: service.id, method });
+        if let Some(analytics) = &service.analytics {
+            let come = Come::of(head, piece.len(), true, self.peer, io.now());
+            self.noted = core.records.begin_request(analytics, &come);
+        }
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };
         if request.is_websocket && !http.websockets {
             return Ok((Next::refused(Error::Request(weir_wire::Error::Connect), head), child, None));

@@ -28,6 +28,7 @@ use crate::{
     exchange::table::ExchangeId,
     introduction::Introduction,
     io::{Close, Conn, Io, Time, TransportAddress},
+    records::Noted,
     tunnel::Tunnel,
 };
 
@@ -41,6 +42,8 @@ pub(crate) struct Client {
     pub stage: Stage,
     /// A server connection for this client alone, where connections are not shared, or a request has authenticated it.
     pub reserved: Option<Conn>,
+    /// The notes on its request.
+    pub noted: Noted,
     /// The client's address.
     pub peer: SocketAddr,
     /// What the PROXY header of its connection said, if there is one.
@@ -113,6 +116,7 @@ impl Client {
                 false => Stage::Handshake,
             },
             reserved: None,
+            noted: Noted::NOTHING,
             peer,
             introduction: None,
             epoch: core.epoch,
@@ -141,6 +145,7 @@ impl Client {
             facts: self.facts.clone(),
             stage: Stage::Head,
             reserved: None,
+            noted: std::mem::replace(&mut self.noted, Noted::NOTHING),
             peer: self.peer,
             introduction: None,
             epoch: self.epoch,

@@ -1,7 +1,7 @@
 //! How a connection carries bytes: plain or in TLS.
 
 use weir_snapshot::HostName;
-use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
+use weir_tls::{ClientConfig, Error, Handshaken, Numbers, Progress, ServerConfig, ServerName, TlsSession};
 
 use crate::{
     buf::Buf,
@@ -66,6 +66,22 @@ impl Channel {
         match self {
             Channel::Plain | Channel::Stream(_) => None,
             Channel::Tls(secure) => secure.handshaken(),
+        }
+    }
+
+    /// What the handshake has agreed on, by numbers. `None` without TLS, and until the handshake is complete.
+    pub fn tls_numbers(&self) -> Option<Numbers> {
+        match self {
+            Channel::Plain | Channel::Stream(_) => None,
+            Channel::Tls(secure) => secure.numbers(),
+        }
+    }
+
+    /// The server name that the client has asked for, as far as it is known.
+    pub fn asked_name(&self) -> Option<&str> {
+        match self {
+            Channel::Plain | Channel::Stream(_) => None,
+            Channel::Tls(secure) => secure.name.as_deref(),
         }
     }
 

@@ -9,6 +9,8 @@ use crate::{
     limits::Room,
 };
 
+const NEVER: Time = Time { nanos: u64::MAX };
+
 /// How often the deadlines of streams are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -16,7 +18,8 @@ pub(crate) struct Line {
     pub conn: Conn,
     /// When a deadline was last set or cleared, which follows each arrival and departure of bytes.
     pub moved_at: Time,
-    deadline: Option<Time>,
+    /// [`NEVER`]: there is none. In this form it takes less memory.
+    deadline: Time,
     reading: bool,
     /// The peer has been told that nothing more comes.
     finished: bool,
@@ -44,7 +47,7 @@ impl Line {
         Self {
             conn,
             moved_at: now,
-            deadline: None,
+            deadline: NEVER,
             reading: true,
             finished: false,
             ended: false,
@@ -148,7 +151,7 @@ impl Line {
     /// Sets the deadline to `span` from now; `None` clears it.
     pub fn expect<I: Io>(&mut self, io: &mut I, span: Option<Duration>) {
         self.moved_at = io.now();
-        let at = span.map(|span| self.moved_at + span);
+        let at = span.map_or(NEVER, |span| self.moved_at + span);
         if self.deadline != at {
             self.deadline = at;
             self.tell_deadline(io);
@@ -157,33 +160,34 @@ impl Line {
 
     /// Sets the deadline for the next look at the streams that it carries. It follows no bytes.
     pub fn look_again<I: Io>(&mut self, io: &mut I) {
-        self.deadline = Some(io.now() + LOOK);
+        self.deadline = io.now() + LOOK;
         self.tell_deadline(io);
     }
 
     /// The carrier of a stream looks after the stream's deadline by itself.
     fn tell_deadline<I: Io>(&self, io: &mut I) {
         if !self.conn.is_stream() {
-            io.deadline(self.conn, self.deadline);
+            io.deadline(self.conn, self.deadline());
         }
     }
 
     /// When the deadline passes.
+    #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+        (self.deadline != NEVER).then_some(self.deadline)
     }
 
     /// Whether the deadline has really passed: an event of the same batch may have moved or cleared it.
     pub fn has_expired<I: Io>(&mut self, io: &mut I) -> bool {
         let now = io.now();
-        match self.deadline {
+        match self.deadline() {
             None => false,
             Some(at) if at > now => {
                 self.tell_deadline(io);
                 false
             }
             Some(_) => {
-                self.deadline = None;
+                self.deadline = NEVER;
                 true
             }
         }

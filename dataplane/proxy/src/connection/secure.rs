@@ -3,7 +3,7 @@
 //!
 //! Between batches it holds no buffer of its own.
 
-use weir_tls::{Error, Handshaken, Progress, RECORD_OVERHEAD_MAX, TlsSession};
+use weir_tls::{Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
 use crate::{
     buf::Buf,
@@ -26,6 +26,10 @@ impl Secure {
 
     pub fn handshaken(&self) -> Option<Handshaken> {
         self.session.handshaken()
+    }
+
+    pub fn numbers(&self) -> Option<Numbers> {
+        self.session.numbers()
     }
 
     pub fn protocol(&self) -> Option<&[u8]> {

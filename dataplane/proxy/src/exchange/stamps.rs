@@ -48,6 +48,11 @@ impl Stamps {
         }
     }
 
+    /// The exchange ends now, and its response has not begun.
+    pub fn cut(&self, now: Time, rtt_nanos: u64) -> Spans {
+        Self { answered: now, ..*self }.spans(now, rtt_nanos)
+    }
+
     /// The exchange is over. `rtt_nanos` is the round trip to its server.
     #[inline]
     pub fn spans(&self, now: Time, rtt_nanos: u64) -> Spans {

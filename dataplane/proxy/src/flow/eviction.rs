@@ -165,7 +165,12 @@ impl Proxy {
         if client.is_amid_handshake() {
             self.core.counters.note(Happening::HandshakeFailed { service, fault: HandshakeFault::Evicted });
         }
-        let exchange = client.exchange().and_then(|id| self.exchanges.peek(id));
+        let id = client.exchange();
+        match id.filter(|_| client.noted.is_something()) {
+            Some(id) => self.note_failed(io, id, cause),
+            None => self.note_cause(conn, cause),
+        }
+        let exchange = id.and_then(|id| self.exchanges.peek(id));
         if let Some(server) = exchange.and_then(Exchange::server) {
             self.blame(io, server, Error::ClientAborted);
             self.close_server(io, server, Close::Abort);

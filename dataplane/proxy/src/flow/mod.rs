@@ -11,6 +11,7 @@ mod eviction;
 mod fallback;
 mod frames_out;
 mod introduction;
+mod records;
 mod request;
 mod rescue;
 mod reselect;

@@ -149,6 +149,13 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service, fault });
         }
         self.core.counters.note(Happening::Failed { service, cause: remedy.cause });
+        if client.service.analytics.is_some() {
+            if remedy.page.is_some() && !client.is_tunnel() {
+                self.note_unread(io, conn);
+            }
+            self.note_cause(conn, remedy.cause);
+        }
+        let Ok(client) = self.clients.live(conn) else { return };
         if let Stage::Tunnel(tunnel) = &client.stage {
             if let Some(server_conn) = tunnel.server {
                 self.blame(io, server_conn, error);
@@ -171,6 +178,7 @@ impl Proxy {
         if let Some(client) = self.clients.find(conn) {
             let service = client.service.id;
             self.core.counters.note(Happening::Failed { service, cause: Cause::Internal });
+            self.note_cause(conn, Cause::Internal);
             self.close_client(io, conn, Close::Abort);
         } else if self.servers.contains(conn) {
             self.close_server(io, conn, Close::Abort);
@@ -188,7 +196,11 @@ impl Proxy {
         }
         let hangs_up = error == Error::NoServer
             && exchange.service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
-        if let Some(server_conn) = exchange.server() {
+        let server_conn = exchange.server();
+        if client.noted.is_something() {
+            self.note_failed(io, id, remedy.cause);
+        }
+        if let Some(server_conn) = server_conn {
             self.blame(io, server_conn, error);
             self.close_server(io, server_conn, Close::Abort);
         }

@@ -104,6 +104,7 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
+        parties.note_end(io, spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -151,6 +152,10 @@ impl Proxy {
         let Ok(client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
+        if client.noted.is_something() {
+            self.record_request(io, conn);
+        }
+        let Ok(client) = self.clients.live(conn) else { return };
         let id = client.exchange();
         if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
@@ -169,6 +174,11 @@ impl Proxy {
         let Answer { status, head, content, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
+        if client.service.analytics.is_some() {
+            let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
+            self.note_answer(io, conn, status, bytes);
+        }
+        let Ok(client) = self.clients.live(conn) else { return };
         client.connection.deliver_head(io, &mut self.core.unflushed, head, true);
         if let Some(content) = content {
             client.connection.deliver(io, &mut self.core.unflushed, content);
@@ -227,6 +237,9 @@ impl Parties<'_> {
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
             let head = &received.head;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
+            if client.noted.is_something() {
+                core.records.note_head(client.noted, head, received.len);
+            }
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
                 && !(binds || context.http.binds_connection_by(head))
@@ -256,6 +269,9 @@ impl Parties<'_> {
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
+        if client.noted.is_something() {
+            core.records.note_head(client.noted, &received.head, received.len);
+        }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => None,
@@ -285,6 +301,9 @@ impl Parties<'_> {
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         let switches = status == SWITCHING_PROTOCOLS;
+        if client.noted.is_something() && (status >= 200 || switches) {
+            core.records.note_response(&mut client.noted, &exchange.service, status, out.len());
+        }
         client.connection.deliver_head(io, &mut core.unflushed, out, status >= 200 || switches);
         Ok(if switches { Passed::Switch } else { Passed::Head })
     }

@@ -25,6 +25,7 @@ impl Proxy {
         let nanos = io.now().nanos.saturating_sub(server.begun_at.nanos);
         self.core.counters.note(Happening::ServerConnected { server: server.place.server, nanos });
         server.rtt_nanos = nanos;
+        server.connect_us = u32::try_from(nanos / 1000).unwrap_or(u32::MAX);
         server.state = State::Handshaking(work);
         if let Work::Tunnel(client) = work {
             self.introduce(io, conn, client);

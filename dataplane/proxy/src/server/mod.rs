@@ -4,7 +4,7 @@ pub(crate) mod back;
 mod http1;
 mod http2;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use weir_snapshot::{Pool, ServerTls};
 use weir_telemetry::Happening;
@@ -33,6 +33,10 @@ pub(crate) struct Server {
     /// What a round trip to the server has taken at most, in nanoseconds: the connect, or the shortest response since. A
     /// connect takes longer if a packet of it was lost, or if it had to wait for its turn.
     pub rtt_nanos: u64,
+    /// How long the connect took, in microseconds.
+    pub connect_us: u32,
+    /// This end of the connection, once it was asked for.
+    local: Option<SocketAddr>,
     /// Bytes received and not reported yet.
     received: u64,
     /// Requests sent on it.
@@ -101,6 +105,8 @@ impl Server {
             pool,
             state: State::Connecting(work),
             rtt_nanos: 0,
+            connect_us: 0,
+            local: None,
             received: 0,
             requests: 0,
             binds: false,
@@ -210,6 +216,14 @@ impl Server {
         if received + sent > 0 {
             core.counters.note(Happening::ServerBytes { server, received, sent });
         }
+    }
+
+    /// This end of the connection. `None`: the driver does not know it, or it is a stream.
+    pub fn local<I: Io>(&mut self, io: &I) -> Option<SocketAddr> {
+        if self.local.is_none() && !self.connection.conn().is_stream() {
+            self.local = io.local_address(self.connection.conn());
+        }
+        self.local
     }
 
     /// Waits for the next byte of a response.

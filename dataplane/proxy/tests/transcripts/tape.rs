@@ -68,6 +68,10 @@ impl Io for Tape {
         UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
+    fn unix_us(&self) -> u64 {
+        UNIX_S_AT_BEGIN * 1_000_000 + self.now.nanos / 1_000
+    }
+
     fn random(&mut self) -> [u8; 16] {
         self.randoms += 1;
         [self.randoms; 16]
@@ -108,6 +112,10 @@ impl Io for Tape {
     fn round_trip(&self, conn: Conn) -> Option<Duration> {
         self.round_trips_asked.borrow_mut().push(conn);
         self.round_trip.filter(|_| self.sides.get(&conn).is_none_or(|side| side.closed.is_none()))
+    }
+
+    fn local_address(&self, conn: Conn) -> Option<SocketAddr> {
+        Some(SocketAddr::new([10, 0, 0, 2].into(), (conn.slot % 60_000) as u16 + 1))
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {

@@ -285,6 +285,10 @@ impl Io for Ether {
         0
     }
 
+    fn unix_us(&self) -> u64 {
+        self.now().nanos / 1_000
+    }
+
     fn buffer(&mut self) -> Buf {
         Buf::with_room(0)
     }
@@ -306,6 +310,10 @@ impl Io for Ether {
     }
 
     fn round_trip(&self, _conn: Conn) -> Option<Duration> {
+        None
+    }
+
+    fn local_address(&self, _conn: Conn) -> Option<SocketAddr> {
         None
     }
 

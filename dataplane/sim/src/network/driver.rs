@@ -33,6 +33,10 @@ impl Io for Network {
         UNIX_S_AT_BEGIN + self.now.nanos / 1_000_000_000
     }
 
+    fn unix_us(&self) -> u64 {
+        UNIX_S_AT_BEGIN * 1_000_000 + self.now.nanos / 1_000
+    }
+
     fn random(&mut self) -> [u8; 16] {
         u128::from(self.rng.next()).to_be_bytes()
     }
@@ -72,6 +76,10 @@ impl Io for Network {
 
     fn round_trip(&self, conn: Conn) -> Option<Duration> {
         self.link_of(conn).map(|link| self.links[link].quality.latency * 2)
+    }
+
+    fn local_address(&self, _conn: Conn) -> Option<SocketAddr> {
+        None
     }
 
     fn reading(&mut self, conn: Conn, on: bool) {

@@ -149,11 +149,11 @@ impl Agent {
         while frame::read::<FromDataplane>(&self.stream).is_ok() {}
     }
 
-    /// The next frame that is no sample.
+    /// The next frame that is neither a sample nor records.
     pub fn verdict(&mut self) -> Reply {
         loop {
             match self.next() {
-                Reply::Sample(_) => {}
+                Reply::Sample(_) | Reply::Records(_) => {}
                 verdict => return verdict,
             }
         }

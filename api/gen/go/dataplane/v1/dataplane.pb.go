@@ -4059,6 +4059,7 @@ type Records struct {
 	Servers  []*RecordedServer      `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
 	// What is not recorded yet of the requests and connections that should be: the next record of the same virtual service
 	// and class will stand for these, too. The sum of all weights and of what waits is the number of those that should be.
+	// Lists all that waits in this worker, and with a count of 0 what did in the batch before and does not any more.
 	Waiting       []*Unrecorded `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

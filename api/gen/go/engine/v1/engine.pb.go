@@ -3061,6 +3061,575 @@ func (x *Event) GetMessage() string {
 	return ""
 }
 
+type TelemetryUp struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Body:
+	//
+	//	*TelemetryUp_Offer
+	//	*TelemetryUp_Batch
+	Body          isTelemetryUp_Body `protobuf_oneof:"body"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TelemetryUp) Reset() {
+	*x = TelemetryUp{}
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TelemetryUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TelemetryUp) ProtoMessage() {}
+
+func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TelemetryUp.ProtoReflect.Descriptor instead.
+func (*TelemetryUp) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *TelemetryUp) GetBody() isTelemetryUp_Body {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *TelemetryUp) GetOffer() *BatchOffer {
+	if x != nil {
+		if x, ok := x.Body.(*TelemetryUp_Offer); ok {
+			return x.Offer
+		}
+	}
+	return nil
+}
+
+func (x *TelemetryUp) GetBatch() *RecordBatch {
+	if x != nil {
+		if x, ok := x.Body.(*TelemetryUp_Batch); ok {
+			return x.Batch
+		}
+	}
+	return nil
+}
+
+type isTelemetryUp_Body interface {
+	isTelemetryUp_Body()
+}
+
+type TelemetryUp_Offer struct {
+	Offer *BatchOffer `protobuf:"bytes,500,opt,name=offer,proto3,oneof"` // at most one waits for its Grant
+}
+
+type TelemetryUp_Batch struct {
+	Batch *RecordBatch `protobuf:"bytes,501,opt,name=batch,proto3,oneof"`
+}
+
+func (*TelemetryUp_Offer) isTelemetryUp_Body() {}
+
+func (*TelemetryUp_Batch) isTelemetryUp_Body() {}
+
+type TelemetryDown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Body:
+	//
+	//	*TelemetryDown_Grant
+	//	*TelemetryDown_Taken
+	Body          isTelemetryDown_Body `protobuf_oneof:"body"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TelemetryDown) Reset() {
+	*x = TelemetryDown{}
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TelemetryDown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TelemetryDown) ProtoMessage() {}
+
+func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TelemetryDown.ProtoReflect.Descriptor instead.
+func (*TelemetryDown) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *TelemetryDown) GetBody() isTelemetryDown_Body {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *TelemetryDown) GetGrant() *BatchGrant {
+	if x != nil {
+		if x, ok := x.Body.(*TelemetryDown_Grant); ok {
+			return x.Grant
+		}
+	}
+	return nil
+}
+
+func (x *TelemetryDown) GetTaken() *BatchTaken {
+	if x != nil {
+		if x, ok := x.Body.(*TelemetryDown_Taken); ok {
+			return x.Taken
+		}
+	}
+	return nil
+}
+
+type isTelemetryDown_Body interface {
+	isTelemetryDown_Body()
+}
+
+type TelemetryDown_Grant struct {
+	Grant *BatchGrant `protobuf:"bytes,500,opt,name=grant,proto3,oneof"`
+}
+
+type TelemetryDown_Taken struct {
+	Taken *BatchTaken `protobuf:"bytes,501,opt,name=taken,proto3,oneof"`
+}
+
+func (*TelemetryDown_Grant) isTelemetryDown_Body() {}
+
+func (*TelemetryDown_Taken) isTelemetryDown_Body() {}
+
+// What the next batch will need.
+type BatchOffer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PackedBytes   uint32                 `protobuf:"varint,1,opt,name=packed_bytes,json=packedBytes,proto3" json:"packed_bytes,omitempty"`
+	Records       uint32                 `protobuf:"varint,2,opt,name=records,proto3" json:"records,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchOffer) Reset() {
+	*x = BatchOffer{}
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchOffer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchOffer) ProtoMessage() {}
+
+func (x *BatchOffer) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchOffer.ProtoReflect.Descriptor instead.
+func (*BatchOffer) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *BatchOffer) GetPackedBytes() uint32 {
+	if x != nil {
+		return x.PackedBytes
+	}
+	return 0
+}
+
+func (x *BatchOffer) GetRecords() uint32 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+type BatchGrant struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGrant) Reset() {
+	*x = BatchGrant{}
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGrant) ProtoMessage() {}
+
+func (x *BatchGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGrant.ProtoReflect.Descriptor instead.
+func (*BatchGrant) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+}
+
+// The records of the batch are on disk, or can never be.
+type BatchTaken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchTaken) Reset() {
+	*x = BatchTaken{}
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchTaken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchTaken) ProtoMessage() {}
+
+func (x *BatchTaken) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchTaken.ProtoReflect.Descriptor instead.
+func (*BatchTaken) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *BatchTaken) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *BatchTaken) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *BatchTaken) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// Records of one worker: what an agent got from its data plane, as it keeps it on disk and sends it.
+type RecordBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the data plane's process: a later process has a higher one
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"` // rises by at least 1 in an epoch of a worker
+	Parts         []*RecordPart          `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`    // at most one of each class
+	Services      []*v1.RecordedService  `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
+	Servers       []*v1.RecordedServer   `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
+	Waiting       []*v1.Unrecorded       `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`  // after this batch
+	Process       uint64                 `protobuf:"varint,8,opt,name=process,proto3" json:"process,omitempty"` // as in Records
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordBatch) Reset() {
+	*x = RecordBatch{}
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordBatch) ProtoMessage() {}
+
+func (x *RecordBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordBatch.ProtoReflect.Descriptor instead.
+func (*RecordBatch) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *RecordBatch) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RecordBatch) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *RecordBatch) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RecordBatch) GetParts() []*RecordPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *RecordBatch) GetServices() []*v1.RecordedService {
+	if x != nil {
+		return x.Services
+	}
+	return nil
+}
+
+func (x *RecordBatch) GetServers() []*v1.RecordedServer {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *RecordBatch) GetWaiting() []*v1.Unrecorded {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *RecordBatch) GetProcess() uint64 {
+	if x != nil {
+		return x.Process
+	}
+	return 0
+}
+
+// Records of one class.
+type RecordPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Class         uint32                 `protobuf:"varint,1,opt,name=class,proto3" json:"class,omitempty"`                                // as in api/record
+	Zstd          []byte                 `protobuf:"bytes,2,opt,name=zstd,proto3" json:"zstd,omitempty"`                                   // packed records, compressed; empty: the agent had no room for them
+	PackedBytes   uint32                 `protobuf:"varint,3,opt,name=packed_bytes,json=packedBytes,proto3" json:"packed_bytes,omitempty"` // before compression
+	Tallies       []*RecordTally         `protobuf:"bytes,4,rep,name=tallies,proto3" json:"tallies,omitempty"`
+	Lost          string                 `protobuf:"bytes,5,opt,name=lost,proto3" json:"lost,omitempty"` // why the records are lost; empty: they are not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordPart) Reset() {
+	*x = RecordPart{}
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordPart) ProtoMessage() {}
+
+func (x *RecordPart) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordPart.ProtoReflect.Descriptor instead.
+func (*RecordPart) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *RecordPart) GetClass() uint32 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+func (x *RecordPart) GetZstd() []byte {
+	if x != nil {
+		return x.Zstd
+	}
+	return nil
+}
+
+func (x *RecordPart) GetPackedBytes() uint32 {
+	if x != nil {
+		return x.PackedBytes
+	}
+	return 0
+}
+
+func (x *RecordPart) GetTallies() []*RecordTally {
+	if x != nil {
+		return x.Tallies
+	}
+	return nil
+}
+
+func (x *RecordPart) GetLost() string {
+	if x != nil {
+		return x.Lost
+	}
+	return ""
+}
+
+// Records of one virtual service in a part.
+type RecordTally struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServiceUuid string                 `protobuf:"bytes,1,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
+	Kind               uint32                 `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"` // as in api/record
+	Records            uint64                 `protobuf:"varint,3,opt,name=records,proto3" json:"records,omitempty"`
+	Weight             uint64                 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"`                             // their sum
+	LastUnixUs         uint64                 `protobuf:"varint,5,opt,name=last_unix_us,json=lastUnixUs,proto3" json:"last_unix_us,omitempty"` // when the last of them ended
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *RecordTally) Reset() {
+	*x = RecordTally{}
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordTally) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordTally) ProtoMessage() {}
+
+func (x *RecordTally) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordTally.ProtoReflect.Descriptor instead.
+func (*RecordTally) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *RecordTally) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *RecordTally) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *RecordTally) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *RecordTally) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *RecordTally) GetLastUnixUs() uint64 {
+	if x != nil {
+		return x.LastUnixUs
+	}
+	return 0
+}
+
 var File_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_engine_v1_engine_proto_rawDesc = "" +
@@ -3286,7 +3855,49 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"objectKind\x12\x1f\n" +
 	"\vobject_uuid\x18\x04 \x01(\tR\n" +
 	"objectUuid\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage*\x9f\x01\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\x80\x01\n" +
+	"\vTelemetryUp\x123\n" +
+	"\x05offer\x18\xf4\x03 \x01(\v2\x1a.weir.engine.v1.BatchOfferH\x00R\x05offer\x124\n" +
+	"\x05batch\x18\xf5\x03 \x01(\v2\x1b.weir.engine.v1.RecordBatchH\x00R\x05batchB\x06\n" +
+	"\x04body\"\x81\x01\n" +
+	"\rTelemetryDown\x123\n" +
+	"\x05grant\x18\xf4\x03 \x01(\v2\x1a.weir.engine.v1.BatchGrantH\x00R\x05grant\x123\n" +
+	"\x05taken\x18\xf5\x03 \x01(\v2\x1a.weir.engine.v1.BatchTakenH\x00R\x05takenB\x06\n" +
+	"\x04body\"I\n" +
+	"\n" +
+	"BatchOffer\x12!\n" +
+	"\fpacked_bytes\x18\x01 \x01(\rR\vpackedBytes\x12\x18\n" +
+	"\arecords\x18\x02 \x01(\rR\arecords\"\f\n" +
+	"\n" +
+	"BatchGrant\"R\n" +
+	"\n" +
+	"BatchTaken\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xd5\x02\n" +
+	"\vRecordBatch\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x120\n" +
+	"\x05parts\x18\x04 \x03(\v2\x1a.weir.engine.v1.RecordPartR\x05parts\x12>\n" +
+	"\bservices\x18\x05 \x03(\v2\".weir.dataplane.v1.RecordedServiceR\bservices\x12;\n" +
+	"\aservers\x18\x06 \x03(\v2!.weir.dataplane.v1.RecordedServerR\aservers\x127\n" +
+	"\awaiting\x18\a \x03(\v2\x1d.weir.dataplane.v1.UnrecordedR\awaiting\x12\x18\n" +
+	"\aprocess\x18\b \x01(\x04R\aprocess\"\xa4\x01\n" +
+	"\n" +
+	"RecordPart\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\rR\x05class\x12\x12\n" +
+	"\x04zstd\x18\x02 \x01(\fR\x04zstd\x12!\n" +
+	"\fpacked_bytes\x18\x03 \x01(\rR\vpackedBytes\x125\n" +
+	"\atallies\x18\x04 \x03(\v2\x1b.weir.engine.v1.RecordTallyR\atallies\x12\x12\n" +
+	"\x04lost\x18\x05 \x01(\tR\x04lost\"\xa7\x01\n" +
+	"\vRecordTally\x120\n" +
+	"\x14virtual_service_uuid\x18\x01 \x01(\tR\x12virtualServiceUuid\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x18\n" +
+	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x16\n" +
+	"\x06weight\x18\x04 \x01(\x04R\x06weight\x12 \n" +
+	"\flast_unix_us\x18\x05 \x01(\x04R\n" +
+	"lastUnixUs*\x9f\x01\n" +
 	"\vMonitorType\x12\x1c\n" +
 	"\x18MONITOR_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MONITOR_TYPE_HTTP\x10\x01\x12\x16\n" +
@@ -3319,10 +3930,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\fBFD_STATE_UP\x10\x032O\n" +
 	"\n" +
 	"Enrollment\x12A\n" +
-	"\x04Join\x12\x1b.weir.engine.v1.JoinRequest\x1a\x1c.weir.engine.v1.JoinResponse2\x8f\x01\n" +
+	"\x04Join\x12\x1b.weir.engine.v1.JoinRequest\x1a\x1c.weir.engine.v1.JoinResponse2\xdc\x01\n" +
 	"\x05Fleet\x12D\n" +
 	"\x05Renew\x12\x1c.weir.engine.v1.RenewRequest\x1a\x1d.weir.engine.v1.RenewResponse\x12@\n" +
-	"\aSession\x12\x16.weir.engine.v1.Report\x1a\x19.weir.engine.v1.Directive(\x010\x01B7Z5github.com/weir-lb/weir/api/gen/go/engine/v1;enginev1b\x06proto3"
+	"\aSession\x12\x16.weir.engine.v1.Report\x1a\x19.weir.engine.v1.Directive(\x010\x01\x12K\n" +
+	"\tTelemetry\x12\x1b.weir.engine.v1.TelemetryUp\x1a\x1d.weir.engine.v1.TelemetryDown(\x010\x01B7Z5github.com/weir-lb/weir/api/gen/go/engine/v1;enginev1b\x06proto3"
 
 var (
 	file_engine_v1_engine_proto_rawDescOnce sync.Once
@@ -3337,73 +3949,84 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_engine_v1_engine_proto_goTypes = []any{
-	(MonitorType)(0),          // 0: weir.engine.v1.MonitorType
-	(NackCause)(0),            // 1: weir.engine.v1.NackCause
-	(DataplaneState)(0),       // 2: weir.engine.v1.DataplaneState
-	(BgpState)(0),             // 3: weir.engine.v1.BgpState
-	(BfdState)(0),             // 4: weir.engine.v1.BfdState
-	(*JoinRequest)(nil),       // 5: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),      // 6: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),      // 7: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),     // 8: weir.engine.v1.RenewResponse
-	(*Directive)(nil),         // 9: weir.engine.v1.Directive
-	(*Welcome)(nil),           // 10: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),         // 11: weir.engine.v1.PlanDelta
-	(*Plan)(nil),              // 12: weir.engine.v1.Plan
-	(*Resource)(nil),          // 13: weir.engine.v1.Resource
-	(*EngineSettings)(nil),    // 14: weir.engine.v1.EngineSettings
-	(*BgpRouter)(nil),         // 15: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),           // 16: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),         // 17: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),     // 18: weir.engine.v1.Advertisement
-	(*Route)(nil),             // 19: weir.engine.v1.Route
-	(*Pool)(nil),              // 20: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),     // 21: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),         // 22: weir.engine.v1.HttpCheck
-	(*GrpcCheck)(nil),         // 23: weir.engine.v1.GrpcCheck
-	(*TcpCheck)(nil),          // 24: weir.engine.v1.TcpCheck
-	(*Report)(nil),            // 25: weir.engine.v1.Report
-	(*Hello)(nil),             // 26: weir.engine.v1.Hello
-	(*Resources)(nil),         // 27: weir.engine.v1.Resources
-	(*Ack)(nil),               // 28: weir.engine.v1.Ack
-	(*Nack)(nil),              // 29: weir.engine.v1.Nack
-	(*Status)(nil),            // 30: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),    // 31: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),     // 32: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),    // 33: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),           // 34: weir.engine.v1.Routing
-	(*PeerState)(nil),         // 35: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),    // 36: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),           // 37: weir.engine.v1.Detours
-	(*Event)(nil),             // 38: weir.engine.v1.Event
-	(*v1.VirtualService)(nil), // 39: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),    // 40: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),     // 41: weir.dataplane.v1.PkiProfile
-	(v1.WorkerPinning)(0),     // 42: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),           // 43: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),         // 44: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),        // 45: weir.dataplane.v1.Finding
+	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
+	(NackCause)(0),             // 1: weir.engine.v1.NackCause
+	(DataplaneState)(0),        // 2: weir.engine.v1.DataplaneState
+	(BgpState)(0),              // 3: weir.engine.v1.BgpState
+	(BfdState)(0),              // 4: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),        // 5: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),       // 6: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),       // 7: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),      // 8: weir.engine.v1.RenewResponse
+	(*Directive)(nil),          // 9: weir.engine.v1.Directive
+	(*Welcome)(nil),            // 10: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),          // 11: weir.engine.v1.PlanDelta
+	(*Plan)(nil),               // 12: weir.engine.v1.Plan
+	(*Resource)(nil),           // 13: weir.engine.v1.Resource
+	(*EngineSettings)(nil),     // 14: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),          // 15: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),            // 16: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),          // 17: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),      // 18: weir.engine.v1.Advertisement
+	(*Route)(nil),              // 19: weir.engine.v1.Route
+	(*Pool)(nil),               // 20: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),      // 21: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),          // 22: weir.engine.v1.HttpCheck
+	(*GrpcCheck)(nil),          // 23: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),           // 24: weir.engine.v1.TcpCheck
+	(*Report)(nil),             // 25: weir.engine.v1.Report
+	(*Hello)(nil),              // 26: weir.engine.v1.Hello
+	(*Resources)(nil),          // 27: weir.engine.v1.Resources
+	(*Ack)(nil),                // 28: weir.engine.v1.Ack
+	(*Nack)(nil),               // 29: weir.engine.v1.Nack
+	(*Status)(nil),             // 30: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),     // 31: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),      // 32: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),     // 33: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),            // 34: weir.engine.v1.Routing
+	(*PeerState)(nil),          // 35: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),     // 36: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),            // 37: weir.engine.v1.Detours
+	(*Event)(nil),              // 38: weir.engine.v1.Event
+	(*TelemetryUp)(nil),        // 39: weir.engine.v1.TelemetryUp
+	(*TelemetryDown)(nil),      // 40: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),         // 41: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),         // 42: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),         // 43: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),        // 44: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),         // 45: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),        // 46: weir.engine.v1.RecordTally
+	(*v1.VirtualService)(nil),  // 47: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),     // 48: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),      // 49: weir.dataplane.v1.PkiProfile
+	(v1.WorkerPinning)(0),      // 50: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 51: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),          // 52: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),         // 53: weir.dataplane.v1.Finding
+	(*v1.RecordedService)(nil), // 54: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 55: weir.dataplane.v1.RecordedServer
+	(*v1.Unrecorded)(nil),      // 56: weir.dataplane.v1.Unrecorded
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
 	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	39, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	47, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
 	20, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	40, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	48, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
 	21, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	41, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	49, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
 	15, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
 	18, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
 	14, // 11: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	42, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	50, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	16, // 13: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
 	17, // 14: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
 	19, // 15: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	43, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	51, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 17: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
 	22, // 18: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
 	24, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
@@ -3413,7 +4036,7 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	29, // 23: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
 	30, // 24: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
 	31, // 25: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	44, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	52, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
 	38, // 27: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
 	34, // 28: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
 	37, // 29: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
@@ -3422,9 +4045,9 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	31, // 32: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
 	34, // 33: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
 	37, // 34: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	45, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	53, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	1,  // 36: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	45, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	53, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	2,  // 38: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
 	32, // 39: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
 	33, // 40: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
@@ -3432,17 +4055,28 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	36, // 42: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
 	3,  // 43: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
 	4,  // 44: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	5,  // 45: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 46: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	25, // 47: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	6,  // 48: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 49: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 50: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	48, // [48:51] is the sub-list for method output_type
-	45, // [45:48] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	41, // 45: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	44, // 46: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	42, // 47: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	43, // 48: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	45, // 49: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	54, // 50: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	55, // 51: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	56, // 52: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	46, // 53: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	5,  // 54: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 55: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	25, // 56: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	39, // 57: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	6,  // 58: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 59: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 60: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	40, // 61: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	58, // [58:62] is the sub-list for method output_type
+	54, // [54:58] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -3475,13 +4109,21 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Routing)(nil),
 		(*Report_Detours)(nil),
 	}
+	file_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
+		(*TelemetryUp_Offer)(nil),
+		(*TelemetryUp_Batch)(nil),
+	}
+	file_engine_v1_engine_proto_msgTypes[35].OneofWrappers = []any{
+		(*TelemetryDown_Grant)(nil),
+		(*TelemetryDown_Taken)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   34,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -131,8 +131,9 @@ var Enrollment_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Fleet_Renew_FullMethodName   = "/weir.engine.v1.Fleet/Renew"
-	Fleet_Session_FullMethodName = "/weir.engine.v1.Fleet/Session"
+	Fleet_Renew_FullMethodName     = "/weir.engine.v1.Fleet/Renew"
+	Fleet_Session_FullMethodName   = "/weir.engine.v1.Fleet/Session"
+	Fleet_Telemetry_FullMethodName = "/weir.engine.v1.Fleet/Telemetry"
 )
 
 // FleetClient is the client API for Fleet service.
@@ -143,6 +144,9 @@ type FleetClient interface {
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	// One per engine: a second one ends the first. Mutual TLS.
 	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Report, Directive], error)
+	// Records of requests and connections, on a TCP connection of its own, so that they hold up no Session. One per engine: a
+	// second one ends the first. Mutual TLS.
+	Telemetry(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TelemetryUp, TelemetryDown], error)
 }
 
 type fleetClient struct {
@@ -176,6 +180,19 @@ func (c *fleetClient) Session(ctx context.Context, opts ...grpc.CallOption) (grp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Fleet_SessionClient = grpc.BidiStreamingClient[Report, Directive]
 
+func (c *fleetClient) Telemetry(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[TelemetryUp, TelemetryDown], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Fleet_ServiceDesc.Streams[1], Fleet_Telemetry_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[TelemetryUp, TelemetryDown]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Fleet_TelemetryClient = grpc.BidiStreamingClient[TelemetryUp, TelemetryDown]
+
 // FleetServer is the server API for Fleet service.
 // All implementations must embed UnimplementedFleetServer
 // for forward compatibility.
@@ -184,6 +201,9 @@ type FleetServer interface {
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	// One per engine: a second one ends the first. Mutual TLS.
 	Session(grpc.BidiStreamingServer[Report, Directive]) error
+	// Records of requests and connections, on a TCP connection of its own, so that they hold up no Session. One per engine: a
+	// second one ends the first. Mutual TLS.
+	Telemetry(grpc.BidiStreamingServer[TelemetryUp, TelemetryDown]) error
 	mustEmbedUnimplementedFleetServer()
 }
 
@@ -199,6 +219,9 @@ func (UnimplementedFleetServer) Renew(context.Context, *RenewRequest) (*RenewRes
 }
 func (UnimplementedFleetServer) Session(grpc.BidiStreamingServer[Report, Directive]) error {
 	return status.Error(codes.Unimplemented, "method Session not implemented")
+}
+func (UnimplementedFleetServer) Telemetry(grpc.BidiStreamingServer[TelemetryUp, TelemetryDown]) error {
+	return status.Error(codes.Unimplemented, "method Telemetry not implemented")
 }
 func (UnimplementedFleetServer) mustEmbedUnimplementedFleetServer() {}
 func (UnimplementedFleetServer) testEmbeddedByValue()               {}
@@ -246,6 +269,13 @@ func _Fleet_Session_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Fleet_SessionServer = grpc.BidiStreamingServer[Report, Directive]
 
+func _Fleet_Telemetry_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FleetServer).Telemetry(&grpc.GenericServerStream[TelemetryUp, TelemetryDown]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Fleet_TelemetryServer = grpc.BidiStreamingServer[TelemetryUp, TelemetryDown]
+
 // Fleet_ServiceDesc is the grpc.ServiceDesc for Fleet service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -262,6 +292,12 @@ var Fleet_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Session",
 			Handler:       _Fleet_Session_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Telemetry",
+			Handler:       _Fleet_Telemetry_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

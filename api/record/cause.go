@@ -1,0 +1,51 @@
+package record
+
+// causeNames are what failed, from number 1: the names of dataplane/telemetry/src/cause.rs, in their order.
+var causeNames = [...]string{
+	"client_tls",
+	"client_accept_timeout",
+	"client_source_untrusted",
+	"client_proxy_header",
+	"client_head_timeout",
+	"client_body_timeout",
+	"client_stalled",
+	"client_aborted",
+	"client_bad_request",
+	"client_uri_too_long",
+	"client_head_too_large",
+	"client_body_too_large",
+	"client_other_host",
+	"client_unknown_host",
+	"client_unsupported",
+	"client_sessions",
+	"client_address",
+	"client_flood",
+	"server_refused",
+	"server_unreachable",
+	"server_connect_timeout",
+	"server_tls",
+	"server_untrusted",
+	"server_reset",
+	"server_closed",
+	"server_response_timeout",
+	"server_bad_response",
+	"server_head_too_large",
+	"no_pool",
+	"no_http2",
+	"no_server",
+	"local_resources",
+	"engine_evicted",
+	"engine_refused",
+	"engine_sessions",
+	"engine_memory",
+	"deadline_exceeded",
+	"internal",
+}
+
+// CauseName returns the name of a Cause; empty: nothing failed, or the data plane is newer.
+func CauseName(cause uint16) string {
+	if cause == 0 || int(cause) > len(causeNames) {
+		return ""
+	}
+	return causeNames[cause-1]
+}

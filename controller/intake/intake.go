@@ -1,0 +1,143 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/logs"
+	"github.com/weir-lb/weir/logs/wire"
+)
+
+// Store is the record store. Errors: *logs.Refused, logs.ErrNoSpace, *logs.Unavailable.
+type Store interface {
+	Store(context.Context, wire.Origin, []wire.Row) (logs.Ack, error)
+}
+
+// retryAfter is how long a batch waits while the store takes none.
+const retryAfter = 500 * time.Millisecond
+
+// Intake takes batches of engines. It is safe for concurrent use.
+type Intake struct {
+	store  Store
+	names  Names
+	log    *slog.Logger
+	now    func() time.Time
+	credit *credit
+
+	mu      sync.Mutex
+	waiting map[source]map[string]uint64 // by virtual service: what no record stands for yet
+}
+
+// source is what sends numbered batches.
+type source struct {
+	engine string // uuid
+	worker uint32
+}
+
+func (s source) String() string { return fmt.Sprintf("%s/%d", s.engine, s.worker) }
+
+// New returns an intake. store may be nil: then it takes nothing.
+func New(store Store, names Names, log *slog.Logger, now func() time.Time) *Intake {
+	return &Intake{store: store, names: names, log: log, now: now, credit: newCredit(now),
+		waiting: map[source]map[string]uint64{}}
+}
+
+// Visit is one engine that sends batches. Its calls come one after the other, except Admit.
+type Visit struct {
+	intake   *Intake
+	engine   string
+	unpacker *unpacker
+}
+
+// ErrNoStore says that the controller keeps no records.
+var ErrNoStore = errors.New("this controller keeps no records of requests")
+
+// Enter begins a visit. engine is the uuid in the certificate of the engine. Error: ErrNoStore.
+func (i *Intake) Enter(engine string) (*Visit, error) {
+	if i.store == nil {
+		return nil, ErrNoStore
+	}
+	unpacker, err := newUnpacker(i.names, i.now)
+	return &Visit{i, engine, unpacker}, err
+}
+
+// Leave ends a visit.
+func (v *Visit) Leave() { v.unpacker.zstd.Close() }
+
+// Admit waits until the engine may send a batch. Release gives the place back.
+func (v *Visit) Admit(ctx context.Context, packedBytes, records uint32) (release func(), err error) {
+	bytes := int(min(packedBytes, packedBytesMax))
+	if err := v.intake.credit.acquire(ctx, bytes, int(min(records, packedBytesMax))); err != nil {
+		return nil, err
+	}
+	return func() { v.intake.credit.release(bytes) }, nil
+}
+
+// Stand notes what an engine says that no record stands for, as of its last batches.
+func (v *Visit) Stand(worker uint32, waiting []*dataplanev1.Unrecorded) { v.note(worker, waiting) }
+
+// Take stores a batch. It returns when that is on disk, or can never be. Error: ctx ended before.
+func (v *Visit) Take(ctx context.Context, batch *enginev1.RecordBatch) error {
+	rows, err := v.unpacker.rows(v.engine, batch)
+	if err != nil {
+		v.intake.log.Error("an engine sent a batch of records that cannot be read", "engine", v.engine, "reason", err)
+		return nil
+	}
+	from := source{v.engine, batch.GetWorker()}
+	origin := wire.Origin{Source: from.String(), Epoch: batch.GetEpoch(), Sequence: batch.GetNumber()}
+	for told := false; ; told = true {
+		_, err := v.intake.store.Store(ctx, origin, rows)
+		refused := (*logs.Refused)(nil)
+		switch {
+		case err == nil:
+			v.note(batch.GetWorker(), batch.GetWaiting())
+			return nil
+		case errors.As(err, &refused):
+			v.intake.log.Error("records of an engine are lost", "engine", v.engine, "records", len(rows), "reason", err)
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !told:
+			v.intake.log.Warn("records of an engine wait", "engine", v.engine, "reason", err)
+		}
+		select {
+		case <-time.After(retryAfter):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (v *Visit) note(worker uint32, waiting []*dataplanev1.Unrecorded) {
+	counts := map[string]uint64{}
+	for _, one := range waiting {
+		counts[one.GetVirtualServiceUuid()] += one.GetCount()
+	}
+	v.intake.mu.Lock()
+	defer v.intake.mu.Unlock()
+	v.intake.waiting[source{v.engine, worker}] = counts
+}
+
+// Unrecorded adds up what no record stands for yet, of the virtual services that a caller may see.
+func (i *Intake) Unrecorded(visible func(service string) bool) (count uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for from, services := range i.waiting {
+		if i.names.Engine(from.engine) == "" { // deleted
+			delete(i.waiting, from)
+			continue
+		}
+		for service, waiting := range services {
+			if visible(service) {
+				count += waiting
+			}
+		}
+	}
+	return count
+}

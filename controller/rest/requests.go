@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/logs/query"
+)
+
+// showRequests lists records of requests or connections: of one virtual service, or of all that the tenant has.
+func (c *call) showRequests(kind string) error {
+	if c.api.logs == nil {
+		return &badQuery{"type", "this controller keeps no records of requests: it runs with --logs memory"}
+	}
+	service, err := c.loggedObject()
+	if err != nil {
+		return err
+	}
+	var where []query.Expr
+	if service != "" {
+		where = append(where, query.Compare("virtualservice", query.Eq, service))
+	}
+	classes, err := c.classes()
+	if err != nil {
+		return err
+	}
+	if classes != nil {
+		where = append(where, *classes)
+	}
+	return c.showRecords(records{
+		kind: kind, time: "report_timestamp", pageSize: defaultPageSize,
+		also:  []string{"type", "virtualservice", "adf", "udf", "nf", "js_compat"},
+		scope: query.Scope{All: c.tenant.All, Tenant: c.tenant.UUID},
+		where: where, layout: requestTime, shaped: c.shapeRequest, translate: translateRequest,
+	})
+}
+
+// requestTime is how Avi writes times of logs.
+const requestTime = "2006-01-02T15:04:05.000000-07:00"
+
+// classes is the condition for the classes that a client wants: adf are significant records, udf those that a filter of
+// the virtual service wants, nf all others. Without any of these parameters it wants all. If one is given, the others
+// have Avi's defaults: adf is true, udf and nf are false.
+func (c *call) classes() (*query.Expr, error) {
+	wanted, given := map[string]bool{"adf": true}, false
+	for _, name := range []string{"adf", "udf", "nf"} {
+		text := c.query.Get(name)
+		if text == "" {
+			continue
+		}
+		is, err := strconv.ParseBool(strings.ToLower(text))
+		if err != nil {
+			return nil, &badQuery{name, "give true or false"}
+		}
+		wanted[name], given = is, true
+	}
+	if !given || wanted["adf"] && wanted["udf"] && wanted["nf"] {
+		return nil, nil
+	}
+	var any []query.Expr
+	if wanted["adf"] {
+		any = append(any, query.Compare("class", query.Eq, query.Significant))
+	}
+	if wanted["udf"] {
+		any = append(any, query.Compare("class", query.Eq, query.Filtered), query.Compare("udf", query.Eq, query.True))
+	}
+	if wanted["nf"] {
+		any = append(any, query.Compare("class", query.Eq, query.Every))
+	}
+	if any == nil {
+		return nil, &badQuery{"adf", "without adf, udf and nf no record is left"}
+	}
+	return &query.Expr{Or: any}, nil
+}
+
+// translateRequest makes a condition of one on a field that Avi has and rows have not. A condition on a list holds if
+// one of its items does.
+func translateRequest(e query.Expr) query.Expr {
+	switch {
+	case e.Field == "adf":
+		op := e.Op
+		if strings.EqualFold(e.Value, "false") {
+			op = map[query.Op]query.Op{query.Eq: query.Ne, query.Ne: query.Eq}[op]
+		}
+		return query.Compare("class", op, query.Significant)
+	case slices.Contains(lists, e.Field) && e.Op == query.Eq:
+		e.Op = query.Contains
+	case slices.Contains(lists, e.Field) && e.Op == query.Ne:
+		e.Op = query.NotContains
+	}
+	return e
+}
+
+// lists are fields that hold words, and that clients read as lists.
+var lists = []string{"significant_log", "cut", "client_cipher_list"}
+
+// shapeRequest is a record as clients read it: numbers as numbers, and no field without a value.
+func (c *call) shapeRequest(of records, row query.Row) schema.Object {
+	fields := query.Types[of.kind]
+	object := schema.Object{of.time: of.stamp(row.Time), "adf": row.Fields["class"] == query.Significant}
+	for name, value := range row.Fields {
+		switch {
+		case fields[name] == query.Boolean:
+			object[name] = value == query.True
+		case fields[name] == query.Number:
+			object[name] = c.number(value)
+		case slices.Contains(lists, name):
+			object[name] = strings.Fields(value)
+		default:
+			object[name] = value
+		}
+	}
+	return object
+}
+
+// number is a number as a client reads it. Languages that only have floats read large ones as text, if they say so.
+func (c *call) number(text string) any {
+	const exact = 1 << 53
+	whole, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		float, _ := strconv.ParseFloat(text, 64) // the store holds plain numbers only
+		return float
+	case whole > exact && strings.EqualFold(c.query.Get("js_compat"), "true"):
+		return text
+	}
+	return whole
+}
+
+// stamp writes the time of a row.
+func (of records) stamp(at time.Time) string {
+	if of.layout == "" {
+		return at.UTC().Format(time.RFC3339Nano)
+	}
+	return at.UTC().Format(of.layout)
+}

@@ -1,0 +1,197 @@
+//! Which requests and connections of a virtual service leave a record.
+
+use std::{net::IpAddr, time::Duration};
+
+use weir_api::dataplane::v1;
+use weir_policy::PathMatch;
+use weir_telemetry::{
+    Cause,
+    record::{Class, Rate, Rules, Statuses},
+};
+
+use crate::{
+    Subnet,
+    finding::{Findings, Subject},
+    path,
+};
+
+const POLICY: &str = "analytics_policy";
+const PROFILE: &str = "analytics_profile_ref";
+/// A record has a bit for each.
+const FILTERS_MAX: usize = 16;
+
+#[derive(PartialEq, Eq, Debug)]
+pub struct Analytics {
+    pub rules: Rules,
+    pub filters: Vec<RecordFilter>,
+    /// Records have the header fields of requests and responses.
+    pub all_headers: bool,
+    pub header_masks: Vec<Mask>,
+    pub query_masks: Vec<Mask>,
+    /// By class. They are those of one worker.
+    rates: [Rate; 3],
+    /// In seconds since 1970.
+    all_until: u64,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+pub struct RecordFilter {
+    /// None: every client.
+    clients: Vec<Subnet>,
+    clients_negated: bool,
+    /// Of path and query.
+    uri: Option<PathMatch>,
+    /// In seconds since 1970.
+    until: u64,
+    pub all_headers: bool,
+}
+
+/// What records hide.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Mask {
+    pub name: PathMatch,
+    /// Not even the name shows.
+    pub removes: bool,
+}
+
+impl Analytics {
+    pub fn rate(&self, class: Class) -> Rate {
+        self.rates[class as usize - 1]
+    }
+
+    /// Whether everything is recorded at this time, in seconds since 1970.
+    pub fn records_all(&self, unix_s: u64) -> bool {
+        unix_s < self.all_until
+    }
+
+    /// The filters that hold, by bits. Without a URI, only filters of clients can hold.
+    pub fn filters_of(&self, client: IpAddr, uri: Option<&[u8]>, unix_s: u64, scratch: &mut Vec<u8>) -> u16 {
+        let holds = |filter: &RecordFilter, scratch: &mut Vec<u8>| {
+            let is_client = filter.clients.is_empty()
+                || filter.clients.iter().any(|subnet| subnet.contains(client)) != filter.clients_negated;
+            unix_s < filter.until
+                && is_client
+                && filter.uri.as_ref().is_none_or(|rule| uri.is_some_and(|uri| rule.matches_text(uri, scratch)))
+        };
+        let bits = self.filters.iter().enumerate().map(|(at, filter)| u16::from(holds(filter, scratch)) << at);
+        bits.fold(0, |all, bit| all | bit)
+    }
+
+    /// Whether the records of requests for which these filters hold have header fields.
+    pub fn wants_headers(&self, filters: u16) -> bool {
+        self.all_headers
+            || self.filters.iter().enumerate().any(|(at, filter)| filter.all_headers && filters & (1 << at) != 0)
+    }
+
+    /// Whether a record of this virtual service can ever have header fields.
+    pub fn may_want_headers(&self) -> bool {
+        self.all_headers || self.filters.iter().any(|filter| filter.all_headers)
+    }
+}
+
+/// `None` if it is malformed; the findings tell how.
+pub(crate) fn read(
+    service: Subject<'_>,
+    source: &v1::Analytics,
+    workers: u32,
+    findings: &mut Findings,
+) -> Option<Analytics> {
+    let found = findings.errors.len();
+    if source.filters.len() > FILTERS_MAX {
+        let message = format!("{} filters, of {FILTERS_MAX} that a record can tell apart", source.filters.len());
+        findings.error(service, format!("{POLICY}.client_log_filters"), message);
+    }
+    let filters: Vec<_> = source
+        .filters
+        .iter()
+        .enumerate()
+        .filter_map(|(at, filter)| read_filter(service, at, filter, findings))
+        .collect();
+    let header_masks = masks(service, &source.header_masks, "header_field_rules", findings);
+    let query_masks = masks(service, &source.query_masks, "uri_query_field_rules", findings);
+    let rules = rules(service, source, findings);
+    let per_s = [source.significant_per_s, source.filtered_per_s, source.all_per_s];
+    (findings.errors.len() == found).then(|| Analytics {
+        rules,
+        filters,
+        all_headers: source.all_headers,
+        header_masks,
+        query_masks,
+        rates: per_s.map(|per_s| Rate::of_engine(per_s, workers)),
+        all_until: source.all_until_unix_s,
+    })
+}
+
+fn rules(service: Subject<'_>, source: &v1::Analytics, findings: &mut Findings) -> Rules {
+    let nanos = |ms: u32| match ms {
+        0 => u64::MAX,
+        ms => u64::try_from(Duration::from_millis(ms.into()).as_nanos()).unwrap_or(u64::MAX),
+    };
+    let mut not_errors = Statuses::default();
+    for range in &source.not_errors {
+        if !(400..600).contains(&range.first) || !(range.first..600).contains(&range.last) {
+            let message = format!("{}-{}: errors have statuses from 400 to 599", range.first, range.last);
+            findings.error(service, format!("{PROFILE}.ranges"), message);
+            continue;
+        }
+        (range.first..=range.last).for_each(|status| not_errors.add(status as u16));
+    }
+    let mut causes_not_errors = 0;
+    for name in &source.causes_not_errors {
+        match Cause::ALL.iter().find(|cause| cause.name() == name) {
+            Some(cause) => causes_not_errors |= 1 << *cause as u64,
+            None => {
+                findings.error(service, PROFILE, format!("{name:?} is no cause of a failure that this engine knows"))
+            }
+        }
+    }
+    Rules {
+        off: source.significant_off,
+        slow_total: nanos(source.slow_total_ms),
+        slow_app: nanos(source.slow_app_ms),
+        slow_client_rtt: nanos(source.slow_client_rtt_ms),
+        slow_server_rtt: nanos(source.slow_server_rtt_ms),
+        not_errors,
+        causes_not_errors,
+    }
+}
+
+fn read_filter(
+    service: Subject<'_>,
+    at: usize,
+    source: &v1::RecordFilter,
+    findings: &mut Findings,
+) -> Option<RecordFilter> {
+    let field = format!("{POLICY}.client_log_filters[{at}]");
+    let subnet = |text: &String| {
+        let subnet = Subnet::parse(text);
+        if subnet.is_none() {
+            findings.error(service, format!("{field}.client_ip"), format!("{text:?} is not a subnet like 10.0.0.0/8"));
+        }
+        subnet
+    };
+    let clients: Option<Vec<_>> = source.client_subnets.iter().map(subnet).collect();
+    let uri = match &source.uri {
+        None => Some(None),
+        Some(rule) => path::read(service, &format!("{field}.uri"), rule, findings).map(Some),
+    };
+    Some(RecordFilter {
+        clients: clients?,
+        clients_negated: source.clients_negated,
+        uri: uri?,
+        until: source.until_unix_s,
+        all_headers: source.all_headers,
+    })
+}
+
+fn masks(service: Subject<'_>, sources: &[v1::Mask], field: &str, findings: &mut Findings) -> Vec<Mask> {
+    let read = |(at, source): (usize, &v1::Mask)| {
+        let field = format!("{PROFILE}.sensitive_log_profile.{field}[{at}]");
+        let Some(name) = &source.name else {
+            findings.error(service, field, "has no name to compare with");
+            return None;
+        };
+        Some(Mask { name: path::read(service, &field, name, findings)?, removes: source.remove })
+    };
+    sources.iter().enumerate().filter_map(read).collect()
+}

@@ -1,0 +1,189 @@
+//! Why a request or a connection is significant.
+
+use crate::{Cause, Spans};
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "as the constants are called")]
+        enum Bit { $($name,)* }
+
+        impl Reasons {
+            $($(#[$doc])* pub const $name: Self = Self(1 << Bit::$name as u64);)*
+        }
+    };
+}
+
+/// In the order of `api/record`, which has their names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reasons(u64);
+
+reasons! {
+    STATUS_4XX,
+    STATUS_5XX,
+    CLIENT_ABORTED,
+    /// Its head or body took too long, or it took no response.
+    CLIENT_TIMED_OUT,
+    CLIENT_TLS,
+    SERVER_REFUSED,
+    SERVER_CONNECT_TIMEOUT,
+    /// The server reset its connection, or ended it too early.
+    SERVER_RESET,
+    SERVER_TLS,
+    NO_SERVER,
+    NO_POOL,
+    SLOW_TOTAL,
+    SLOW_APP,
+    SLOW_CLIENT_RTT,
+    SLOW_SERVER_RTT,
+    CLIENT_BAD_REQUEST,
+    CLIENT_REFUSED,
+    SERVER_BAD_RESPONSE,
+    SERVER_RESPONSE_TIMEOUT,
+    /// More than one server was tried.
+    RETRIED,
+    ENGINE_RESOURCES,
+    ENGINE_INTERNAL,
+}
+
+impl Reasons {
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn of(cause: Cause) -> Self {
+        use Cause::*;
+        match cause {
+            ClientTls => Self::CLIENT_TLS,
+            ClientAcceptTimeout | ClientHeadTimeout | ClientBodyTimeout | ClientStalled => Self::CLIENT_TIMED_OUT,
+            ClientAborted | DeadlineExceeded => Self::CLIENT_ABORTED,
+            ClientSourceUntrusted
+            | ClientProxyHeader
+            | ClientOtherHost
+            | ClientUnknownHost
+            | ClientSessions
+            | ClientAddress => Self::CLIENT_REFUSED,
+            ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
+            | ClientFlood => Self::CLIENT_BAD_REQUEST,
+            ServerRefused | ServerUnreachable => Self::SERVER_REFUSED,
+            ServerConnectTimeout => Self::SERVER_CONNECT_TIMEOUT,
+            ServerTls | ServerUntrusted => Self::SERVER_TLS,
+            ServerReset | ServerClosed => Self::SERVER_RESET,
+            ServerResponseTimeout => Self::SERVER_RESPONSE_TIMEOUT,
+            ServerBadResponse | ServerHeadTooLarge | NoHttp2 => Self::SERVER_BAD_RESPONSE,
+            NoPool => Self::NO_POOL,
+            NoServer => Self::NO_SERVER,
+            LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
+            Internal => Self::ENGINE_INTERNAL,
+        }
+    }
+}
+
+impl std::ops::BitOrAssign for Reasons {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl std::ops::BitOr for Reasons {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// What is significant in a virtual service. Times are in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// Nothing is significant.
+    pub off: bool,
+    pub slow_total: u64,
+    pub slow_app: u64,
+    pub slow_client_rtt: u64,
+    pub slow_server_rtt: u64,
+    /// Statuses that are no errors.
+    pub not_errors: Statuses,
+    /// By the numbers of causes.
+    pub causes_not_errors: u64,
+}
+
+/// Some statuses from 400 to 599.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Statuses([u64; 4]);
+
+impl Statuses {
+    pub fn add(&mut self, status: u16) {
+        if let Some(at) = place(status) {
+            self.0[at / 64] |= 1 << (at % 64);
+        }
+    }
+
+    pub fn has(&self, status: u16) -> bool {
+        place(status).is_some_and(|at| self.0[at / 64] & (1 << (at % 64)) != 0)
+    }
+}
+
+fn place(status: u16) -> Option<usize> {
+    (400..600).contains(&status).then(|| usize::from(status) - 400)
+}
+
+/// What became of a request or a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// 0: none.
+    pub status: u16,
+    pub cause: Option<Cause>,
+    pub servers_tried: usize,
+    pub spans: Spans,
+    /// 0: not known.
+    pub client_rtt: u64,
+}
+
+impl Rules {
+    /// Why it is significant.
+    #[inline]
+    pub fn reasons(&self, outcome: &Outcome) -> Reasons {
+        let mut reasons = Reasons::default();
+        if self.off {
+            return reasons;
+        }
+        if outcome.status >= 400 {
+            reasons |= self.of_status(outcome.status);
+        }
+        if let Some(cause) = outcome.cause {
+            reasons |= self.of_cause(cause);
+        }
+        if outcome.servers_tried > 1 {
+            reasons |= Reasons::RETRIED;
+        }
+        let Spans { wait, server_rtt, app_response, transfer } = outcome.spans;
+        for (time, most, reason) in [
+            (wait + server_rtt + app_response + transfer, self.slow_total, Reasons::SLOW_TOTAL),
+            (app_response, self.slow_app, Reasons::SLOW_APP),
+            (outcome.client_rtt, self.slow_client_rtt, Reasons::SLOW_CLIENT_RTT),
+            (server_rtt, self.slow_server_rtt, Reasons::SLOW_SERVER_RTT),
+        ] {
+            if time > most {
+                reasons |= reason;
+            }
+        }
+        reasons
+    }
+
+    fn of_status(&self, status: u16) -> Reasons {
+        match status {
+            _ if self.not_errors.has(status) => Reasons::default(),
+            400..500 => Reasons::STATUS_4XX,
+            500..600 => Reasons::STATUS_5XX,
+            _ => Reasons::default(),
+        }
+    }
+
+    fn of_cause(&self, cause: Cause) -> Reasons {
+        if self.causes_not_errors & (1 << cause as u64) != 0 { Reasons::default() } else { Reasons::of(cause) }
+    }
+}

@@ -1,0 +1,134 @@
+//! How many records each virtual service may have of each class, and how many requests wait to be stood for.
+
+use std::sync::Arc;
+
+use super::Class;
+use crate::id;
+
+/// How often records of a class may come, on one worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rate {
+    /// Nanoseconds from one record to the next; 0: without limit.
+    interval: u64,
+    /// How much earlier than that a record may come after a pause: as many as of one second may come at once.
+    slack: u64,
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Rate {
+    /// The share of one of `workers`, at least one a second. 0: without limit.
+    pub fn of_engine(per_s: u32, workers: u32) -> Self {
+        if per_s == 0 {
+            return Self::default();
+        }
+        let share = u64::from(per_s / workers.max(1)).max(1);
+        let interval = SECOND / share;
+        Self { interval, slack: SECOND - interval }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Throttle {
+    /// By the index of the virtual service.
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// The virtual service, and its uuid, if one has the row.
+    service: Option<(u32, Arc<str>)>,
+    classes: [State; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// When the next record may come, without slack.
+    next: u64,
+    /// Those that no record stands for.
+    waiting: u64,
+    /// What of them was said last.
+    said: u64,
+}
+
+/// Requests or connections that no record stands for yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// The uuid of their virtual service.
+    pub service: Arc<str>,
+    pub class: Class,
+    /// 0: none waits any more.
+    pub count: u64,
+}
+
+impl Throttle {
+    /// Gives a virtual service its row, if it has none. What waits of an earlier one with the same index goes into `left`.
+    pub fn begin(&mut self, service: u32, uuid: &str, left: &mut Vec<Waiting>) {
+        let at = id::index(service);
+        if self.rows.len() <= at {
+            self.rows.resize_with(at + 1, Row::default);
+        }
+        let row = &mut self.rows[at];
+        if row.service.as_ref().is_none_or(|(id, _)| *id != service) {
+            row.say(left);
+            *row = Row { service: Some((service, uuid.into())), ..Row::default() };
+        }
+    }
+
+    /// Whether the rate allows a record now, at this time in nanoseconds. If the row belongs to a later virtual service, it
+    /// does: few connections outlive their service for so long.
+    #[inline]
+    pub fn admits(&mut self, service: u32, class: Class, rate: Rate, now: u64) -> bool {
+        let Some(state) = self.state(service, class) else { return true };
+        if state.next > now + rate.slack {
+            return false;
+        }
+        state.next = state.next.max(now) + rate.interval;
+        true
+    }
+
+    /// There is a record: its weight.
+    #[inline]
+    pub fn weight(&mut self, service: u32, class: Class) -> u32 {
+        let Some(state) = self.state(service, class) else { return 1 };
+        let weight = u32::try_from(state.waiting + 1).unwrap_or(u32::MAX);
+        state.waiting -= u64::from(weight - 1);
+        weight
+    }
+
+    /// There is no record.
+    #[inline]
+    pub fn suppress(&mut self, service: u32, class: Class) {
+        if let Some(state) = self.state(service, class) {
+            state.waiting += 1;
+        }
+    }
+
+    /// Whether [`say`](Self::say) has something new.
+    pub fn has_news(&self) -> bool {
+        self.rows.iter().any(|row| row.classes.iter().any(|state| state.waiting != state.said))
+    }
+
+    /// All that waits, and what waited when this was called last and does not any more.
+    pub fn say(&mut self, into: &mut Vec<Waiting>) {
+        self.rows.iter_mut().for_each(|row| row.say(into));
+    }
+
+    fn state(&mut self, service: u32, class: Class) -> Option<&mut State> {
+        let row = self.rows.get_mut(id::index(service))?;
+        let is_its = row.service.as_ref().is_some_and(|(id, _)| *id == service);
+        is_its.then(|| &mut row.classes[class.index()])
+    }
+}
+
+impl Row {
+    fn say(&mut self, into: &mut Vec<Waiting>) {
+        let Some((_, service)) = &self.service else { return };
+        for (class, state) in Class::ALL.into_iter().zip(&mut self.classes) {
+            if state.waiting > 0 || state.said > 0 {
+                into.push(Waiting { service: service.clone(), class, count: state.waiting });
+            }
+            state.said = state.waiting;
+        }
+    }
+}
