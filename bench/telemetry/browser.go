@@ -45,7 +45,8 @@ func pageRow(of func(pageTimes) float64) func(context.Context, *run) (Finding, e
 func (r *run) browse(ctx context.Context) (times pageTimes, err error) {
 	script := filepath.Join(r.Source, "web/tests/measure.mjs")
 	if _, err := os.Stat(filepath.Join(r.Source, "web/node_modules/playwright-core")); err != nil {
-		return times, errors.New("web/node_modules is not here: run `make build` in the source of Weir, and this bench there")
+		return times, errors.New(
+			"web/node_modules is not here: run `make build` in the source of Weir, and this bench there")
 	}
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -61,7 +62,8 @@ func (r *run) browse(ctx context.Context) (times pageTimes, err error) {
 			}
 			served = vs
 		}
-		load, err := s.lab.BeginLoad(ctx, append(clients.Rate(16, 0, 100), "--url", served.url("/"), "--duration", "2m")...)
+		load, err := s.lab.BeginLoad(ctx, append(clients.Rate(16, 0, 100), "--url", served.url("/"),
+			"--duration", "2m")...)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ func measureKilled(ctx context.Context, r *run) (found Finding, err error) {
 		paths := []string{"virtualservice", "pool", "serviceengine", "cluster/runtime", "virtualservice/" + vs.uuid,
 			"virtualservice/" + vs.uuid + "/runtime", "pool/" + vs.pool + "/runtime",
 			"virtualservice?join_subresources=runtime",
-			"analytics/metrics/virtualservice/" + vs.uuid + "?metric_id=l7_client.avg_complete_responses&limit=1&step=15"}
+			"analytics/metrics/virtualservice/" + vs.uuid +
+				"?metric_id=l7_client.avg_complete_responses&limit=1&step=15"}
 		for _, path := range paths {
 			if status := s.status(ctx, path); status != http.StatusOK {
 				return fmt.Errorf("GET /api/%s: %d before anything is killed", path, status)
@@ -101,14 +102,17 @@ func (s *stage) status(ctx context.Context, path string) int {
 }
 
 // recordsPID finds the record store among the processes of the controller.
-func (s *stage) recordsPID() (int, error) {
-	for _, pid := range meter.Group(s.controller.PID()) {
+func (s *stage) recordsPID() (int, error) { return childNamed(s.controller.PID(), "records") }
+
+// childNamed finds the descendant of a process that is this command of weir.
+func childNamed(parent int, command string) (int, error) {
+	for _, pid := range meter.Group(parent) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if args := bytes.Split(line, []byte{0}); err == nil && len(args) > 1 && string(args[1]) == "records" {
+		if args := bytes.Split(line, []byte{0}); err == nil && len(args) > 1 && string(args[1]) == command {
 			return pid, nil
 		}
 	}
-	return 0, errors.New("the controller has no record store")
+	return 0, fmt.Errorf("process %d has no child that is weir %s", parent, command)
 }
 
 func (s *stage) killRecords() (at time.Time, err error) {

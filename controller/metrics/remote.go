@@ -149,7 +149,8 @@ func (r *remote) leaveOut() {
 // sayLost tells which samples the receiver does not get.
 func (r *remote) sayLost(until time.Time) {
 	if !r.lostFrom.IsZero() {
-		r.say("REMOTE_WRITE_DROPPED", fmt.Sprintf("%s is more than %v behind: it does not get the samples from %s to %s",
+		r.say("REMOTE_WRITE_DROPPED", fmt.Sprintf(
+			"%s is more than %v behind: it does not get the samples from %s to %s",
 			r.receiver.Name(), remoteMost, r.lostFrom.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)))
 	}
 	r.lostFrom = time.Time{}
@@ -242,4 +243,3 @@ func (c *collector) newest() time.Time {
 	defer c.mu.Unlock()
 	return c.written[0]
 }
-

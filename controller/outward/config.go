@@ -1,6 +1,6 @@
-// Package outward sends what the controller knows to systems beside it: events, audit entries and records of requests as
-// syslog, as JSON lines, or as OTLP logs. config.go reads the file that says where to; stream.go holds what waits, and
-// counts what found no room. A receiver that is slow or away delays nobody.
+// Package outward sends what the controller knows to systems beside it: events, audit entries and records of requests
+// as syslog, as JSON lines, or as OTLP logs. config.go reads the file that says where to; stream.go holds what waits,
+// and counts what found no room. A receiver that is slow or away delays nobody.
 package outward
 
 import (
@@ -27,7 +27,8 @@ type Access struct {
 	Headers map[string]string `toml:"headers"` // HTTP only
 	// BearerFile has a token for HTTP, and is read again for each request.
 	BearerFile string `toml:"bearer_token_file"`
-	CAFile     string `toml:"ca_file"`   // certificates that may have signed that of the receiver; empty: those of the system
+	// certificates that may have signed that of the receiver; empty: those of the system
+	CAFile     string `toml:"ca_file"`
 	CertFile   string `toml:"cert_file"` // the certificate of this controller, with
 	KeyFile    string `toml:"key_file"`
 	ServerName string `toml:"server_name"` // in the certificate of the receiver; empty: the host of the URL
@@ -164,7 +165,8 @@ func (a *Access) parse(schemes ...string) (*url.URL, error) {
 	case (a.CertFile == "") != (a.KeyFile == ""):
 		return nil, errors.New("cert_file, key_file: give both or none")
 	case !isSecure && hasSecrets && !a.PlainSecrets:
-		return nil, errors.New("headers, bearer_token_file: everybody on the way could read them; use TLS, or set allow_plain_secrets")
+		return nil, errors.New(
+			"headers, bearer_token_file: everybody on the way could read them; use TLS, or set allow_plain_secrets")
 	case at.User != nil && a.BearerFile != "":
 		return nil, errors.New("bearer_token_file: the URL has a user already")
 	}

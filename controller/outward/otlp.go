@@ -99,6 +99,9 @@ func record(row wire.Row) *logs.LogRecord {
 	return made
 }
 
+// saidMost is the number of fields that say what a row is about.
+const saidMost = 6
+
 // said is a row in words.
 func said(row wire.Row) string {
 	if description := field(row, "event_description"); description != "" {
@@ -107,8 +110,11 @@ func said(row wire.Row) string {
 	if method := field(row, "method"); method != "" {
 		return valid(fmt.Sprintf("%s %s %s", method, field(row, "path"), field(row, "status")))
 	}
-	return valid(strings.TrimSpace(fmt.Sprintf("%s %s %s %s", field(row, "user"), field(row, "action"), field(row, "kind"),
-		field(row, "object"))))
+	words := []string{row.Type + ":"} // of an audit entry: who, from where, did what
+	for _, field := range row.Fields[:min(len(row.Fields), saidMost)] {
+		words = append(words, field.Value)
+	}
+	return valid(cut(strings.Join(words, " "), 1024))
 }
 
 func text(name, value string) *common.KeyValue {

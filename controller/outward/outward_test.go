@@ -108,7 +108,8 @@ func wantSyslog(t *testing.T, text string) map[string]string {
 
 func TestSyslogOverTCPHasALengthBeforeEachMessage(t *testing.T) {
 	listener := listen(t)
-	streams, _, _ := begin(t, `stream = [{name = "a", url = "syslog+tcp://`+listener.Addr().String()+`"}]`, &net.Dialer{})
+	streams, _, _ := begin(t, `stream = [{name = "a", url = "syslog+tcp://`+listener.Addr().String()+
+		`"}]`, &net.Dialer{})
 	for n := range 3 {
 		streams.Add("events", event(n))
 		streams.Add("requests", event(n)) // nobody wants them
@@ -229,7 +230,8 @@ func TestWhatFindsNoRoomIsDroppedAndCountedAndNobodyWaits(t *testing.T) {
 	for range 1000 {
 		large.Add("events", heavy)
 	}
-	if count := large.Counts()[0]; count.Waiting*60_000 > waitingBytesMax || count.Dropped+uint64(count.Waiting) != 1000 {
+	if count := large.Counts()[0]; count.Waiting*60_000 > waitingBytesMax || count.Dropped+
+		uint64(count.Waiting) != 1000 {
 		t.Errorf("got %+v", count)
 	}
 	streams.all[0].sayDropped(time.Now(), tellEvery)
@@ -292,7 +294,8 @@ headers = { Content-Type = "text/plain" }`: "Content-Type is set by the protocol
 		`streams = []`: "streams: is unknown",
 		`stream = [{name = "a", url = "json+tls://a:1"}, {name = "a", url = "json+tls://a:1"}]`: "is taken",
 	} {
-		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), ":secret@") {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), ":secret@") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

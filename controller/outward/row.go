@@ -12,8 +12,8 @@ import (
 	"github.com/weir-lb/weir/logs/wire"
 )
 
-// object is a row as one JSON object: time, type, scope, and its fields. Values are text, as they are stored; bytes that
-// are no UTF-8 become U+FFFD. No value has more than a number of bytes: longer ones end with "…".
+// object is a row as one JSON object: time, type, scope, and its fields. Values are text, as they are stored; bytes
+// that are no UTF-8 become U+FFFD. No value has more than a number of bytes: longer ones end with "…".
 func object(row wire.Row, valueMost int) []byte {
 	var text bytes.Buffer
 	put := func(name, value string) {
