@@ -20,8 +20,10 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/returnpath"
 	"github.com/weir-lb/weir/agent/route"
+	"github.com/weir-lb/weir/agent/spool"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
 // farewellTimeout is how long the agent waits at its end for the controller to receive its last report.
@@ -43,6 +45,7 @@ type Config struct {
 	Dataplane     string // path of the data plane's binary; empty: found beside this program or in PATH
 	Workers       int    // of the data plane; 0: one for each core
 	KeepDataplane bool   // leave the data plane running at the end, for the next agent
+	RecordsMiB    int    // of the disk, for records of requests while the controller is away
 	VIPInterface  string // that advertised VIPs are put on; empty: none
 	Version       string
 	Log           *slog.Logger
@@ -74,7 +77,16 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	return newAgent(config, dir, withDataplane(config, binary, dir, plan), token, identity, plan).run(ctx)
+	supervised := &supervised{}
+	records, err := spool.Open(spool.Config{
+		Dir: dir.File(recordsName), DiskBytes: int64(config.RecordsMiB) << 20, Taken: supervised.recordsTaken,
+		Log: config.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("records of requests in %s: %w", dir.File(recordsName), err)
+	}
+	serve := withDataplane(config, binary, dir, plan, records, supervised)
+	return newAgent(config, dir, serve, token, identity, plan, records).run(ctx)
 }
 
 // keptPlan is the last good Plan; nil: there is none, or it cannot be read.
@@ -138,6 +150,8 @@ func remembered[T any](read func() (*T, error), log *slog.Logger, remedy string)
 const (
 	socketName = "dataplane.sock"
 	outputName = "dataplane.log"
+	// recordsName is the directory of records that the controller does not have yet.
+	recordsName = "records"
 )
 
 // agent is the parts, wired to each other.
@@ -154,6 +168,7 @@ type agent struct {
 	path     *returnpath.Set
 	preparer *preparer
 	keeper   *keeper
+	records  *spool.Spool
 }
 
 // server serves what Plans ask for. It tells its Observer the answer to each Plan, its status, and a Sample each
@@ -170,18 +185,26 @@ type server interface {
 type newServer func(dataplane.Observer, dataplane.States, dataplane.Segments) server
 
 // withDataplane serves with a data plane, and restarts the data plane when it dies. It keeps the Plan on disk.
-func withDataplane(config Config, binary string, dir *state.Dir, kept *plan.Plan) newServer {
+func withDataplane(config Config, binary string, dir *state.Dir, kept *plan.Plan, records *spool.Spool,
+	supervised *supervised) newServer {
 	return func(observer dataplane.Observer, states dataplane.States, segments dataplane.Segments) server {
-		return dataplane.New(dataplane.Config{
+		supervised.Supervisor = dataplane.New(dataplane.Config{
 			Binary: binary, Socket: dir.File(socketName), Output: dir.File(outputName), Workers: config.Workers,
 			Version: config.Version, Keep: config.KeepDataplane, Kept: kept, States: states, Segments: segments,
-			Observer: observer, Log: config.Log,
+			Observer: observer, Records: records.Received, Log: config.Log,
 		})
+		return supervised
 	}
 }
 
+// supervised is a data plane that learns which of its records are safe.
+type supervised struct{ *dataplane.Supervisor }
+
+func (s *supervised) recordsTaken(taken *dataplanev1.RecordsTaken) { s.RecordsTaken(taken) }
+
 func newAgent(
 	config Config, dir *state.Dir, serve newServer, token *enrollment.Token, identity *state.Identity, kept *plan.Plan,
+	records *spool.Spool,
 ) *agent {
 	core := &engine{
 		version: config.Version, log: config.Log, dir: dir, session: new(link.Session),
@@ -190,7 +213,7 @@ func newAgent(
 	if identity != nil {
 		core.uuid = identity.EngineUUID
 	}
-	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle}
+	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle, records: records}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.path = returnpath.New(returnpath.Config{
@@ -199,7 +222,8 @@ func newAgent(
 	a.preparer = newPreparer(grounds{a.detour, a.path}, core.Refused)
 	a.server = serve(core, a.monitors.States, a.detour)
 	a.link = link.New(link.Config{
-		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core, Log: config.Log,
+		Address: config.Controller, Name: config.Name, Token: token, Identity: identity, Engine: core,
+		Records: records, Log: config.Log,
 	})
 	a.keeper = newKeeper(func(plan *plan.Plan) error { return dir.SavePlan(plan.Wire()) }, config.Log)
 	a.routes = route.New(route.Config{
@@ -238,6 +262,7 @@ func (a *agent) run(ctx context.Context) error {
 	serves.Go(func() { a.monitors.Run(serving) })
 	leads.Go(func() { a.routes.Run(leading) })
 	tells.Go(func() { a.keeper.run(telling) })
+	tells.Go(func() { a.records.Run(telling) })
 	tells.Go(func() {
 		defer stopTelling()
 		if err := a.link.Run(telling); err != nil {
@@ -250,6 +275,9 @@ func (a *agent) run(ctx context.Context) error {
 	leads.Wait()
 	a.detour.Close()
 	a.path.Close()
+	lastRecords, stopWaiting := context.WithTimeout(telling, farewellTimeout)
+	a.records.Drain(lastRecords)
+	stopWaiting()
 	a.link.HangUp()
 	time.AfterFunc(farewellTimeout, stopTelling)
 	tells.Wait()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/agent/spool"
 	"github.com/weir-lb/weir/agent/state"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -118,9 +119,13 @@ func TestEngineWithoutADataPlaneAnnouncesAndKeepsWhatItServes(t *testing.T) {
 	serve := func(o dataplane.Observer, _ dataplane.States, _ dataplane.Segments) server {
 		return &kernel{o, make(chan *plan.Plan, 1), 10 * time.Millisecond}
 	}
+	records, err := spool.Open(spool.Config{Dir: dir.File(recordsName), DiskBytes: 1 << 20, Log: config.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- newAgent(config, dir, serve, nil, nil, kept).run(ctx) }()
+	go func() { ended <- newAgent(config, dir, serve, nil, nil, kept, records).run(ctx) }()
 	log.until(t, "a Plan serves")
 	log.until(t, "announcing a route")
 	end()

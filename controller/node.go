@@ -32,6 +32,7 @@ func openNode(
 	members := membership.New(membership.Config{
 		Objects: data.objects, Gate: data.gate, IsConnected: leader.fleet.IsConnected, Origin: originOf,
 	})
+	taken := records.intake(data.objects, config.Log)
 	pages, err := web.Open()
 	if err != nil {
 		return nil, err
@@ -46,15 +47,15 @@ func openNode(
 		Metrics:  leader.history,
 		Scores:   scoresOf(leader.grades),
 		Logs:     records.logs(),
+		Requests: taken,
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &node{
-		objects: data.objects, rest: api,
-		link: link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log),
-	}, nil
+	agents := link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log)
+	agents.Records(taken)
+	return &node{objects: data.objects, rest: api, link: agents}, nil
 }
 
 func portIn(address string) string {

@@ -3,6 +3,8 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strconv"
 	"sync"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -79,8 +81,16 @@ func objectOf(record *store.Record) schema.Object {
 	if record == nil {
 		return nil
 	}
-	return record.Object
+	if record.Kind != timedKind {
+		return record.Object
+	}
+	object := maps.Clone(record.Object)
+	object["_last_modified"] = strconv.FormatInt(record.Modified, 10)
+	return object
 }
+
+// timedKind is the kind whose objects say for how long something is to be done from when they are written.
+const timedKind = "virtualservice"
 
 // decode returns nil for a record that is deleted.
 func decode[T any](record *store.Record) (*T, error) {

@@ -3,12 +3,15 @@ package controller
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/intake"
 	"github.com/weir-lb/weir/controller/rest"
+	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/logs"
 	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/wire"
@@ -86,6 +89,15 @@ func (r *records) logs() rest.Logs {
 		return nil
 	}
 	return r.keeper
+}
+
+// intake takes records of requests and connections from engines. Without a store it takes none.
+func (r *records) intake(objects *store.Store, log *slog.Logger) *intake.Intake {
+	var into intake.Store
+	if r != nil {
+		into = r.keeper
+	}
+	return intake.New(into, &intake.ObjectNames{View: objects.View}, log, time.Now)
 }
 
 // run keeps the store running until stop is called, which stores what came before.

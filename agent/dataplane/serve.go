@@ -33,6 +33,10 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 		case <-s.statesChanged:
 			life.untold.add(s.takeChanged())
 			life.sampleAtOnce = true
+		case <-s.recordsTaken:
+			if err := s.tellTaken(life); err != nil {
+				return s.lost(ctx, life, err)
+			}
 		case <-s.lettingGo:
 			letGo := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_LetGo{LetGo: &dataplanev1.LetGo{}}}
 			if err := life.wire.write(letGo); err != nil {
@@ -138,6 +142,8 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 	case *dataplanev1.FromDataplane_Sample:
 		life.silence = 0
 		s.Observer.Sampled(sampleOf(frame.Sample))
+	case *dataplanev1.FromDataplane_Records:
+		s.hearRecords(frame.Records)
 	default:
 		s.Log.Warn("the data plane sent a frame that has no place here", "frame", fmt.Sprintf("%T", frame))
 	}

@@ -56,6 +56,7 @@ type Config struct {
 	States   States
 	Segments Segments
 	Observer Observer
+	Records  func(*dataplanev1.Records) // takes records of requests, and may not block; nil: nobody does
 	Log      *slog.Logger
 }
 
@@ -75,12 +76,14 @@ type Supervisor struct {
 	asked         chan struct{} // capacity 1: wanted has been set
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
+	recordsTaken  chan struct{} // capacity 1
 	beat          time.Duration
 	exitPatience  time.Duration // shorter in tests
 
 	mu      sync.Mutex
-	wanted  *plan.Plan           // not yet taken by Run; nil: none
-	changed map[plan.Member]bool // servers with another state, not yet taken by Run
+	wanted  *plan.Plan                           // not yet taken by Run; nil: none
+	changed map[plan.Member]bool                 // servers with another state, not yet taken by Run
+	taken   map[uint32]*dataplanev1.RecordsTaken // by worker; not yet told by Run
 
 	// Of Run alone.
 	rollout rollout
@@ -96,6 +99,7 @@ func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
 		lettingGo: make(chan struct{}, 1), changed: map[plan.Member]bool{},
+		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
 		sockets: sockets{}, serving: places{},
 	}
@@ -293,8 +297,8 @@ func (s *Supervisor) become(state State, reason string) {
 	s.Observer.Changed(s.status)
 }
 
-// drain lets requests finish for a while, and waits for the end of the process. Our own sockets close first, so that no
-// client waits in them for a data plane that accepts no more.
+// drain lets requests finish for a while, takes their records, and waits for the end of the process. Our own sockets
+// close first, so that no client waits in them for a data plane that accepts no more.
 func (s *Supervisor) drain(life *life) {
 	s.sockets.closeAll()
 	drain := &dataplanev1.Drain{TimeoutMs: uint32(drainTimeout.Milliseconds())}
@@ -302,10 +306,24 @@ func (s *Supervisor) drain(life *life) {
 		&dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Drain{Drain: drain}}); err != nil {
 		return
 	}
-	select {
-	case <-life.process.exited:
-	case <-time.After(drainTimeout + s.exitPatience):
-		s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
+	patience := time.After(drainTimeout + s.exitPatience)
+	frames := life.frames
+	for {
+		select {
+		case in, open := <-frames:
+			if !open {
+				frames = nil
+			} else if records := in.message.GetRecords(); records != nil {
+				s.hearRecords(records)
+			}
+		case <-s.recordsTaken:
+			_ = s.tellTaken(life) // its end is near
+		case <-life.process.exited:
+			return
+		case <-patience:
+			s.Log.Warn("the data plane did not drain in time; killing it", "pid", life.process.pid)
+			return
+		}
 	}
 }
 

@@ -47,6 +47,7 @@ type Config struct {
 	Token    *enrollment.Token // nil: none was given
 	Identity *state.Identity   // nil: this engine has to join
 	Engine   Engine
+	Records  Records // nil: there are none
 	Log      *slog.Logger
 }
 
@@ -157,6 +158,9 @@ func (l *Link) converse(ctx context.Context) (welcomed bool, err error) {
 	end(talk.receive)
 	end(talk.send)
 	end(func(ctx context.Context) error { return l.keepRenewed(ctx, connection) })
+	if l.Records != nil {
+		end(l.keepTelling)
+	}
 	work.Wait()
 	return talk.greeted, context.Cause(ctx)
 }
@@ -189,7 +193,8 @@ func (l *Link) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.Identity, l.Token, l.rejected = identity, nil, nil // a token is good for one time
+	l.become(identity)
+	l.Token, l.rejected = nil, nil // a token is good for one time
 	l.Engine.Joined(identity)
 	l.Log.Info("joined", "controller", l.Address, "engine", identity.EngineUUID, "because", why)
 	return nil
@@ -218,7 +223,7 @@ func (l *Link) keepRenewed(ctx context.Context, connection grpc.ClientConnInterf
 		if wait <= 0 {
 			wait = renewalRetry
 			if identity, err := renew(ctx, connection, l.Identity); err == nil {
-				l.Identity = identity
+				l.become(identity)
 				l.Engine.Renewed(identity)
 				wait = renewalCheck // and not at once, should our clock say that this one is due as well
 			} else if ctx.Err() == nil {
@@ -332,6 +337,12 @@ func (c *conversation) leave(ctx context.Context) error {
 func broken(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+func (l *Link) become(identity *state.Identity) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Identity = identity
 }
 
 func (l *Link) open(outbox *outbox) {

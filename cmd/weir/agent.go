@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,9 @@ state directory takes it over. So you can upgrade an agent without a client noti
   weir agent --controller 10.0.0.1:9444                      every other time`,
 		Args: arguments(),
 		RunE: func(command *cobra.Command, _ []string) error {
+			if config.RecordsMiB < 1 {
+				return fmt.Errorf("--records-disk-mib %d: give at least 1", config.RecordsMiB)
+			}
 			config.Log = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return agent.Run(command.Context(), config)
 		},
@@ -52,6 +56,8 @@ state directory takes it over. So you can upgrade an agent without a client noti
 	flags.IntVar(&config.Workers, "workers", 0, "workers of the data plane (default: one for each core)")
 	flags.StringVar(&config.VIPInterface, "vip-interface", "",
 		"add VIPs that are advertised over BGP to this interface, such as lo (default: none)")
+	flags.IntVar(&config.RecordsMiB, "records-disk-mib", 256,
+		"how much of the disk records of requests may take while the controller is away, in MiB; ordinary ones go first")
 	flags.BoolVar(&config.KeepDataplane, "keep-dataplane", false,
 		"leave the data plane running for the next agent when this one ends; routers keep its routes")
 	return command

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,10 @@ type recordList struct {
 	headings []string // of the table
 	cells    func(client.Object) []string
 
+	kind          string        // of query.Types, of lists that can be CSV
+	headed        bool          // the first line of CSV is printed
+	widths        []int         // of the columns while they follow; nil: as wide as the cells
+	overlap       time.Duration // how much later than others a record may come
 	most          int
 	since, until  string
 	filters       []string
@@ -96,35 +101,42 @@ func (l *recordList) command(name, short, fields string) *cobra.Command {
 		Example: "  weir " + name + " --since 2h\n" +
 			"  weir " + name + " --since 2026-11-24T09:00:00Z --until 2026-11-24T10:00:00Z --filter 'tenant=admin'",
 	}
+	l.addFlags(command, fields)
+	l.output = addOutput(command)
+	command.RunE = func(command *cobra.Command, _ []string) error { return l.run(command.Context()) }
+	return command
+}
+
+func (l *recordList) addFlags(command *cobra.Command, fields string) {
 	flags := command.Flags()
 	flags.IntVar(&l.most, "most", 50, "how many")
 	flags.StringVar(&l.since, "since", "",
 		"from then on: a time (2026-11-24T09:00:00Z), or how long ago (90s, 30m, 2h, 7d)")
 	flags.StringVar(&l.until, "until", "", "up to then: a time, or how long ago")
-	flags.StringArrayVar(&l.filters, "filter", nil, "FIELD=VALUE, FIELD!=VALUE, FIELD~PART or FIELD!~PART; FIELD is "+
-		fields+", or all; give it again for a further condition")
+	flags.StringArrayVar(&l.filters, "filter", nil,
+		"FIELD=VALUE, with = != ~ (contains) !~ or for numbers < <= > >=; FIELD is "+
+			fields+", or all; give it again for a further condition")
 	flags.BoolVarP(&l.follow, "follow", "f", false, "go on, and print what comes: oldest first, until Ctrl-C")
-	l.output = addOutput(command)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		session, err := openSession()
-		if err != nil {
-			return err
-		}
-		l.out, l.warnings = os.Stdout, os.Stderr
-		asked, err := l.parameters(time.Now())
-		if err != nil {
-			return err
-		}
-		if l.follow {
-			return l.watch(command.Context(), session, asked)
-		}
-		found, err := l.read(command.Context(), session, asked)
-		if err != nil {
-			return err
-		}
-		return l.print(found)
+}
+
+func (l *recordList) run(ctx context.Context) error {
+	session, err := openSession()
+	if err != nil {
+		return err
 	}
-	return command
+	l.out, l.warnings = os.Stdout, os.Stderr
+	asked, err := l.parameters(time.Now())
+	if err != nil {
+		return err
+	}
+	if l.follow {
+		return l.watch(ctx, session, asked)
+	}
+	found, err := l.read(ctx, session, asked)
+	if err != nil {
+		return err
+	}
+	return l.print(found)
 }
 
 // parameters are those of the query.
@@ -174,27 +186,24 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return now.Add(-ago), nil
 }
 
+// conditions are the operators of filters, those first that begin with another one.
+var conditions = []struct{ sign, op string }{
+	{"!=", "ne"}, {"!~", "nc"}, {">=", "ge"}, {"<=", "le"}, {"=", "eq"}, {"~", "co"}, {">", "gt"}, {"<", "lt"},
+}
+
 // condition turns FIELD=VALUE into what the API takes.
 func condition(text string) (string, error) {
-	for i, char := range text {
-		op, size := "", 1
-		switch {
-		case char == '=':
-			op = "eq"
-		case char == '~':
-			op = "co"
-		case strings.HasPrefix(text[i:], "!="):
-			op, size = "ne", 2
-		case strings.HasPrefix(text[i:], "!~"):
-			op, size = "nc", 2
+	for i := range text {
+		for _, one := range conditions {
+			value, is := strings.CutPrefix(text[i:], one.sign)
+			if !is || i == 0 {
+				continue
+			}
+			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
+			return fmt.Sprintf(`%s(%s,"%s")`, one.op, text[:i], quoted), nil
 		}
-		if op == "" || i == 0 {
-			continue
-		}
-		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text[i+size:])
-		return fmt.Sprintf(`%s(%s,"%s")`, op, text[:i], value), nil
 	}
-	return "", fmt.Errorf("--filter %s: write FIELD=VALUE, FIELD!=VALUE, FIELD~PART or FIELD!~PART", text)
+	return "", fmt.Errorf("--filter %s: write FIELD=VALUE, with one of = != ~ (contains) !~ < <= > >=", text)
 }
 
 // list is an answer with records.
@@ -207,8 +216,11 @@ type list struct {
 
 // print prints records as they came.
 func (l *recordList) print(found []client.Object) error {
-	if *l.output == asJSON {
+	switch *l.output {
+	case asJSON:
 		return printJSON(l.out, found)
+	case asCSV:
+		return l.printCSV(found, true)
 	}
 	rows := table{l.headings}
 	for _, record := range found {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -54,9 +55,8 @@ const followEvery = time.Second
 
 // watch prints the newest records, oldest first, and then those that come, until ctx ends.
 func (l *recordList) watch(ctx context.Context, session *client.Session, asked url.Values) error {
-	seen := map[string]bool{} // records of the newest time, which may come again
-	newest, first := "", true
-	for {
+	shown := shown{overlap: l.overlap, seen: map[string]time.Time{}}
+	for first := true; ; first = false {
 		found, err := l.read(ctx, session, asked)
 		session = session.Background()
 		if err != nil && (first || !isAway(err)) {
@@ -68,24 +68,18 @@ func (l *recordList) watch(ctx context.Context, session *client.Session, asked u
 			if err != nil {
 				return err
 			}
-			if seen[string(text)] {
+			if !shown.isNew(string(text), column.Text(record[l.time])) {
 				continue
 			}
-			if at := column.Text(record[l.time]); at != newest {
-				newest = at
-				clear(seen)
-			}
-			seen[string(text)] = true
 			if err := l.printOne(record, text); err != nil {
 				return err
 			}
 		}
 		asked.Del("source") // the record store may be back
 		asked.Set("page_size", "10000")
-		if newest != "" {
-			asked.Set("start", newest)
+		if since := shown.forget(); !since.IsZero() {
+			asked.Set("start", since.Format(time.RFC3339Nano))
 		}
-		first = false
 		select {
 		case <-ctx.Done():
 			return nil
@@ -94,12 +88,52 @@ func (l *recordList) watch(ctx context.Context, session *client.Session, asked u
 	}
 }
 
+// shown remembers the newest records, which come again with the next look.
+type shown struct {
+	overlap time.Duration // how much later than others a record may come
+	newest  time.Time
+	seen    map[string]time.Time
+}
+
+func (s *shown) isNew(text, moment string) bool {
+	if _, known := s.seen[text]; known {
+		return false
+	}
+	at, err := time.Parse(time.RFC3339Nano, moment)
+	if err == nil && at.After(s.newest) {
+		s.newest = at
+	}
+	s.seen[text] = at
+	return true
+}
+
+// forget returns from when on to ask, and forgets what was before.
+func (s *shown) forget() (since time.Time) {
+	if s.newest.IsZero() {
+		return s.newest
+	}
+	since = s.newest.Add(-s.overlap)
+	for text, at := range s.seen {
+		if at.Before(since) {
+			delete(s.seen, text)
+		}
+	}
+	return since
+}
+
 // printOne prints a record as one line.
 func (l *recordList) printOne(record client.Object, text []byte) error {
-	if *l.output == asJSON {
-		_, err := fmt.Fprintf(l.out, "%s\n", text)
+	switch *l.output {
+	case asJSON:
+		_, err := fmt.Fprintf(l.out, "%s\n", inertJSON(string(text)))
 		return err
+	case asCSV:
+		return l.printCSV([]client.Object{record}, false)
 	}
-	_, err := fmt.Fprintln(l.out, strings.TrimRight(strings.Join(l.row(record), "  "), " "))
+	row := l.row(record)
+	for i, width := range l.widths[:min(len(l.widths), len(row))] {
+		row[i] += strings.Repeat(" ", max(0, width-utf8.RuneCountInString(row[i])))
+	}
+	_, err := fmt.Fprintln(l.out, strings.TrimRight(strings.Join(row, "  "), " "))
 	return err
 }

@@ -110,18 +110,23 @@ func (u *unpacker) lost(part *enginev1.RecordPart, of from) ([]wire.Row, error) 
 	}
 	var rows []wire.Row
 	for _, tally := range part.GetTallies() {
-		service := named{tally.GetVirtualServiceUuid(), u.names.Service(tally.GetVirtualServiceUuid())}
-		f := make(fields, 0, 12)
-		f.service(of, service, record.Class(part.GetClass()))
-		f.number(query.WeightField, tally.GetWeight())
-		f.number("lost", tally.GetRecords())
-		f.text("lost_reason", part.GetLost())
-		kind := query.Requests
-		if record.Kind(tally.GetKind()) != record.Request {
-			kind = query.Connections
-		}
-		end := u.atMostNow(time.UnixMicro(int64(tally.GetLastUnixUs())).UTC())
-		rows = append(rows, wire.Row{Time: end, Type: kind, Scope: scopeOf(service), Fields: f}.Shortened())
+		rows = append(rows, u.lostRow(tally, part.GetClass(), part.GetLost(), of))
 	}
 	return rows, nil
+}
+
+// lostRow stands for records of one virtual service and class.
+func (u *unpacker) lostRow(tally *enginev1.RecordTally, class uint32, why string, of from) wire.Row {
+	service := named{tally.GetVirtualServiceUuid(), u.names.Service(tally.GetVirtualServiceUuid())}
+	f := make(fields, 0, 12)
+	f.service(of, service, record.Class(class))
+	f.number(query.WeightField, tally.GetWeight())
+	f.number("lost", tally.GetRecords())
+	f.text("lost_reason", why)
+	kind := query.Requests
+	if record.Kind(tally.GetKind()) != record.Request {
+		kind = query.Connections
+	}
+	end := u.atMostNow(time.UnixMicro(int64(tally.GetLastUnixUs())).UTC())
+	return wire.Row{Time: end, Type: kind, Scope: scopeOf(service), Fields: f}.Shortened()
 }

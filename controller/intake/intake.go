@@ -10,6 +10,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/api/record"
 	"github.com/weir-lb/weir/logs"
 	"github.com/weir-lb/weir/logs/wire"
 )
@@ -31,7 +32,14 @@ type Intake struct {
 	credit *credit
 
 	mu      sync.Mutex
-	waiting map[source]map[string]uint64 // by virtual service: what no record stands for yet
+	waiting map[source]standing
+}
+
+// standing is what no record of a source stands for yet.
+type standing struct {
+	epoch   uint64
+	process uint64
+	waiting []*dataplanev1.Unrecorded
 }
 
 // source is what sends numbered batches.
@@ -45,7 +53,7 @@ func (s source) String() string { return fmt.Sprintf("%s/%d", s.engine, s.worker
 // New returns an intake. store may be nil: then it takes nothing.
 func New(store Store, names Names, log *slog.Logger, now func() time.Time) *Intake {
 	return &Intake{store: store, names: names, log: log, now: now, credit: newCredit(now),
-		waiting: map[source]map[string]uint64{}}
+		waiting: map[source]standing{}}
 }
 
 // Visit is one engine that sends batches. Its calls come one after the other, except Admit.
@@ -80,7 +88,9 @@ func (v *Visit) Admit(ctx context.Context, packedBytes, records uint32) (release
 }
 
 // Stand notes what an engine says that no record stands for, as of its last batches.
-func (v *Visit) Stand(worker uint32, waiting []*dataplanev1.Unrecorded) { v.note(worker, waiting) }
+func (v *Visit) Stand(worker uint32, epoch uint64, waiting []*dataplanev1.Unrecorded) {
+	v.note(source{v.engine, worker}, standing{epoch: epoch, waiting: waiting})
+}
 
 // Take stores a batch. It returns when that is on disk, or can never be. Error: ctx ended before.
 func (v *Visit) Take(ctx context.Context, batch *enginev1.RecordBatch) error {
@@ -90,13 +100,14 @@ func (v *Visit) Take(ctx context.Context, batch *enginev1.RecordBatch) error {
 		return nil
 	}
 	from := source{v.engine, batch.GetWorker()}
+	rows = append(rows, v.abandoned(from, batch)...)
 	origin := wire.Origin{Source: from.String(), Epoch: batch.GetEpoch(), Sequence: batch.GetNumber()}
 	for told := false; ; told = true {
 		_, err := v.intake.store.Store(ctx, origin, rows)
 		refused := (*logs.Refused)(nil)
 		switch {
 		case err == nil:
-			v.note(batch.GetWorker(), batch.GetWaiting())
+			v.note(from, standing{batch.GetEpoch(), batch.GetProcess(), batch.GetWaiting()})
 			return nil
 		case errors.As(err, &refused):
 			v.intake.log.Error("records of an engine are lost", "engine", v.engine, "records", len(rows), "reason", err)
@@ -114,28 +125,48 @@ func (v *Visit) Take(ctx context.Context, batch *enginev1.RecordBatch) error {
 	}
 }
 
-func (v *Visit) note(worker uint32, waiting []*dataplanev1.Unrecorded) {
-	counts := map[string]uint64{}
-	for _, one := range waiting {
-		counts[one.GetVirtualServiceUuid()] += one.GetCount()
-	}
+// waitingMax bounds what is remembered of a source.
+const waitingMax = 1 << 16
+
+func (v *Visit) note(from source, stands standing) {
+	stands.waiting = stands.waiting[:min(len(stands.waiting), waitingMax)]
 	v.intake.mu.Lock()
 	defer v.intake.mu.Unlock()
-	v.intake.waiting[source{v.engine, worker}] = counts
+	v.intake.waiting[from] = stands
+}
+
+// abandoned are rows for what an earlier data plane of a source did not record before its end, if its agent does not
+// say so: a machine that loses power takes that along.
+func (v *Visit) abandoned(from source, batch *enginev1.RecordBatch) []wire.Row {
+	v.intake.mu.Lock()
+	before, known := v.intake.waiting[from]
+	v.intake.mu.Unlock()
+	if !known || before.epoch >= batch.GetEpoch() || len(before.waiting) == 0 {
+		return nil
+	}
+	of := v.unpacker.from(v.engine, &enginev1.RecordBatch{Worker: from.worker, Process: before.process})
+	var rows []wire.Row
+	for _, one := range before.waiting {
+		tally := &enginev1.RecordTally{VirtualServiceUuid: one.GetVirtualServiceUuid(), Kind: uint32(record.Request),
+			Weight: one.GetCount(), LastUnixUs: uint64(v.intake.now().UnixMicro())}
+		rows = append(rows, v.unpacker.lostRow(tally, one.GetClass(),
+			"the engine ended before it had recorded them", of))
+	}
+	return rows
 }
 
 // Unrecorded adds up what no record stands for yet, of the virtual services that a caller may see.
 func (i *Intake) Unrecorded(visible func(service string) bool) (count uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for from, services := range i.waiting {
+	for from, stands := range i.waiting {
 		if i.names.Engine(from.engine) == "" { // deleted
 			delete(i.waiting, from)
 			continue
 		}
-		for service, waiting := range services {
-			if visible(service) {
-				count += waiting
+		for _, one := range stands.waiting {
+			if visible(one.GetVirtualServiceUuid()) {
+				count += one.GetCount()
 			}
 		}
 	}

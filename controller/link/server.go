@@ -27,6 +27,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/intake"
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/port"
@@ -38,6 +39,7 @@ const (
 	// reportBytesMax fits the samples of some thousand virtual services.
 	reportBytesMax = 16 << 20
 	// callsMax is the most calls at a time on one connection: a Session, a Renew, and one of each that is ending.
+	// Telemetry has a connection of its own.
 	callsMax         = 4
 	headerBytesMax   = 16 << 10
 	handshakeTimeout = 10 * time.Second
@@ -100,8 +102,11 @@ type Server struct {
 	events    *events.Log
 	log       *slog.Logger
 
-	mu    sync.Mutex
-	desks map[string]*desk // by engine uuid; at most one for each engine
+	intake *intake.Intake // takes records of requests; nil: nobody does
+
+	mu      sync.Mutex
+	desks   map[string]*desk                    // by engine uuid; at most one for each engine
+	streams map[string]*context.CancelCauseFunc // of records, by engine uuid
 }
 
 // NewServer returns a link that does nothing until Serve is called. events may be nil.
@@ -109,7 +114,7 @@ func NewServer(authority *pki.Authority, tokens *pki.Tokens, members Members, en
 	log *slog.Logger) *Server {
 	return &Server{
 		authority: authority, tokens: tokens, members: members, engines: engines, events: events, log: log,
-		desks: map[string]*desk{},
+		desks: map[string]*desk{}, streams: map[string]*context.CancelCauseFunc{},
 	}
 }
 

@@ -45,6 +45,8 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 	d.service = &dataplanev1.VirtualService{
 		Uuid: vs.UUID,
 		Name: vs.Name,
+
+		Analytics: analytics(d.subject, vs, &d.report),
 	}
 	if vs.UDP != nil {
 		d.service.Udp = udpProfile(vs)

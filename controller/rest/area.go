@@ -20,6 +20,8 @@ var areas = map[string]endpoint{
 	"api/weir/schema/*": {users, methods{"GET": showSchema}},
 	"api/weir/applied":  {tenants, methods{"GET": showApplied}},
 
+	"api/weir/explain/*": {tenants, methods{"GET": explainRecord}},
+
 	promqlPath + "/query":          {tenants, methods{"GET": queryPromQL, "POST": queryPromQL}},
 	promqlPath + "/query_range":    {tenants, methods{"GET": queryRange, "POST": queryRange}},
 	promqlPath + "/labels":         {tenants, methods{"GET": promqlLabels, "POST": promqlLabels}},

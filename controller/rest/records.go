@@ -37,6 +37,8 @@ type records struct {
 	where    []query.Expr // what the path itself asks for
 	recent   func() []query.Row
 
+	unrecorded func() uint64 // what no record stands for yet; nil: records stand for nothing
+
 	layout    string                                 // of times; empty: RFC 3339
 	shaped    func(records, query.Row) schema.Object // a row as clients read it; nil: shape
 	translate func(query.Expr) query.Expr            // what a client's condition means; nil: what it says
@@ -67,8 +69,11 @@ func (c *call) showRecords(of records) error {
 	}
 	whole := schema.Object{"count": answer.Count, "results": results, "percent_remaining": answer.PercentRemaining,
 		"source": asked.source()}
-	if asked.query.Rows != nil && query.Types[of.kind][query.WeightField] == query.Number {
-		whole["weight"] = answer.Weight
+	if of.unrecorded != nil {
+		whole["unrecorded"] = of.unrecorded()
+		if asked.query.Rows != nil {
+			whole["weight"] = answer.Weight
+		}
 	}
 	if asked.query.Rows != nil && asked.page.hasNext(int(answer.Count)) {
 		whole["next"] = c.origin() + c.r.URL.Path + "?" + asked.page.next(c.query).Encode()

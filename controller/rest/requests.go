@@ -10,6 +10,24 @@ import (
 	"github.com/weir-lb/weir/logs/query"
 )
 
+// Requests is what engines have told of requests and connections beside their records.
+type Requests interface {
+	// Unrecorded is how many no record stands for yet, of some virtual services.
+	Unrecorded(visible func(service string) bool) uint64
+}
+
+// unrecorded is how many requests and connections no record stands for yet, of a virtual service, or of all that the
+// tenant has.
+func (c *call) unrecorded(service string) uint64 {
+	if c.api.requests == nil {
+		return 0
+	}
+	return c.api.requests.Unrecorded(func(uuid string) bool {
+		found, exists := c.view.Get("virtualservice", uuid)
+		return (service == "" || service == uuid) && (c.tenant.All || exists && found.Tenant == c.tenant.UUID)
+	})
+}
+
 // showRequests lists records of requests or connections: of one virtual service, or of all that the tenant has.
 func (c *call) showRequests(kind string) error {
 	if c.api.logs == nil {
@@ -35,6 +53,7 @@ func (c *call) showRequests(kind string) error {
 		also:  []string{"type", "virtualservice", "adf", "udf", "nf", "js_compat"},
 		scope: query.Scope{All: c.tenant.All, Tenant: c.tenant.UUID},
 		where: where, layout: requestTime, shaped: c.shapeRequest, translate: translateRequest,
+		unrecorded: func() uint64 { return c.unrecorded(service) },
 	})
 }
 

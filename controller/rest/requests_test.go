@@ -127,3 +127,28 @@ func TestRecordsOfRequestsHaveAvisShape(t *testing.T) {
 		t.Errorf("histogram is %s", got)
 	}
 }
+
+func TestARecordIsExplainedToWhoMaySeeIt(t *testing.T) {
+	h := newHouse(t)
+	store := &shelf{answer: query.Answer{Rows: []query.Row{{Time: time.Unix(60, 0), Fields: map[string]string{
+		"client_ip": "192.0.2.7", "uri_path": "/\U0010FEFF", "method": "GET", "response_code": "404",
+		"class":           "significant",
+		"significant_log": "ADF_RESPONSE_CODE_4XX"}}}}}
+	h.api.logs = store
+	c := h.login()
+	answer := c.want(http.StatusOK, "GET", "/api/weir/explain/se-1-0-x.1", nil)
+	if asked := saidExpr(*store.asked.Where); asked != "request_id eq se-1-0-x.1" || store.asked.Scope.Tenant == "" &&
+		!store.asked.Scope.All {
+		t.Errorf("asked was %s in %+v", asked, store.asked.Scope)
+	}
+	stages := fmt.Sprint(answer["stages"])
+	if !strings.Contains(stages, "GET /\U0010FEFF of no host") || !strings.Contains(stages, "ADF_RESPONSE_CODE_4XX") ||
+		answer["type"] != "requests" || fmt.Sprint(answer["record"].(schema.Object)["response_code"]) != "404" {
+		t.Errorf("answer is %v", answer)
+	}
+	store.answer = query.Answer{}
+	c.refused(http.StatusNotFound, "Record se-1 object not found", "GET", "/api/weir/explain/se-1", nil)
+	if store.asked.Type != query.Connections {
+		t.Errorf("connections are not looked at")
+	}
+}

@@ -70,6 +70,7 @@ type Config struct {
 	Metrics    Metrics
 	Scores     Scores           // nil: no object has a score
 	Logs       Logs             // nil: only what is in memory is listed
+	Requests   Requests         // nil: there are no records of requests
 	Version    string           // of this build
 	EnginePort string           // that agents dial, for the command with which an engine joins
 	Logger     *slog.Logger     // nil: slog.Default()
@@ -90,6 +91,7 @@ type API struct {
 	metrics  Metrics
 	scores   Scores
 	logs     Logs // nil: there is no record store
+	requests Requests
 	log      *slog.Logger
 	now      func() time.Time
 	cluster  cluster
@@ -104,7 +106,7 @@ type API struct {
 func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
-		live: config.Live, metrics: config.Metrics, logs: config.Logs, pages: config.Pages,
+		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
 		scores: config.Scores,
 		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}

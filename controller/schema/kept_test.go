@@ -138,7 +138,7 @@ func TestAWrongTypeOfAKeptFieldIsRefusedByName(t *testing.T) {
 			}
 		}
 	}
-	if count < 350 {
+	if count < 340 {
 		t.Errorf("only %d fields were looked at", count)
 	}
 }

@@ -36,7 +36,7 @@ var mayNameKinds = map[string][]string{
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile",
+	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile", "analyticsprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups

@@ -1,20 +1,15 @@
-// Package pages opens the web UI of a real controller in a real browser: Debian's chromium, driven by
-// web/tests/flow.mjs. It needs what `make build` makes, chromium and Node; where one is missing, the tests are skipped.
+// Package pages opens the web UI of a real controller in a real browser: Debian's chromium, driven by the files of
+// web/tests. It needs what `make build` makes, chromium and Node; where one is missing, the tests are skipped.
 package pages
 
 import (
-	"bufio"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +20,6 @@ import (
 )
 
 const (
-	flowTimeout  = 5 * time.Minute
 	eventTimeout = 2 * time.Minute
 	tlsPort      = 8443
 )
@@ -33,75 +27,8 @@ const (
 // hostile is text that would do harm if a page took it for anything but text.
 const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" + `"'><script>alert(1)</script>`
 
-// told is one line of the flow: a step, and what went wrong in it.
-type told struct {
-	Step    string   `json:"step"`
-	Failed  string   `json:"failed"`
-	Details []string `json:"details"`
-}
-
 func TestPagesInABrowser(t *testing.T) {
-	chromium, flow := browser(t)
-	s := setUp(t)
-	answer, err := s.insecure().Get(s.controller.URL + "/")
-	s.must(err)
-	page, err := io.ReadAll(answer.Body)
-	s.must(err)
-	s.must(answer.Body.Close())
-	if !strings.Contains(string(page), "/assets/") {
-		t.Skip("bin/weir was compiled without the pages: run `make build`")
-	}
-	password, err := s.controller.Password()
-	s.must(err)
-	command := exec.CommandContext(t.Context(), "node", flow)
-	command.Env = append(os.Environ(), "WEIR_CHROMIUM="+chromium, "WEIR_URL="+s.controller.URL,
-		"WEIR_PASSWORD="+password)
-	command.Stderr = os.Stderr
-	out, err := command.StdoutPipe()
-	s.must(err)
-	s.must(command.Start())
-	watchdog := time.AfterFunc(flowTimeout, func() { _ = command.Process.Kill() })
-	defer watchdog.Stop()
-	steps := 0
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var line told
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Errorf("the flow printed %q", lines.Text())
-			continue
-		}
-		steps++
-		t.Log(line.Step)
-		if line.Failed != "" {
-			t.Errorf("%s: %s\n%s", line.Step, line.Failed, strings.Join(line.Details, "\n"))
-		}
-	}
-	if err := command.Wait(); err != nil {
-		t.Errorf("the flow ended after %d steps: %v", steps, err)
-	}
-	const stepsLeast = 10
-	if steps < stepsLeast {
-		t.Errorf("the flow had %d steps", steps)
-	}
-}
-
-// browser finds what the test drives, or skips it.
-func browser(t *testing.T) (chromium, flow string) {
-	t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("there is no chromium: apt-get install chromium")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no node: install Node 20.19 or newer")
-	}
-	web, err := filepath.Abs("../../web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(web, "node_modules", "playwright-core")); err != nil {
-		t.Skip("web/node_modules is missing: run `make build`")
-	}
-	return chromium, filepath.Join(web, "tests", "flow.mjs")
+	browser(t).run(setUp(t), "flow.mjs")
 }
 
 // stage is a controller and an engine that serve a service under load, and others that need somebody.
@@ -113,6 +40,26 @@ type stage struct {
 }
 
 func setUp(t *testing.T) *stage {
+	t.Helper()
+	s := empty(t)
+	s.engine("engine-1")
+	fast, slow := s.server(2*time.Millisecond), s.server(40*time.Millisecond)
+	s.service("shop", "Sells shoes", 8080, fast, slow, "127.0.0.1:1")
+	s.service("blog", "", 8081, fast)
+	s.service("vault", "Speaks TLS", tlsPort, fast)
+	s.service("broken", "Its servers are away", 8082, "127.0.0.1:1")
+	s.service("hostile "+hostile, hostile, 8083, fast)
+	s.failLogin(hostile + "\u0007")
+	s.waitUp("shop")
+	load, err := s.lab.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
+		"--duration", "60m", "--timeout", "120s")
+	s.must(err)
+	t.Cleanup(func() { _, _ = load.End() })
+	return s
+}
+
+// empty is a controller without engines and services.
+func empty(t *testing.T) *stage {
 	t.Helper()
 	l, err := lab.New(t.TempDir(), built.Programs(t))
 	if err != nil {
@@ -126,21 +73,13 @@ func setUp(t *testing.T) *stage {
 	})
 	s.controller, err = l.Controller(t.Context())
 	s.must(err)
-	_, err = l.Engine(t.Context(), s.controller, "engine-1", "--workers", "2")
-	s.must(err)
-	fast, slow := s.server(2*time.Millisecond), s.server(40*time.Millisecond)
-	s.service("shop", "Sells shoes", 8080, fast, slow, "127.0.0.1:1")
-	s.service("blog", "", 8081, fast)
-	s.service("vault", "Speaks TLS", tlsPort, fast)
-	s.service("broken", "Its servers are away", 8082, "127.0.0.1:1")
-	s.service("hostile "+hostile, hostile, 8083, fast)
-	s.failLogin(hostile + "\u0007")
-	s.waitUp("shop")
-	load, err := l.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
-		"--duration", "60m", "--timeout", "120s")
-	s.must(err)
-	t.Cleanup(func() { _, _ = load.End() })
 	return s
+}
+
+func (s *stage) engine(name string) {
+	s.Helper()
+	_, err := s.lab.Engine(s.Context(), s.controller, name, "--workers", "2")
+	s.must(err)
 }
 
 // failLogin leaves a name in the audit trail that no object could have.

@@ -1,65 +1,7 @@
 // Goes through the pages as a person does, and prints one JSON line for each step: {"step", "failed"?, "details"?}.
 // tests/pages starts it with a controller under load. WEIR_PICTURES=dir keeps pictures of the pages.
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { chromium } from 'playwright-core'
-
-const { WEIR_URL: url, WEIR_PASSWORD: password, WEIR_CHROMIUM: executablePath, WEIR_PICTURES: pictures } = process.env
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
-const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', colorScheme: 'light' })
-const page = await context.newPage()
-page.setDefaultTimeout(20_000)
-
-// What no page may do, in any step: break the policy, throw, or run what a stranger wrote.
-const faults = []
-page.on('console', (message) => {
-  if (/Content.Security.Policy|Trusted.?Type|TrustedHTML/i.test(message.text())) faults.push(`policy: ${message.text()}`)
-  else if (message.type() === 'error' && !/status of (401|404|419)/.test(message.text())) faults.push(`console: ${message.text()}`)
-})
-page.on('pageerror', (error) => faults.push(`thrown: ${error.message}`))
-page.on('dialog', (dialog) => {
-  faults.push(`dialog: ${dialog.message()}`)
-  void dialog.dismiss()
-})
-await page.addInitScript(() => {
-  document.addEventListener('securitypolicyviolation', (event) => console.error(`Content Security Policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))
-})
-
-async function step(name, does) {
-  const line = { step: name }
-  try {
-    await does()
-  } catch (error) {
-    line.failed = error.message.split('\n').slice(0, 12).join('\n')
-    line.details = [page.url()]
-  }
-  const seen = faults.splice(0)
-  if (seen.length > 0) {
-    line.failed ??= 'the browser complained'
-    line.details = [...(line.details ?? []), ...seen]
-  }
-  console.log(JSON.stringify(line))
-}
-
-function hold(condition, what) {
-  if (!condition) throw new Error(what)
-}
-
-async function picture(name) {
-  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` })
-}
-
-const heading = (name) => page.getByRole('heading', { level: 1, name }).waitFor()
-
-async function accessible() {
-  // A function is not text to the policy: the browser's debugger brings it in.
-  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
-  const result = await page.evaluate(() => window.axe.run({ resultTypes: ['violations'] }))
-  const serious = result.violations.filter((violation) => ['serious', 'critical'].includes(violation.impact))
-  hold(serious.length === 0, serious.map((violation) => `${violation.id}: ${violation.help}: ${violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`).join('\n'))
-}
+import { accessible, browser, context, heading, hold, page, password, picture, step, url } from './stage.mjs'
 
 /** Drags over a part of an element, in shares of its width and height. */
 async function drag(locator, from, to, top = 0.5, bottom = 0.5) {

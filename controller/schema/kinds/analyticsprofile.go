@@ -38,6 +38,13 @@ type AnalyticsProfile struct {
 	EnableAdvancedAnalytics   bool     `json:"enable_advanced_analytics" default:"true"` // anomalies
 	EnableOndemandMetrics     bool     `json:"enable_ondemand_metrics" default:"true"`
 	IsFederated               bool     `json:"is_federated" default:"false"`
+
+	ExcludedStatuses   []uint32             `json:"exclude_http_error_codes" items:"64"`
+	ExcludedRanges     []StatusRange        `json:"ranges" items:"64"`
+	ExcludeClientReset bool                 `json:"exclude_tcp_reset_as_error" default:"false"`
+	ExcludeServerReset bool                 `json:"exclude_server_tcp_reset_as_error" default:"false"`
+	Logs               *ClientLogConfig     `json:"client_log_config"`
+	Sensitive          *SensitiveLogProfile `json:"sensitive_log_profile"`
 	SecurityScores
 }
 
@@ -69,17 +76,15 @@ func init() {
 	schema.Register[AnalyticsProfile](schema.Definition{
 		Builtins: []schema.Object{{"name": "System-Analytics-Profile"}},
 		Kept: []schema.Rule{
-			schema.NoEffect(noLogs,
-				`client_log_config client_log_streaming_config sensitive_log_profile exclude_dns_policy_drop_as_significant
-				sip_log_depth`),
-			schema.NoEffect(
-				"engines count responses by class: the health score takes 5xx for errors, and 4xx for none; "+
-					"resp_code_block excludes 5xx", "exclude_http_error_codes ranges"),
-			schema.NoEffect("the health score does not count it as an error",
+			schema.NoEffect(noStreams, "client_log_streaming_config"),
+			schema.NoEffect("engines have no application firewall yet", "sensitive_log_profile.waf_field_rules"),
+			schema.NoEffect("Weir has no groups of texts: give them one by one",
+				"sensitive_log_profile.header_field_rules.match.string_group_refs "+
+					"sensitive_log_profile.uri_query_field_rules.match.string_group_refs"),
+			schema.NoEffect("Weir knows neither DNS nor SIP", "exclude_dns_policy_drop_as_significant sip_log_depth"),
+			schema.NoEffect("Weir does not count it as an error",
 				`exclude_client_close_before_request_as_error exclude_persistence_change_as_error
-				exclude_syn_retransmit_as_error exclude_tcp_reset_as_error`),
-			schema.NoEffect("the health score counts failures of servers of all causes alike",
-				"exclude_server_tcp_reset_as_error"),
+				exclude_syn_retransmit_as_error`),
 			schema.NoEffect("engines do not look at lost segments", "conn_lossy_* conn_server_lossy_*"),
 			schema.NoEffect("metrics of idle objects end after 1800 s", "ondemand_metrics_idle_timeout"),
 			schema.NoEffect("a health score makes no event", "hs_event_throttle_window"),
@@ -88,8 +93,6 @@ func init() {
 		Unread: []schema.Rule{
 			schema.NoEffect("Weir does not measure pages in browsers",
 				"apdex_rum_threshold apdex_rum_tolerated_factor"),
-			schema.NoEffect("engines measure no distribution of round trips to servers",
-				"apdex_server_rtt_threshold apdex_server_rtt_tolerated_factor"),
 			schema.NoEffect("metrics are kept whether somebody asks for them or not", "enable_ondemand_metrics"),
 			schema.NoEffect("engines offer TLS 1.2 and 1.3 only",
 				"hs_security_ssl30_score hs_security_tls10_score hs_security_tls11_score"),
@@ -130,6 +133,9 @@ func (p *AnalyticsProfile) Validate() *schema.FieldError {
 		if !(least.value >= 0) {
 			return outOfRange(least.field, least.value, "0 or more")
 		}
+	}
+	if problem := p.checkLogs(); problem != nil {
+		return problem
 	}
 	return p.SecurityScores.check()
 }

@@ -4,7 +4,9 @@ package kinds
 const (
 	noRates       = "engines do not limit rates yet"
 	noDNS         = "engines do not answer DNS yet"
-	noLogs        = "engines keep no logs of requests yet"
+	noLogs        = "engines and the controller keep their own logs as they are"
+	noStreams     = "engines send records to the controller only yet: read them there, with weir logs or the API"
+	noInsights    = "Weir does not measure pages in browsers, and learns nothing from requests"
 	noAllocation  = "Weir allocates no addresses: give ip_address"
 	noCloud       = "Weir starts engines on Linux servers only, over SSH"
 	noLogin       = "users log in with accounts of Weir only"

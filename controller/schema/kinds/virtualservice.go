@@ -118,7 +118,10 @@ func init() {
 				"ssl_profile_selectors"),
 			schema.Closes("engines choose a child virtual service by host and path only yet",
 				"vh_matches.rules.matches.*"),
-			schema.NoEffect(noLogs, "analytics_policy"),
+			schema.NoEffect("Weir has no groups of addresses or of texts: give them one by one",
+				"analytics_policy.client_log_filters.client_ip.group_refs "+
+					"analytics_policy.client_log_filters.uri.string_group_refs"),
+			schema.NoEffect(noInsights, "analytics_policy"),
 			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
 			schema.NoEffect("Weir registers no names", "dns_info"),
@@ -195,6 +198,7 @@ type AnalyticsPolicy struct {
 	ClientInsights         string                 `json:"client_insights" enum:"ClientInsights" default:"NO_INSIGHTS"`
 	SignificantLogThrottle uint32                 `json:"significant_log_throttle" default:"10"`
 	UDFLogThrottle         uint32                 `json:"udf_log_throttle" default:"10"`
+	Filters                []ClientLogFilter      `json:"client_log_filters" items:"64"`
 }
 
 // FullClientLogs records all requests, not only significant ones.
@@ -247,6 +251,9 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 		}
 	}
 	if problem := vs.checkPorts(); problem != nil {
+		return problem
+	}
+	if problem := vs.AnalyticsPolicy.check(); problem != nil {
 		return problem
 	}
 	return checkVips(vs.Vips)

@@ -9,7 +9,7 @@ import { age } from '../time/format'
 import { Link } from '../url/Link'
 import css from './account.module.css'
 import { Copy } from './Copy'
-import { joinCommand } from './join'
+import { isEngineName, joinCommand } from './join'
 import { Text } from './Text'
 
 interface Token {
@@ -28,6 +28,7 @@ export function JoinEngine() {
   const engines = useEngines(everyMs).value?.results
   const joined = known && (engines ?? []).filter((engine) => !known.includes(engine.uuid))
   const make = async () => {
+    if (!isEngineName(name)) throw new Error('No engine can have this name.')
     const { value } = await send<Token>({ method: 'POST', path: '/api/securetoken-generate', tenant: '', body: {} })
     setToken(value)
     setKnown((engines ?? []).map((engine) => engine.uuid))
@@ -35,7 +36,7 @@ export function JoinEngine() {
   return (
     <div className={form.form}>
       <Text label="Address of the controller" note="as the machine of the engine reaches it" value={host} onChange={(event) => setHost(event.target.value.trim())} />
-      <Text label="Name of the engine" note="empty: the name of its machine" value={name} onChange={(event) => setName(event.target.value)} />
+      <Text label="Name of the engine" note="letters, digits, dots and dashes; empty: the name of its machine" problem={isEngineName(name) ? undefined : 'Give letters, digits, dots and dashes.'} value={name} onChange={(event) => setName(event.target.value)} />
       <Actions>
         <Act kind="serviceengine" does={make}>{token ? 'Make another command' : 'Make the command'}</Act>
       </Actions>

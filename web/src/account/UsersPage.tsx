@@ -67,7 +67,7 @@ const columns: Column<User>[] = [
   { key: 'role', head: 'Role', width: '110px', sort: roleOf, cell: roleOf },
   { key: 'tenants', head: 'Tenants', width: 'minmax(90px, 1fr)', sort: tenantsOf, cell: (user) => <span title={tenantsOf(user)}>{tenantsOf(user)}</span> },
   { key: 'active', head: 'Active', width: '80px', cell: (user) => (user.is_active === false ? 'no' : 'yes') },
-  { key: 'act', head: 'Actions', width: '220px', cell: (user) => <UserActions of={user} /> },
+  { key: 'act', head: 'Actions', width: '210px', cell: (user) => <UserActions of={user} /> },
 ]
 
 function UserActions({ of }: { of: User }) {

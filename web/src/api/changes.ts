@@ -15,6 +15,8 @@ export interface Change {
   /** Empty: the object is gone. */
   uuid: string
   warnings: string[]
+  /** What went wrong: nothing was changed. */
+  problem?: string
   /** Does the inverse; undefined: that is not possible, and why says so. */
   undo: (() => Promise<void>) | undefined
   why: string
@@ -38,6 +40,11 @@ export function useLastChange(): Change | undefined {
     },
     () => last,
   )
+}
+
+/** Says that something was not done, where there is no room for that beside the button. */
+export function tellProblem(problem: string) {
+  tell({ key: ++keys, text: '', revision: '', kind: '', uuid: '', warnings: [], undo: undefined, why: '', problem })
 }
 
 export function dismissChange() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reveal, revealText } from './reveal'
+import { reveal, revealedJSON, revealText } from './reveal'
 
 test('shows characters that hide or turn others', () => {
   expect(revealText('a\u202eb\u0000c\u200bd\u{e0041}')).toBe('a\\u202eb\\u0000c\\u200bd\\u{e0041}')
@@ -20,4 +20,13 @@ test('goes through objects and lists, and their names', () => {
 
 test('writes bytes that are no UTF-8 as bytes', () => {
   expect(revealText(`a${String.fromCodePoint(0x10fe00 + 0xff)}b${String.fromCodePoint(0x10fe07)}`)).toBe('a\\xffb\\x07')
+})
+
+test('JSON to edit shows what is hidden, and means the same', () => {
+  const value = { name: 'a\u202eb', text: 'line\nnext\u{e0041}', 'k\u200b': ['\u0007'] }
+  const text = revealedJSON(value)
+  expect(text).toContain('"a\\u202eb"')
+  expect(text).toContain('\\udb40\\udc41')
+  expect(text).not.toMatch(/[\u202e\u200b\u0007]/)
+  expect(JSON.parse(text)).toEqual(value)
 })

@@ -15,6 +15,14 @@ export function revealText(text: string): string {
   return text.replace(hidden, written)
 }
 
+/** JSON on several lines, for people to edit: characters that do not show are escapes, and mean the same. */
+export function revealedJSON(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(hidden, (character) => {
+    if (character === '\n') return character // it is between values: in a text it is an escape already
+    return Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
+  })
+}
+
 /** Returns a JSON value with every text in it revealed, names of fields included. */
 export function reveal(value: unknown): unknown {
   if (typeof value === 'string') return revealText(value)

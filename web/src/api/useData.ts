@@ -56,9 +56,9 @@ export function useReading<T>(
   read: (tenant: string, signal: AbortSignal, background: boolean) => Promise<T>,
 ): Data<T> {
   const tenant = useTenant()
-  const { state } = useSession()
+  const { state, user } = useSession()
   const query = useQuery<T, ApiError>({
-    queryKey: [tenant, path],
+    queryKey: [user?.username, tenant, path], // what one user has read is not for the next
     enabled: path !== null && state === 'in',
     queryFn: async ({ signal, client, queryKey }) => {
       const begun = performance.now()
@@ -74,7 +74,7 @@ export function useReading<T>(
       }
     },
     refetchInterval: () => everyMs !== Infinity && Math.max(everyMs, 10 * (tookMs.get(path ?? '') ?? 0)),
-    placeholderData: (previous, query) => (query?.queryKey[1] === path ? keepPreviousData(previous) : undefined),
+    placeholderData: (previous, query) => (query?.queryKey[0] === user?.username && query?.queryKey[2] === path ? keepPreviousData(previous) : undefined),
   })
   return {
     value: query.data,

@@ -3,7 +3,7 @@ import { choices, labelOf, titleOf } from './words'
 
 test('names kinds and fields as people do', () => {
   expect(['VirtualService', 'SSLProfile', 'VsVip', 'HealthMonitor'].map((title) => titleOf({ title }))).toEqual(['Virtual service', 'SSL profile', 'Address (VsVip)', 'Health monitor'])
-  expect(['health_monitor_refs', 'vsvip_ref', 'enable_http2', 'ssl_profile_ref', 'ip'].map(labelOf)).toEqual(['Health monitors', 'Vsvip', 'Enable http2', 'SSL profile', 'IP'])
+  expect(['health_monitor_refs', 'vsvip_ref', 'enable_http2', 'ssl_profile_ref', 'ip'].map(labelOf)).toEqual(['Health monitors', 'Address (VsVip)', 'Enable http2', 'SSL profile', 'IP'])
 })
 
 test('shortens the values of an enum to what differs', () => {

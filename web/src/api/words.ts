@@ -4,6 +4,20 @@
 const acronyms = new Set(['ssl', 'tls', 'http', 'https', 'tcp', 'udp', 'ip', 'ip6', 'vip', 'vrf', 'pki', 'uuid', 'url', 'dns', 'bgp', 'bfd', 'cpu', 'dhcp', 'ui', 'ntp', 'ssh', 'rsa', 'ec', 'pem', 'mtu', 'api', 'as', 'grpc', 'sni', 'se', 'vs', 'hm', 'snat', 'rhi', 'ocsp', 'crl', 'cors', 'fips', 'json', 'xff', 'ttl'])
 const titles: Record<string, string> = { VsVip: 'Address (VsVip)', SSLKeyAndCertificate: 'Certificate', ServiceEngine: 'Engine', ServiceEngineGroup: 'Engine group', VrfContext: 'VRF context', PKIProfile: 'PKI profile', SSLProfile: 'SSL profile', CloudConnectorUser: 'SSH user of clouds' }
 
+// Fields whose names say too little.
+const names: Record<string, string> = {
+  services: 'Ports',
+  vsvip_ref: 'Address (VsVip)',
+  vh_parent_vs_ref: 'Parent service',
+  vh_domain_name: 'Host names (of a child)',
+  vh_matches: 'Hosts and paths (of a child)',
+  vh_type: 'Kind of hosting',
+  se_group_ref: 'Engine group',
+  enable_rhi: 'Announce by BGP',
+  lb_algorithm: 'Algorithm',
+  lb_algorithm_hash: 'Hash of',
+}
+
 function worded(words: string[]): string {
   const text = words.map((word) => (acronyms.has(word.toLowerCase()) ? word.toUpperCase() : word.toLowerCase())).join(' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
@@ -16,6 +30,8 @@ export function titleOf(kind: { title: string }): string {
 
 /** "Health monitors" for health_monitor_refs. */
 export function labelOf(name: string): string {
+  const named = names[name]
+  if (named) return named
   const plural = name.endsWith('_refs')
   const words = name.replace(/_refs?$/, '').split('_').filter(Boolean)
   const text = worded(words)

@@ -1,6 +1,7 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { Component, type ErrorInfo, type ReactNode, Suspense, useEffect } from 'react'
 import { readSession, useSession } from '../api/session'
-import { hasUnsaved } from '../api/unsaved'
+import { hasUnsaved } from '../url/unsaved'
 import { Login } from '../account/Login'
 import { Page } from '../part/Page'
 import { Empty, Loading } from '../part/Shown'
@@ -25,6 +26,10 @@ export function App() {
     read()
     return () => window.clearTimeout(timer)
   }, [])
+  const client = useQueryClient()
+  useEffect(() => {
+    if (state === 'out' && reason === '') client.clear()
+  }, [client, state, reason])
   if (state === 'unknown') return <Loading />
   // A session that ends leaves the page behind the login if something was typed that is not saved. A logout does not.
   const stays = state === 'in' || (reason !== '' && hasUnsaved())

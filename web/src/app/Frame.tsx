@@ -5,7 +5,7 @@ import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
 import { SavedBar } from '../form/SavedBar'
 import { Link } from '../url/Link'
-import { go, setParam } from '../url/location'
+import { visit, setParam } from '../url/location'
 import { Help } from './Help'
 import css from './app.module.css'
 import { useKeys } from './keys'
@@ -109,7 +109,7 @@ function Account({ onHelp }: { onHelp: () => void }) {
         <Menu.Portal>
           <Menu.Positioner sideOffset={6} align="end" className={css.positioner}>
             <Menu.Popup className={css.menu}>
-              <Menu.Item className={css.item} onClick={() => go('/settings')}>Settings <kbd>g ,</kbd></Menu.Item>
+              <Menu.Item className={css.item} onClick={() => visit('/settings')}>Settings <kbd>g ,</kbd></Menu.Item>
               <Menu.Item className={css.item} onClick={onHelp}>Keys <kbd>?</kbd></Menu.Item>
               <Menu.Item className={css.item} onClick={() => void logOut().catch((error: Error) => setProblem(error.message))}>Log out</Menu.Item>
               <p className={css.version}>{version}</p>

@@ -2,7 +2,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react'
 import type { Named } from '../api/types'
 import { useList } from '../api/useData'
-import { go } from '../url/location'
+import { visit } from '../url/location'
 import css from './app.module.css'
 import { best, type Target } from './best'
 import { entries, others } from './routes'
@@ -26,7 +26,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const open = (target: Target | undefined) => {
     if (!target) return
     onClose()
-    go(target.path)
+    visit(target.path)
   }
   const press = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt(Math.min(chosen + 1, found.length - 1))

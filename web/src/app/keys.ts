@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import { go, paramOf, setParam } from '../url/location'
+import { visit, paramOf, setParam } from '../url/location'
 import { entries, others } from './routes'
 
 const afterGMs = 1500
@@ -42,7 +42,7 @@ export function useKeys({ palette, help }: { palette: () => void; help: () => vo
 function single(key: string, afterGUntil: number, act: { palette: () => void; help: () => void }): boolean {
   if (afterGUntil > performance.now()) {
     const entry = [...entries, ...others].find((one) => one.key === key)
-    if (entry) go(entry.path)
+    if (entry) visit(entry.path)
     return entry !== undefined
   }
   switch (key) {

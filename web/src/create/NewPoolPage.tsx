@@ -1,6 +1,6 @@
 import { type FormEvent, useMemo, useState } from 'react'
 import { createObject } from '../api/changes'
-import { useUnsaved } from '../api/unsaved'
+import { useUnsaved } from '../url/unsaved'
 import { useTenant } from '../api/useData'
 import { useMay } from '../form/Act'
 import change from '../form/change.module.css'

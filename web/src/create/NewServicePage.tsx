@@ -1,8 +1,10 @@
 import { type FormEvent, type KeyboardEvent, useMemo, useState } from 'react'
 import { createTree } from '../api/changes'
+import { ApiError } from '../api/client'
 import { useEngines } from '../api/objects'
+import { useSession } from '../api/session'
 import { uuidOf, type Named, type Vip as VsVip } from '../api/types'
-import { useUnsaved } from '../api/unsaved'
+import { useUnsaved } from '../url/unsaved'
 import { useList, useTenant } from '../api/useData'
 import { useMay } from '../form/Act'
 import change from '../form/change.module.css'
@@ -24,6 +26,7 @@ const everyMs = 30_000
 /** A virtual service with all that it needs, on one screen. */
 export default function NewServicePage() {
   const tenant = useTenant()
+  const { tenants } = useSession()
   const may = useMay('virtualservice')
   const [draft, setDraft] = useState<Draft>(empty)
   const [isTried, setTried] = useState(false)
@@ -51,8 +54,9 @@ export default function NewServicePage() {
       go(`/services/${String(service['uuid'])}`)
     } catch (error) {
       const said = refusalOf(error)
-      const about = (error as { about?: { kind: string; field: string } }).about
-      setRefusal({ message: said.message, input: about && inputOf(about.kind, about.field) })
+      const about = error instanceof ApiError ? error.about : undefined
+      const input = about && inputOf(about.kind, about.field)
+      setRefusal({ message: input && about ? about.problem : said.message, input })
       setBusy(false)
     }
   }
@@ -65,6 +69,7 @@ export default function NewServicePage() {
     event.preventDefault()
     void create()
   }
+  const tenantName = tenants.length > 1 ? (tenants.find((one) => one.uuid === (tenant === '*' || tenant === '' ? 'admin' : tenant))?.name ?? '') : ''
   const isRefused = may?.may_create === false
   return (
     <Page title="New service" lead={<Link to="/new/pool" className={css.other}>only a pool</Link>}>
@@ -107,10 +112,11 @@ export default function NewServicePage() {
         <Panel title="You will create">
           <div className={css.inner}>
             <ul className={css.will}>
-              {willCreate(draft, pasted.servers, vip).map((line) => (
+              {willCreate(draft, pasted.servers, vip, tenantName).map((line) => (
                 <li key={line}>{line}</li>
               ))}
             </ul>
+            {refusal?.input && <p className={change.wrong}>{`Nothing was created: see ${refusal.input}.`}</p>}
             {refusal && !refusal.input && <p role="alert" className={change.wrong}>{refusal.message}</p>}
             {isTried && Object.keys(missing).length > 0 && <p className={change.wrong}>{Object.values(missing)[0]}</p>}
             <p className={change.actions}>

@@ -145,13 +145,13 @@ export function shown(value: JsonObject): JsonObject {
 }
 
 /** What will be there afterwards, in words. */
-export function willCreate(draft: Draft, servers: Server[], vip: Vip | undefined): string[] {
+export function willCreate(draft: Draft, servers: Server[], vip: Vip | undefined, tenant = ''): string[] {
   const name = draft.name.trim() || '…'
   const lines: string[] = []
   lines.push(vip ? `uses the address ${vip.address} of ${vip.name}` : `address ${draft.address.trim() || '…'} (VsVip ${name}-address)`)
   if (draft.protocol === 'https') lines.push({ pick: 'uses a certificate that is there', paste: `certificate ${name}-certificate, with its key`, self: `self-signed certificate ${name}-certificate, for ${selfSignedDays} days` }[draft.certificate])
   lines.push(draft.pool ? 'uses a pool that is there' : `pool ${name}-pool with ${servers.length} ${servers.length === 1 ? 'server' : 'servers'}`)
-  lines.push(`virtual service ${name}: ${draft.protocol.toUpperCase()} on port ${portOf(draft) || '…'}`)
+  lines.push(`virtual service ${name}: ${draft.protocol.toUpperCase()} on port ${portOf(draft) || '…'}${tenant && `, in tenant ${tenant}`}`)
   return lines
 }
 

@@ -1,4 +1,5 @@
 import { type ReactNode, useId, useState } from 'react'
+import { tellProblem } from '../api/changes'
 import { type Kind, useKinds } from '../api/schema'
 import { Link } from '../url/Link'
 import css from './change.module.css'
@@ -29,21 +30,23 @@ export function Act({ kind, needs = 'may_change', does, isDangerous = false, ask
   const id = useId()
   const isAllowed = may?.[needs] ?? false
   const why = may && !isAllowed ? (may.why_not ?? 'Nobody may.') : ''
-  const press = async () => {
-    if (!isAllowed) return setProblem(why)
+  const press = async (button: HTMLElement) => {
+    // A row of a table has no room for a sentence.
+    const tell = button.closest('[data-row]') ? tellProblem : setProblem
+    if (!isAllowed) return tell(why)
     if (asks) return setAsking(true)
     setBusy(true)
     setProblem('')
     try {
       await does()
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
+      tell(error instanceof Error ? error.message : String(error))
     }
     setBusy(false)
   }
   return (
     <>
-      <button type="button" className={isDangerous ? css.danger : undefined} disabled={isBusy} aria-disabled={!isAllowed || undefined} aria-describedby={problem ? id : undefined} title={why || undefined} onClick={() => void press()}>
+      <button type="button" className={isDangerous ? css.danger : undefined} disabled={isBusy} aria-disabled={!isAllowed || undefined} aria-describedby={problem ? id : undefined} title={why || undefined} onClick={(event) => void press(event.currentTarget)}>
         {children}
       </button>
       {problem && <span id={id} role="alert" className={css.wrong}>{problem}</span>}

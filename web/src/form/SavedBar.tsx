@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { type Change, dismissChange, useLastChange } from '../api/changes'
 import { revealText } from '../api/reveal'
 import type { Applied } from '../api/types'
@@ -12,10 +12,24 @@ type Progress = Applied & { considered: boolean; virtual_services?: number }
 /** The last change: saved, then on how many engines it is in force, and a way back. */
 export function SavedBar() {
   const change = useLastChange()
+  useEffect(() => dismissChange, []) // the next user has not done it
   return (
     <div aria-live="polite" className={css.place}>
-      {change && <Bar key={change.key} change={change} />}
+      {change && (change.problem ? <Problem key={change.key} text={change.problem} /> : <Bar key={change.key} change={change} />)}
     </div>
+  )
+}
+
+function Problem({ text }: { text: string }) {
+  return (
+    <section className={`${css.bar} ${css.failed}`} aria-label="Last change">
+      <p>
+        <span role="alert" className={css.wrong}>{`Nothing was changed: ${revealText(text)}`}</span>
+        <span className={css.buttons}>
+          <button onClick={dismissChange} aria-label="Dismiss">✕</button>
+        </span>
+      </p>
+    </section>
   )
 }
 

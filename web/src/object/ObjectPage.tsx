@@ -37,7 +37,8 @@ export default function ObjectPage({ kind, uuid }: { kind: string; uuid: string 
     setFailed(undefined)
     setTries(tries + 1)
   }
-  const title = read ? revealText(nameIn(read)) : schema.value ? titleOf(schema.value) : '…'
+  const kindTitle = schema.value ? titleOf(schema.value) : '…'
+  const title = read && !schema.value?.only ? revealText(nameIn(read)) : kindTitle
   return (
     <Page title={title} lead={schema.value && <Lead schema={schema.value} />}>
       <Shown of={schema} what="this kind of object">
@@ -77,7 +78,7 @@ function Editing({ schema, read, tenant }: { schema: Schema; read: JsonObject; t
     <>
       {edit.theirs && <Conflict base={edit.base} mine={edit.value} theirs={edit.theirs} onTheirs={edit.takeTheirs} onMine={edit.mergeMine} />}
       <Editor schema={schema} edit={edit} tenant={tenant}>
-        {page && <Link to={`/${page}/${uuid}`}>How it does</Link>}
+        {page && <Link to={`/${page}/${uuid}`}>See how it does</Link>}
         {!schema.only && (
           <Act
             kind={schema.name}

@@ -71,7 +71,7 @@ const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'app95', head: 'p95', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
   { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
-  { key: 'act', head: 'Actions', width: '156px', cell: (server) => <ServerActions pool={pool} server={server} /> },
+  { key: 'act', head: 'Actions', width: '168px', cell: (server) => <ServerActions pool={pool} server={server} /> },
   { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 

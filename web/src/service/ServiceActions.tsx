@@ -1,7 +1,9 @@
 import { changeObject, readObject, removeObject } from '../api/changes'
+import { useSession } from '../api/session'
 import type { Service } from '../api/types'
 import { useTenant } from '../api/useData'
 import { Act, ActLink, Actions } from '../form/Act'
+import { Link } from '../url/Link'
 import { go } from '../url/location'
 
 const kind = 'virtualservice'
@@ -9,12 +11,14 @@ const kind = 'virtualservice'
 /** What one does with a virtual service where one looks at it. */
 export function ServiceActions({ of }: { of: Service }) {
   const tenant = useTenant()
+  const { user } = useSession()
   const isOn = of.enabled !== false
   const set = (enabled: boolean) => () =>
     changeObject(kind, of.uuid, tenant, `service ${of.name} ${enabled ? 'enabled' : 'disabled'}`, (object) => ({ ...object, enabled }))
   return (
     <Actions>
       <ActLink kind={kind} to={`/objects/${kind}/${of.uuid}`}>Edit</ActLink>
+      {user?.is_superuser && <Link to={`/audit?f=${encodeURIComponent(of.uuid)}`}>Changes</Link>}
       {isOn ? (
         <Act kind={kind} does={set(false)} asks={{ title: `Disable service ${of.name}?`, text: 'Engines stop serving it: its clients are refused until it is enabled again.' }}>Disable</Act>
       ) : (

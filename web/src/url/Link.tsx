@@ -1,5 +1,5 @@
 import { type AnchorHTMLAttributes, type MouseEvent, type ReactNode, type Ref } from 'react'
-import { go, keeping } from './location'
+import { keeping, visit } from './location'
 
 type Props = Omit<AnchorHTMLAttributes<HTMLAnchorElement>, 'href'> & { to: string; children: ReactNode; ref?: Ref<HTMLAnchorElement> }
 
@@ -9,7 +9,7 @@ export function Link({ to, onClick, ...rest }: Props) {
     onClick?.(event)
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
-    go(to)
+    visit(to)
   }
   return <a {...rest} href={keeping(to)} onClick={follow} />
 }

@@ -1,5 +1,6 @@
 // The URL is the whole state of a page: whoever opens it sees the same.
 import { useSyncExternalStore } from 'react'
+import { mayLeave } from './unsaved'
 
 const listeners = new Set<() => void>()
 window.addEventListener('popstate', tell)
@@ -22,6 +23,11 @@ export function go(path: string, as: 'push' | 'replace' = 'push') {
   window.history[as === 'push' ? 'pushState' : 'replaceState'](null, '', keeping(path))
   window.scrollTo(0, 0)
   tell()
+}
+
+/** Goes where the user wants to, unless the user wants to keep what is not saved. */
+export function visit(path: string) {
+  if (mayLeave()) go(path)
 }
 
 const kept = ['tenant', 'from', 'to', 'zone']

@@ -3067,6 +3067,7 @@ type TelemetryUp struct {
 	//
 	//	*TelemetryUp_Offer
 	//	*TelemetryUp_Batch
+	//	*TelemetryUp_Standing
 	Body          isTelemetryUp_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3127,6 +3128,15 @@ func (x *TelemetryUp) GetBatch() *RecordBatch {
 	return nil
 }
 
+func (x *TelemetryUp) GetStanding() *Standing {
+	if x != nil {
+		if x, ok := x.Body.(*TelemetryUp_Standing); ok {
+			return x.Standing
+		}
+	}
+	return nil
+}
+
 type isTelemetryUp_Body interface {
 	isTelemetryUp_Body()
 }
@@ -3139,9 +3149,76 @@ type TelemetryUp_Batch struct {
 	Batch *RecordBatch `protobuf:"bytes,501,opt,name=batch,proto3,oneof"`
 }
 
+type TelemetryUp_Standing struct {
+	Standing *Standing `protobuf:"bytes,502,opt,name=standing,proto3,oneof"` // one for each worker, before the first offer
+}
+
 func (*TelemetryUp_Offer) isTelemetryUp_Body() {}
 
 func (*TelemetryUp_Batch) isTelemetryUp_Body() {}
+
+func (*TelemetryUp_Standing) isTelemetryUp_Body() {}
+
+// What no record of a worker stands for, as of the last batch that was taken.
+type Standing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // as in RecordBatch
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Waiting       []*v1.Unrecorded       `protobuf:"bytes,3,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Standing) Reset() {
+	*x = Standing{}
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Standing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Standing) ProtoMessage() {}
+
+func (x *Standing) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
+func (*Standing) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Standing) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Standing) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Standing) GetWaiting() []*v1.Unrecorded {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
 
 type TelemetryDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3156,7 +3233,7 @@ type TelemetryDown struct {
 
 func (x *TelemetryDown) Reset() {
 	*x = TelemetryDown{}
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3245,7 @@ func (x *TelemetryDown) String() string {
 func (*TelemetryDown) ProtoMessage() {}
 
 func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3258,7 @@ func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryDown.ProtoReflect.Descriptor instead.
 func (*TelemetryDown) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TelemetryDown) GetBody() isTelemetryDown_Body {
@@ -3236,7 +3313,7 @@ type BatchOffer struct {
 
 func (x *BatchOffer) Reset() {
 	*x = BatchOffer{}
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +3325,7 @@ func (x *BatchOffer) String() string {
 func (*BatchOffer) ProtoMessage() {}
 
 func (x *BatchOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +3338,7 @@ func (x *BatchOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchOffer.ProtoReflect.Descriptor instead.
 func (*BatchOffer) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BatchOffer) GetPackedBytes() uint32 {
@@ -3286,7 +3363,7 @@ type BatchGrant struct {
 
 func (x *BatchGrant) Reset() {
 	*x = BatchGrant{}
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3298,7 +3375,7 @@ func (x *BatchGrant) String() string {
 func (*BatchGrant) ProtoMessage() {}
 
 func (x *BatchGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3311,7 +3388,7 @@ func (x *BatchGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGrant.ProtoReflect.Descriptor instead.
 func (*BatchGrant) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 // The records of the batch are on disk, or can never be.
@@ -3326,7 +3403,7 @@ type BatchTaken struct {
 
 func (x *BatchTaken) Reset() {
 	*x = BatchTaken{}
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3415,7 @@ func (x *BatchTaken) String() string {
 func (*BatchTaken) ProtoMessage() {}
 
 func (x *BatchTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3428,7 @@ func (x *BatchTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchTaken.ProtoReflect.Descriptor instead.
 func (*BatchTaken) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BatchTaken) GetEpoch() uint64 {
@@ -3377,22 +3454,24 @@ func (x *BatchTaken) GetNumber() uint64 {
 
 // Records of one worker: what an agent got from its data plane, as it keeps it on disk and sends it.
 type RecordBatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the data plane's process: a later process has a higher one
-	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	Number        uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"` // rises by at least 1 in an epoch of a worker
-	Parts         []*RecordPart          `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`    // at most one of each class
-	Services      []*v1.RecordedService  `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
-	Servers       []*v1.RecordedServer   `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
-	Waiting       []*v1.Unrecorded       `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`  // after this batch
-	Process       uint64                 `protobuf:"varint,8,opt,name=process,proto3" json:"process,omitempty"` // as in Records
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the data plane's process: a later process has a higher one
+	Worker   uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number   uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"` // rises by at least 1 in an epoch of a worker
+	Parts    []*RecordPart          `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`    // at most one of each class
+	Services []*v1.RecordedService  `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
+	Servers  []*v1.RecordedServer   `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
+	Waiting  []*v1.Unrecorded       `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`  // after this batch
+	Process  uint64                 `protobuf:"varint,8,opt,name=process,proto3" json:"process,omitempty"` // as in Records
+	// Of a batch without records that stands for several, for want of room: the number of the first of them.
+	FirstNumber   uint64 `protobuf:"varint,9,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecordBatch) Reset() {
 	*x = RecordBatch{}
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3483,7 @@ func (x *RecordBatch) String() string {
 func (*RecordBatch) ProtoMessage() {}
 
 func (x *RecordBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3496,7 @@ func (x *RecordBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordBatch.ProtoReflect.Descriptor instead.
 func (*RecordBatch) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RecordBatch) GetEpoch() uint64 {
@@ -3476,6 +3555,13 @@ func (x *RecordBatch) GetProcess() uint64 {
 	return 0
 }
 
+func (x *RecordBatch) GetFirstNumber() uint64 {
+	if x != nil {
+		return x.FirstNumber
+	}
+	return 0
+}
+
 // Records of one class.
 type RecordPart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3490,7 +3576,7 @@ type RecordPart struct {
 
 func (x *RecordPart) Reset() {
 	*x = RecordPart{}
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3588,7 @@ func (x *RecordPart) String() string {
 func (*RecordPart) ProtoMessage() {}
 
 func (x *RecordPart) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3601,7 @@ func (x *RecordPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordPart.ProtoReflect.Descriptor instead.
 func (*RecordPart) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RecordPart) GetClass() uint32 {
@@ -3567,7 +3653,7 @@ type RecordTally struct {
 
 func (x *RecordTally) Reset() {
 	*x = RecordTally{}
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3665,7 @@ func (x *RecordTally) String() string {
 func (*RecordTally) ProtoMessage() {}
 
 func (x *RecordTally) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3678,7 @@ func (x *RecordTally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTally.ProtoReflect.Descriptor instead.
 func (*RecordTally) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RecordTally) GetVirtualServiceUuid() string {
@@ -3855,11 +3941,16 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"objectKind\x12\x1f\n" +
 	"\vobject_uuid\x18\x04 \x01(\tR\n" +
 	"objectUuid\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\x80\x01\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\"\xb9\x01\n" +
 	"\vTelemetryUp\x123\n" +
 	"\x05offer\x18\xf4\x03 \x01(\v2\x1a.weir.engine.v1.BatchOfferH\x00R\x05offer\x124\n" +
-	"\x05batch\x18\xf5\x03 \x01(\v2\x1b.weir.engine.v1.RecordBatchH\x00R\x05batchB\x06\n" +
-	"\x04body\"\x81\x01\n" +
+	"\x05batch\x18\xf5\x03 \x01(\v2\x1b.weir.engine.v1.RecordBatchH\x00R\x05batch\x127\n" +
+	"\bstanding\x18\xf6\x03 \x01(\v2\x18.weir.engine.v1.StandingH\x00R\bstandingB\x06\n" +
+	"\x04body\"q\n" +
+	"\bStanding\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x127\n" +
+	"\awaiting\x18\x03 \x03(\v2\x1d.weir.dataplane.v1.UnrecordedR\awaiting\"\x81\x01\n" +
 	"\rTelemetryDown\x123\n" +
 	"\x05grant\x18\xf4\x03 \x01(\v2\x1a.weir.engine.v1.BatchGrantH\x00R\x05grant\x123\n" +
 	"\x05taken\x18\xf5\x03 \x01(\v2\x1a.weir.engine.v1.BatchTakenH\x00R\x05takenB\x06\n" +
@@ -3874,7 +3965,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"BatchTaken\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number\"\xd5\x02\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xf8\x02\n" +
 	"\vRecordBatch\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
@@ -3883,7 +3974,8 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\bservices\x18\x05 \x03(\v2\".weir.dataplane.v1.RecordedServiceR\bservices\x12;\n" +
 	"\aservers\x18\x06 \x03(\v2!.weir.dataplane.v1.RecordedServerR\aservers\x127\n" +
 	"\awaiting\x18\a \x03(\v2\x1d.weir.dataplane.v1.UnrecordedR\awaiting\x12\x18\n" +
-	"\aprocess\x18\b \x01(\x04R\aprocess\"\xa4\x01\n" +
+	"\aprocess\x18\b \x01(\x04R\aprocess\x12!\n" +
+	"\ffirst_number\x18\t \x01(\x04R\vfirstNumber\"\xa4\x01\n" +
 	"\n" +
 	"RecordPart\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\rR\x05class\x12\x12\n" +
@@ -3949,7 +4041,7 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),             // 1: weir.engine.v1.NackCause
@@ -3991,42 +4083,43 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*Detours)(nil),            // 37: weir.engine.v1.Detours
 	(*Event)(nil),              // 38: weir.engine.v1.Event
 	(*TelemetryUp)(nil),        // 39: weir.engine.v1.TelemetryUp
-	(*TelemetryDown)(nil),      // 40: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),         // 41: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),         // 42: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),         // 43: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),        // 44: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),         // 45: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),        // 46: weir.engine.v1.RecordTally
-	(*v1.VirtualService)(nil),  // 47: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),     // 48: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),      // 49: weir.dataplane.v1.PkiProfile
-	(v1.WorkerPinning)(0),      // 50: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 51: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),          // 52: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),         // 53: weir.dataplane.v1.Finding
-	(*v1.RecordedService)(nil), // 54: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 55: weir.dataplane.v1.RecordedServer
-	(*v1.Unrecorded)(nil),      // 56: weir.dataplane.v1.Unrecorded
+	(*Standing)(nil),           // 40: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),      // 41: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),         // 42: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),         // 43: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),         // 44: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),        // 45: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),         // 46: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),        // 47: weir.engine.v1.RecordTally
+	(*v1.VirtualService)(nil),  // 48: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),     // 49: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),      // 50: weir.dataplane.v1.PkiProfile
+	(v1.WorkerPinning)(0),      // 51: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 52: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),          // 53: weir.dataplane.v1.Sample
+	(*v1.Finding)(nil),         // 54: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 55: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 56: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 57: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
 	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
 	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	47, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	48, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
 	20, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	48, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	49, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
 	21, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	49, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	50, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
 	15, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
 	18, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
 	14, // 11: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	50, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	51, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	16, // 13: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
 	17, // 14: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
 	19, // 15: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	51, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	52, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 17: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
 	22, // 18: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
 	24, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
@@ -4036,7 +4129,7 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	29, // 23: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
 	30, // 24: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
 	31, // 25: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	52, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	53, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
 	38, // 27: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
 	34, // 28: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
 	37, // 29: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
@@ -4045,9 +4138,9 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	31, // 32: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
 	34, // 33: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
 	37, // 34: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	53, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	54, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
 	1,  // 36: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	53, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	54, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	2,  // 38: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
 	32, // 39: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
 	33, // 40: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
@@ -4055,28 +4148,30 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	36, // 42: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
 	3,  // 43: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
 	4,  // 44: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	41, // 45: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	44, // 46: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	42, // 47: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	43, // 48: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	45, // 49: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	54, // 50: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	55, // 51: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56, // 52: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	46, // 53: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	5,  // 54: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 55: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	25, // 56: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	39, // 57: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	6,  // 58: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 59: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 60: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	40, // 61: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	58, // [58:62] is the sub-list for method output_type
-	54, // [54:58] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	42, // 45: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	45, // 46: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	40, // 47: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	55, // 48: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	43, // 49: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	44, // 50: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	46, // 51: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	56, // 52: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	57, // 53: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	55, // 54: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	47, // 55: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	5,  // 56: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 57: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	25, // 58: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	39, // 59: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	6,  // 60: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 61: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 62: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	41, // 63: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	60, // [60:64] is the sub-list for method output_type
+	56, // [56:60] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -4112,8 +4207,9 @@ func file_engine_v1_engine_proto_init() {
 	file_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
 		(*TelemetryUp_Offer)(nil),
 		(*TelemetryUp_Batch)(nil),
+		(*TelemetryUp_Standing)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[35].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[36].OneofWrappers = []any{
 		(*TelemetryDown_Grant)(nil),
 		(*TelemetryDown_Taken)(nil),
 	}
@@ -4123,7 +4219,7 @@ func file_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -7,6 +7,11 @@ export function hasUnsaved(): boolean {
   return forms > 0
 }
 
+/** Tells whether the page may be left: asks, if something would be lost. */
+export function mayLeave(): boolean {
+  return forms === 0 || window.confirm('You have changes that are not saved. Leave them?')
+}
+
 /** Asks before the tab is closed with changes that are not saved. */
 export function useUnsaved(isChanged: boolean) {
   useEffect(() => {

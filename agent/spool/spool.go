@@ -1,0 +1,304 @@
+// Package spool keeps records of requests and connections from the moment the data plane hands them over until the
+// controller has them: in memory for a moment, and on disk if the controller is away or slow. The data plane learns
+// that a batch is taken when the controller has it, or when it is on disk. So a batch survives the end of any process.
+//
+// When the disk budget is used up, records go: first those of the class all, then filtered ones, then significant ones,
+// of each the oldest first. Of these stays how many they were and what they stood for, in place of their batch, so that
+// the controller counts them once. batch.go, segment.go and room.go have the parts.
+package spool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/api/record"
+)
+
+const (
+	// patience is how long a batch stays in memory before it goes to disk.
+	patience = 150 * time.Millisecond
+	// freshMax is how many batches stay in memory before they go to disk at once: a data plane waits when four do.
+	freshMax = 2
+	// framesMax is how many frames wait for Run. A data plane has fewer on their way.
+	framesMax = 64
+	// mayBeSent is how many of the oldest batches on disk an earlier agent may have sent without an answer.
+	mayBeSent = 4
+)
+
+// Config says where and how much to keep.
+type Config struct {
+	Dir       string
+	DiskBytes int64
+	// Taken is told which batches of the data plane are safe. It may not block.
+	Taken func(*dataplanev1.RecordsTaken)
+	Log   *slog.Logger
+}
+
+// Spool is safe for concurrent use.
+type Spool struct {
+	Config
+	frames chan *dataplanev1.Records
+	packer *packer
+	epochs epochs
+	lives  lives // of Run alone
+
+	mu       sync.Mutex
+	entries  []*entry // that the controller does not have, oldest first
+	next     int      // in entries: the first that this stream has not sent
+	segments []*segment
+	standing map[uint32]*enginev1.Standing // as of the last batch that was taken, by worker
+	changed  chan struct{}                 // closed at the next change
+	stuck    string                        // why the disk takes nothing; empty: it does
+}
+
+// key names a batch.
+type key struct {
+	epoch  uint64
+	worker uint32
+	number uint64
+}
+
+// entry is a batch.
+type entry struct {
+	key
+	process uint64
+	first   uint64                // of the batches that it stands for; set when it was found on disk
+	bytes   [record.All + 1]int64 // by class
+	came    time.Time
+	sent    bool                  // the controller may have it
+	taken   bool                  // the controller has it
+	batch   *enginev1.RecordBatch // nil: it is on disk alone
+	segment *segment              // nil: it is in memory alone
+	place   place
+	waiting []*dataplanev1.Unrecorded // after the batch; of one that was sent
+}
+
+func newEntry(batch *enginev1.RecordBatch) *entry {
+	return &entry{
+		key:     key{batch.GetEpoch(), batch.GetWorker(), batch.GetNumber()},
+		process: batch.GetProcess(), bytes: bytesOf(batch), batch: batch,
+	}
+}
+
+// Open finds what an earlier agent has left on disk.
+func Open(config Config) (*Spool, error) {
+	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	packer, err := newPacker()
+	if err != nil {
+		return nil, err
+	}
+	segments, err := openSegments(config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spool{
+		Config: config, frames: make(chan *dataplanev1.Records, framesMax), packer: packer, segments: segments,
+		standing: map[uint32]*enginev1.Standing{}, changed: make(chan struct{}), lives: lives{},
+	}
+	s.entries = known(segments)
+	for _, one := range s.entries[:min(mayBeSent, len(s.entries))] {
+		one.sent = true
+	}
+	for _, one := range s.entries {
+		s.lives.at(one.worker).heard(one.key)
+	}
+	s.epochs, err = openEpochs(config.Dir)
+	return s, err
+}
+
+// Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer.
+func (s *Spool) Received(frame *dataplanev1.Records) {
+	select {
+	case s.frames <- frame:
+	default:
+		s.Log.Error("the data plane sends more records than it may", "worker", frame.GetWorker(),
+			"number", frame.GetNumber())
+	}
+}
+
+// Run takes frames until ctx ends. Then it puts on disk what is in memory.
+func (s *Spool) Run(ctx context.Context) {
+	ticks := time.NewTicker(patience / 3)
+	defer ticks.Stop()
+	for {
+		select {
+		case frame := <-s.frames:
+			s.accept(frame, time.Now())
+			s.spill(time.Now(), patience)
+		case <-ticks.C:
+			s.spill(time.Now(), patience)
+			s.tidy()
+		case <-ctx.Done():
+			for len(s.frames) > 0 {
+				s.accept(<-s.frames, time.Now())
+			}
+			s.spill(time.Now(), 0)
+			return
+		}
+	}
+}
+
+// accept makes a batch of a frame. One that is here already is as safe as it was.
+func (s *Spool) accept(frame *dataplanev1.Records, now time.Time) {
+	epoch, err := s.epochs.of(frame.GetProcess())
+	if err != nil {
+		s.Log.Error("no records are taken: the disk of the agent cannot be written", "reason", err)
+		return
+	}
+	for _, last := range s.lives.begin(epoch) {
+		s.keep(last, now) // an earlier data plane has ended
+	}
+	life := s.lives.at(frame.GetWorker())
+	named := key{epoch, frame.GetWorker(), frame.GetNumber()}
+	if !life.isNew(named) {
+		if !s.isFresh(named) {
+			s.Taken(takenOf(frame.GetProcess(), named))
+		}
+		return
+	}
+	batch, broken := s.packer.pack(frame, epoch)
+	if broken != nil {
+		s.Log.Error("the data plane sent what is no record", "worker", frame.GetWorker(), "reason", broken)
+	}
+	life.heard(named)
+	life.note(batch)
+	s.keep(batch, now)
+}
+
+func (s *Spool) keep(batch *enginev1.RecordBatch, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := newEntry(batch)
+	kept.came = now
+	s.entries = append(s.entries, kept)
+	s.wake()
+}
+
+// isFresh tells whether a batch is in memory alone.
+func (s *Spool) isFresh(named key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.entries {
+		if one.key == named {
+			return one.segment == nil && !one.taken
+		}
+	}
+	return false
+}
+
+func takenOf(process uint64, named key) *dataplanev1.RecordsTaken {
+	return &dataplanev1.RecordsTaken{Process: process, Worker: named.worker, Number: named.number}
+}
+
+func (s *Spool) wake() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// spill puts batches on disk that have been in memory for too long, and all before them.
+func (s *Spool) spill(now time.Time, patience time.Duration) {
+	fresh, batches := s.fresh()
+	if len(fresh) == 0 || len(fresh) <= freshMax && now.Sub(fresh[0].came) < patience {
+		return
+	}
+	if err := s.write(fresh, batches); err != nil {
+		if s.stuck != err.Error() {
+			s.Log.Error("records stay with the data plane: the agent cannot put them on disk", "reason", err)
+		}
+		s.stuck = err.Error()
+		return
+	}
+	s.stuck = ""
+	s.makeRoom()
+}
+
+// fresh are the entries that are in memory alone, which are the newest ones.
+func (s *Spool) fresh() (fresh []*entry, batches []*enginev1.RecordBatch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := len(s.entries)
+	for first > 0 && s.entries[first-1].segment == nil {
+		first--
+	}
+	for _, one := range s.entries[first:] {
+		if !one.taken {
+			fresh, batches = append(fresh, one), append(batches, one.batch)
+		}
+	}
+	return fresh, batches
+}
+
+// write puts entries into the newest segment, and tells the data plane.
+func (s *Spool) write(fresh []*entry, batches []*enginev1.RecordBatch) error {
+	segment, err := s.writable()
+	if err != nil {
+		return err
+	}
+	places, err := segment.write(batches)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range fresh {
+		if one.taken {
+			continue
+		}
+		one.segment, one.place, one.batch = segment, places[i], nil
+		segment.live = append(segment.live, one)
+		s.Taken(takenOf(one.process, one.key))
+	}
+	return nil
+}
+
+// writable is the segment that grows.
+func (s *Spool) writable() (*segment, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := uint64(1)
+	if len(s.segments) > 0 {
+		newest := s.segments[len(s.segments)-1]
+		if newest.bytes < s.segmentBytes() {
+			return newest, nil
+		}
+		number = newest.number + 1
+	}
+	created, err := createSegment(s.Dir, number)
+	if err == nil {
+		s.segments = append(s.segments, created)
+	}
+	return created, err
+}
+
+func (s *Spool) segmentBytes() int64 {
+	const most = 8 << 20
+	return min(most, max(1, s.DiskBytes/16))
+}
+
+// tidy deletes segments whose batches are taken.
+func (s *Spool) tidy() {
+	s.mu.Lock()
+	var left, gone []*segment
+	for _, one := range s.segments {
+		if len(one.live) > 0 {
+			left = append(left, one)
+		} else {
+			gone = append(gone, one)
+		}
+	}
+	s.segments = left
+	s.mu.Unlock()
+	for _, one := range gone {
+		if err := one.remove(s.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.Log.Error("a file with records that the controller has cannot be deleted", "reason", err)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// explainRecord tells one request or connection by its request_id: a sentence for each stage.
+func explainRecord(ctx context.Context, session *client.Session, id string, output format, out io.Writer) error {
+	var answer struct {
+		RequestID string        `json:"request_id"`
+		Type      string        `json:"type"`
+		Stages    []stage       `json:"stages"`
+		Record    client.Object `json:"record"`
+	}
+	if err := session.Get(ctx, "weir/explain/"+url.PathEscape(id), &answer); err != nil {
+		return err
+	}
+	if output == asJSON {
+		return printJSON(out, answer)
+	}
+	if _, err := fmt.Fprintln(out, toMillis(cellOf(answer.Record, "report_timestamp"))); err != nil {
+		return err
+	}
+	for _, one := range answer.Stages {
+		if _, err := fmt.Fprintf(out, "%-11s %s\n", harmless(one.Name), harmless(one.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stage is a part of the way of a request.
+type stage struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}

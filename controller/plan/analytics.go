@@ -1,0 +1,189 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+const (
+	always = math.MaxUint64
+	never  = 0
+)
+
+// noPatterns says why a filter or a rule cannot be applied.
+const noPatterns = "engines compare texts, and match no regular expressions"
+
+var usualAnalytics = schema.Defaults[kinds.AnalyticsPolicy]()
+
+// analytics says which requests and connections of a virtual service leave a record.
+func analytics(subject subject, vs *model.VirtualService, report *report) *dataplanev1.Analytics {
+	policy := vs.AnalyticsPolicy
+	if policy == nil {
+		policy = usualAnalytics
+	}
+	to := &dataplanev1.Analytics{
+		SignificantPerS: policy.SignificantLogThrottle, FilteredPerS: policy.UDFLogThrottle,
+		AllHeaders: policy.AllHeaders,
+	}
+	if full := policy.FullClientLogs; full != nil && full.Enabled {
+		to.AllPerS, to.AllUntilUnixS = full.Throttle, untilOf(vs, full.Duration)
+	}
+	for i, filter := range policy.ActiveFilters() {
+		to.Filters = append(to.Filters, recordFilter(subject, vs, i, filter, report))
+	}
+	if vs.Analytics != nil {
+		judge(vs.Analytics, to)
+		restrictClasses(vs.Analytics.Logs, to)
+		hide(vs.Analytics, to, report)
+	}
+	return to
+}
+
+// untilOf is the end of a duration in minutes, which begins when the virtual service is written. A duration of 0 has no
+// end.
+func untilOf(vs *model.VirtualService, minutes uint32) uint64 {
+	const microsPerSecond, secondsPerMinute = 1_000_000, 60
+	written, err := strconv.ParseUint(vs.LastModified, 10, 64)
+	switch {
+	case minutes == 0:
+		return always
+	case err != nil: // not from the store
+		return never
+	}
+	return written/microsPerSecond + uint64(minutes)*secondsPerMinute
+}
+
+// recordFilter converts a filter. One that cannot be applied holds for no request, but keeps its place: a record tells
+// by the place which filters hold.
+func recordFilter(
+	subject subject, vs *model.VirtualService, at int, from kinds.ClientLogFilter, report *report,
+) *dataplanev1.RecordFilter {
+	nothing := func(why string) *dataplanev1.RecordFilter {
+		report.warn(subject, "analytics_policy.client_log_filters", "filter %s has no effect: %s", from.Name, why)
+		return &dataplanev1.RecordFilter{UntilUnixS: never}
+	}
+	to := &dataplanev1.RecordFilter{UntilUnixS: untilOf(vs, from.Duration), AllHeaders: from.AllHeaders}
+	if clients := from.ClientIP; clients != nil {
+		to.ClientsNegated = clients.Criteria == "IS_NOT_IN"
+		for _, subnet := range clients.Subnets() {
+			to.ClientSubnets = append(to.ClientSubnets, subnet.String())
+		}
+		if len(to.ClientSubnets) == 0 && !to.ClientsNegated {
+			return nothing("its client_ip names no address")
+		}
+	}
+	if from.URI != nil {
+		uri, why := textMatch(from.URI)
+		if why != "" {
+			return nothing(why)
+		}
+		to.Uri = uri
+	}
+	return to
+}
+
+// textMatch converts a comparison of texts; or it says why engines cannot do it.
+func textMatch(from *kinds.StringMatch) (to *dataplanev1.PathMatch, why string) {
+	known, ok := pathCriteria[from.Criteria]
+	switch {
+	case !ok:
+		return nil, noPatterns
+	case len(from.Values) == 0:
+		return nil, "it gives no text to compare with"
+	}
+	return &dataplanev1.PathMatch{Criterion: known.criterion, Negated: known.negated, Values: from.Values}, ""
+}
+
+// judge says what is significant.
+func judge(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics) {
+	to.SlowTotalMs = slower(from.ApdexResponseMs, from.ApdexResponseFactor)
+	to.SlowAppMs = slower(from.ApdexServerResponseMs, from.ApdexServerResponseFactor)
+	to.SlowClientRttMs = slower(from.ApdexRTTMs, from.ApdexRTTFactor)
+	to.SlowServerRttMs = slower(from.ApdexServerRTTMs, from.ApdexServerRTTFactor)
+	for _, code := range from.ExcludedStatuses {
+		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: code, Last: code})
+	}
+	for _, span := range from.ExcludedRanges {
+		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: span.Begin, Last: span.End})
+	}
+	blocks := map[string]uint32{"AP_HTTP_RSP_4XX": 400, "AP_HTTP_RSP_5XX": 500}
+	for _, block := range from.NotErrors {
+		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: blocks[block], Last: blocks[block] + 99})
+	}
+	if from.ExcludeClientReset {
+		to.CausesNotErrors = append(to.CausesNotErrors, "client_aborted")
+	}
+	if from.ExcludeServerReset {
+		to.CausesNotErrors = append(to.CausesNotErrors, "server_reset")
+	}
+}
+
+// slower is the time above which nobody is satisfied any more.
+func slower(thresholdMs uint32, factor float64) uint32 {
+	return uint32(min(float64(thresholdMs)*factor, math.MaxUint32))
+}
+
+// restrictClasses leaves out classes that are not kept.
+func restrictClasses(from *kinds.ClientLogConfig, to *dataplanev1.Analytics) {
+	if from == nil {
+		return
+	}
+	to.SignificantOff = !from.SignificantCollection || from.Significant == kinds.NoLogs
+	if from.Filtered == kinds.NoLogs {
+		to.Filters = nil
+	}
+	if from.NonSignificant == kinds.NoLogs {
+		to.AllUntilUnixS = never
+	}
+}
+
+// hide says what records do not show. If a rule cannot be applied, they show none of the fields that it is about.
+func hide(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics, report *report) {
+	if from.Sensitive == nil {
+		return
+	}
+	profile := about("analyticsprofile", from.Identity, from.Named)
+	var all bool
+	if to.HeaderMasks, all = masks(profile, "header_field_rules", from.Sensitive.Headers, report); !all {
+		to.AllHeaders = false
+		for _, filter := range to.Filters {
+			filter.AllHeaders = false
+		}
+	}
+	if to.QueryMasks, all = masks(profile, "uri_query_field_rules", from.Sensitive.Query, report); !all {
+		to.QueryMasks = []*dataplanev1.Mask{{Remove: true, Name: &dataplanev1.PathMatch{
+			Criterion: dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, Values: []string{""}}}}
+	}
+}
+
+// masks converts rules. all is false if one of them cannot be applied.
+func masks(
+	subject subject, field string, rules []kinds.SensitiveFieldRule, report *report,
+) (to []*dataplanev1.Mask, all bool) {
+	all = true
+	for i, rule := range slices.Clone(rules) {
+		if !rule.Enabled {
+			continue
+		}
+		why := "it has no match"
+		var name *dataplanev1.PathMatch
+		if rule.Match != nil {
+			name, why = textMatch(rule.Match)
+		}
+		if why != "" {
+			report.warn(subject, fmt.Sprintf("sensitive_log_profile.%s[%d]", field, i),
+				"%s: records hide all of these fields", why)
+			all = false
+			continue
+		}
+		to = append(to, &dataplanev1.Mask{Name: name, Remove: rule.Action == "LOG_FIELD_REMOVE"})
+	}
+	return to, all
+}

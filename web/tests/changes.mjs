@@ -1,0 +1,308 @@
+// Changes objects as people do: forms, conflicts, undo, buttons, the audit trail, and who may not. tests/pages starts it
+// with a controller that serves the service "shop".
+import { accessible, browser, context, expectRefusals, heading, hold, holdsEverywhere, logIn, page, password, picture, step, url } from './stage.mjs'
+
+expectRefusals(/status of (400|401|403|404|409|412|419)/)
+
+/** Asks the API in the name of the user, past the pages. */
+function api(method, path, body, headers = {}) {
+  return page.evaluate(
+    async ([method, path, body, headers]) => {
+      const csrf = document.cookie.split('; ').find((pair) => pair.startsWith('csrftoken='))?.slice('csrftoken='.length)
+      const answer = await fetch(path, {
+        method,
+        headers: { 'X-Avi-Version': '30.2.1', 'X-CSRFToken': csrf ?? '', 'Content-Type': 'application/json', ...headers },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+      const text = await answer.text()
+      return { status: answer.status, body: text.startsWith('{') ? JSON.parse(text) : text }
+    },
+    [method, path, body, headers],
+  )
+}
+
+const named = async (kind, name) => (await api('GET', `/api/${kind}?name=${encodeURIComponent(name)}`)).body.results[0]
+const field = (path) => page.locator(`[data-field="${path}"]`)
+const bar = page.getByRole('region', { name: 'Last change' })
+const save = () => page.getByRole('button', { name: 'Save', exact: true }).click()
+const saved = (text) => bar.filter({ hasText: text }).getByText('saved', { exact: true }).waitFor()
+
+await step('all kinds of object are there, with a form for a new one', async () => {
+  await logIn('/objects')
+  await page.getByRole('link', { name: 'Health monitor', exact: true }).click()
+  await heading('Health monitor')
+  await page.getByRole('link', { name: 'New Health monitor' }).click()
+  await heading('New Health monitor')
+  await page.getByRole('link', { name: 'System-TCP' }).waitFor({ state: 'detached' })
+})
+
+await step('what the controller refuses stands at its field', async () => {
+  await field('name').getByRole('textbox').fill('hourly')
+  await field('type').getByRole('combobox').selectOption('HEALTH_MONITOR_HTTP')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await field('http_monitor').getByRole('alert').filter({ hasText: 'is required by type' }).waitFor()
+  await field('type').getByRole('combobox').selectOption('HEALTH_MONITOR_TCP')
+  // The field at fault has opened the settings that it is among.
+  await field('send_interval').getByRole('textbox').fill('3700')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await field('send_interval').getByRole('alert').filter({ hasText: '3700 is out of range' }).waitFor()
+  await accessible()
+  await picture('form-refused')
+  await field('send_interval').getByRole('textbox').fill('3600')
+  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await heading('hourly')
+  await saved('healthmonitor hourly created')
+  hold((await named('healthmonitor', 'hourly')).send_interval === 3600, 'the controller has another interval')
+})
+
+await step('an edit is saved and undone', async () => {
+  await field('description').getByRole('textbox').fill('each hour')
+  await save()
+  await saved('healthmonitor hourly changed')
+  hold((await named('healthmonitor', 'hourly')).description === 'each hour', 'the controller does not have it')
+  await bar.getByRole('button', { name: 'Undo' }).click()
+  await saved('undone: healthmonitor hourly changed')
+  hold(!(await named('healthmonitor', 'hourly')).description, 'the description is still there')
+})
+
+await step('form and JSON follow each other', async () => {
+  await page.reload()
+  await heading('hourly')
+  const json = page.getByLabel('JSON of the object')
+  await field('send_interval').getByRole('textbox').fill('1800')
+  const text = await json.inputValue()
+  hold(text.includes('"send_interval": 1800'), `the JSON is ${text}`)
+  await json.fill(text.replace('"send_interval": 1800', '"send_interval": 900'))
+  hold((await field('send_interval').getByRole('textbox').inputValue()) === '900', 'the form does not follow')
+  await json.fill('{"send_interval": ')
+  await page.getByText('not taken over').waitFor()
+  hold((await field('send_interval').getByRole('textbox').inputValue()) === '900', 'broken JSON was taken over')
+  await page.getByRole('button', { name: 'Reset' }).click()
+  hold((await field('send_interval').getByRole('textbox').inputValue()) === '3600', 'Reset does not bring the old value')
+})
+
+await step('a write of somebody else in between shows both versions, and loses neither', async () => {
+  const monitor = await named('healthmonitor', 'hourly')
+  await field('description').getByRole('textbox').fill('mine')
+  await api('PATCH', `/api/healthmonitor/${monitor.uuid}`, { replace: { send_interval: 60 } })
+  await save()
+  const conflict = page.locator('section', { has: page.getByText('Somebody has changed it since you read it') })
+  await conflict.waitFor()
+  const said = await conflict.textContent()
+  hold(/send_interval.*3600.*60/.test(said) && said.includes('mine'), `the conflict says ${said}`)
+  await accessible()
+  await picture('conflict')
+  hold((await named('healthmonitor', 'hourly')).description !== 'mine', 'it was written all the same')
+  await page.getByRole('button', { name: 'Put my changes over theirs' }).click()
+  await save()
+  await saved('healthmonitor hourly changed')
+  const now = await named('healthmonitor', 'hourly')
+  hold(now.description === 'mine' && now.send_interval === 60, `the controller has ${now.description}, ${now.send_interval}`)
+})
+
+await step('undo is refused if somebody wrote since', async () => {
+  const monitor = await named('healthmonitor', 'hourly')
+  await api('PATCH', `/api/healthmonitor/${monitor.uuid}`, { replace: { failed_checks: 5 } })
+  await bar.getByRole('button', { name: 'Undo' }).click()
+  await bar.getByRole('alert').filter({ hasText: 'Somebody has changed it since' }).waitFor()
+  hold((await named('healthmonitor', 'hourly')).description === 'mine', 'it was undone all the same')
+})
+
+await step('what was deleted comes back under its uuid', async () => {
+  const before = await named('healthmonitor', 'hourly')
+  await page.reload()
+  await heading('hourly')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await heading('Health monitor')
+  hold((await named('healthmonitor', 'hourly')) === undefined, 'it is still there')
+  await bar.getByRole('button', { name: 'Undo' }).click()
+  await saved('undone')
+  hold((await named('healthmonitor', 'hourly')).uuid === before.uuid, 'it has another uuid')
+})
+
+await step('what is in use is not deleted, and the dialog says who uses it', async () => {
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/objects/pool/${pool.uuid}`)
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('alert').filter({ hasText: 'VirtualService shop' }).waitFor()
+  await accessible()
+  await page.keyboard.press('Escape')
+})
+
+await step('a server drains by a button, until engines have it, and comes back', async () => {
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/pools/${pool.uuid}`)
+  await page.getByRole('button', { name: 'Drain' }).first().click()
+  await bar.getByText(/applied on 1 of 1 engines/).waitFor()
+  hold((await named('pool', 'shop')).servers.filter((server) => server.enabled === false).length === 1, 'no server is disabled')
+  await page.getByRole('button', { name: 'Enable' }).waitFor()
+  await accessible()
+  await picture('pool-drained')
+  await bar.getByRole('button', { name: 'Undo' }).click()
+  await saved('undone')
+  hold((await named('pool', 'shop')).servers.every((server) => server.enabled), 'the server is still disabled')
+})
+
+await step('servers are added as a list', async () => {
+  await page.getByRole('button', { name: 'Add servers' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox').fill('127.0.0.1:2-x')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await dialog.getByRole('alert').waitFor()
+  await dialog.getByRole('textbox').fill('127.0.0.2-4:9')
+  await accessible()
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await saved('3 servers added')
+  await page.getByText('127.0.0.4:9', { exact: true }).waitFor()
+})
+
+/** Opens the audit trail of the pool when it has so many entries. Rows keep their places under the pointer. */
+async function auditOf(entries) {
+  await page.mouse.move(2, 790)
+  await page.goto(`${url}/audit?f=change+pool+shop`)
+  await page.waitForFunction((wanted) => document.querySelectorAll('[data-row]').length >= wanted, entries)
+}
+
+await step('the audit trail opens a difference, and undoes it', async () => {
+  await auditOf(3)
+  await page.getByRole('button', { name: 'change', exact: true }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('servers[2]', { exact: true }).waitFor()
+  await accessible()
+  await picture('audit-entry')
+  await dialog.getByRole('button', { name: 'Undo' }).click()
+  await saved('undone: change pool shop')
+  hold((await named('pool', 'shop')).servers.length === 2, 'the servers are still there')
+})
+
+await step('a change that somebody has written over is not undone from the audit trail', async () => {
+  await auditOf(4)
+  await page.getByRole('button', { name: 'change', exact: true }).nth(1).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('dialog').getByRole('alert').filter({ hasText: 'somebody has changed servers since' }).waitFor()
+  await page.keyboard.press('Escape')
+})
+
+await step('a new user can look, and a secret is never shown', async () => {
+  await page.goto(`${url}/settings/users`)
+  await page.getByRole('button', { name: 'New user' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('User', { exact: true }).fill('rita')
+  await dialog.getByLabel('First password').fill('reads and looks')
+  await accessible()
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await saved('user rita created')
+  const rita = await named('user', 'rita')
+  await page.goto(`${url}/objects/user/${rita.uuid}`)
+  await heading('rita')
+  const secret = field('password').locator('input')
+  hold((await secret.getAttribute('type')) === 'password' && (await secret.inputValue()) === '', 'the password is in the form')
+  hold((await page.getByLabel('JSON of the object').inputValue()).includes('"password": "<sensitive>"'), 'the JSON does not hide the password')
+  await field('full_name').getByRole('textbox').fill('Rita Reader')
+  await save()
+  await saved('user rita changed')
+})
+
+await step('a token is shown once, and revoked', async () => {
+  await page.goto(`${url}/settings/tokens`)
+  await page.getByRole('button', { name: 'Make a token' }).click()
+  const token = await page.getByLabel('Token', { exact: true }).textContent()
+  hold((await api('GET', '/api/pool', null, { Authorization: `Bearer ${token}` })).status === 200, 'the token does not log in')
+  await page.getByRole('button', { name: 'Revoke' }).first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('You have no tokens').waitFor()
+})
+
+await step('hostile names are text in lists, forms, JSON and the audit trail', async () => {
+  const name = `<img src=x onerror="document.title='owned'"> \u202edesrever\u200b"'><script>alert(1)</script>`
+  const made = (await api('POST', '/api/pool', { name, description: `${name}\n${name}`, markers: [{ key: name, values: [name] }] })).body
+  await page.goto(`${url}/objects/pool?f=onerror`)
+  await page.locator('[data-row]').getByRole('link').first().click()
+  await page.getByRole('heading', { level: 1 }).filter({ hasText: '\\u202edesrever' }).waitFor()
+  const json = await page.getByLabel('JSON of the object').inputValue()
+  hold(json.includes('\\u202edesrever\\u200b') && !json.includes('\u202e'), 'the JSON has characters that do not show')
+  await field('description').getByRole('textbox').fill('tame')
+  await save()
+  await saved('changed')
+  const now = (await api('GET', `/api/pool/${made.uuid}`)).body
+  hold(now.name === name && now.markers[0].key === name, `the name is ${now.name}`)
+  await page.goto(`${url}/audit?f=onerror`)
+  await page.getByRole('button', { name: 'change', exact: true }).first().click()
+  await page.getByRole('dialog').getByText('tame', { exact: true }).waitFor()
+  hold((await page.locator('img').count()) === 0 && (await page.locator('script').count()) === 2, 'text became HTML')
+  hold(!(await page.title()).startsWith('owned'), 'the title is another')
+  await page.keyboard.press('Escape')
+})
+
+await step('a session that ends in the middle of an edit loses nothing', async () => {
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/objects/pool/${pool.uuid}`)
+  await heading('shop')
+  await field('description').getByRole('textbox').fill('typed before the end')
+  await context.clearCookies()
+  await save()
+  await page.getByText('Your session has ended').waitFor()
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Log in' }).waitFor({ state: 'detached' })
+  hold((await field('description').getByRole('textbox').inputValue()) === 'typed before the end', 'the text is gone')
+  await save()
+  await saved('pool shop changed')
+})
+
+await step('a write without the CSRF token is refused', async () => {
+  const answer = await api('POST', '/api/pool', { name: 'forged' }, { 'X-CSRFToken': '' })
+  hold(answer.status === 401 && (await named('pool', 'forged')) === undefined, `the answer is ${answer.status}`)
+})
+
+await step('no page that changes something has serious findings, in either theme, nor is it too wide at 360 px', async () => {
+  const shop = await named('virtualservice', 'shop')
+  const pages = ['/objects', '/objects/pool', '/objects/pool/new', `/objects/virtualservice/${shop.uuid}`, '/new', '/new/pool', '/settings', '/settings/users', '/settings/tenants', '/settings/tokens', '/settings/engines', '/welcome', '/objects/systemconfiguration/default']
+  await holdsEverywhere(pages, (path) => path.slice(1).replaceAll('/', '-').replace(/-virtualservice-.*/, '-virtualservice'))
+})
+
+await step('a reader sees who may, and the controller refuses the rest', async () => {
+  const shop = await named('virtualservice', 'shop')
+  await page.goto(`${url}/audit?tenant=admin`)
+  await page.locator('[data-row]').first().waitFor()
+  await page.getByRole('button', { name: 'admin' }).click()
+  await page.getByRole('menuitem', { name: 'Log out' }).click()
+  await page.getByLabel('User', { exact: true }).fill('rita')
+  await page.getByLabel('Password', { exact: true }).fill('reads and looks')
+  await page.keyboard.press('Enter')
+  // The page is still that of the administrator: nothing of what was there may be.
+  await page.getByText('You may not see').waitFor()
+  hold((await page.locator('[data-row]').count()) === 0, 'the reader sees what the administrator has read')
+  await page.goto(`${url}/services/${shop.uuid}`)
+  await heading('shop')
+  const disable = page.getByRole('button', { name: 'Disable' })
+  await page.waitForFunction(() => [...document.querySelectorAll('button')].some((button) => button.textContent === 'Disable' && button.title.includes('administrators')))
+  await disable.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').filter({ hasText: 'only administrators' }).waitFor()
+  await accessible()
+  await picture('reader')
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/pools/${pool.uuid}`)
+  await page.getByRole('button', { name: 'Drain' }).first().focus()
+  await page.keyboard.press('Enter')
+  await bar.getByRole('alert').filter({ hasText: 'Nothing was changed' }).waitFor()
+  const refused = await api('PATCH', `/api/virtualservice/${shop.uuid}`, { replace: { enabled: false } })
+  hold(refused.status === 403 && refused.body.error.includes('only administrators'), `the answer is ${refused.status}`)
+  await page.goto(`${url}/objects/virtualservice/${shop.uuid}`)
+  await page.getByText('You can look, and not change').waitFor()
+  hold(await field('name').getByRole('textbox').isDisabled(), 'the form can be changed')
+  hold(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled(), 'Save can be pressed')
+  await accessible()
+  await page.goto(`${url}/new`)
+  await page.getByText('You can look, and not create').waitFor()
+  await page.goto(`${url}/settings/users`)
+  await page.getByText('You may not see the users').waitFor()
+  await page.goto(`${url}/audit`)
+  await page.getByText('You may not see').waitFor()
+  hold((await api('GET', '/api/user')).status === 403, 'a reader may read users')
+})
+
+await browser.close()
