@@ -122,6 +122,7 @@ robustness: packages-test build ## run the long forms of tests, about two hours 
 	go test ./logs/store -run Hostile -count 50 -timeout 30m
 	go test ./logs/store -run Million -rows 1000000 -v -timeout 60m
 	go test -count 3 -timeout 90m ./tests/e2e
+	go test ./tests/e2e -run EachRequestIsInARecord -records.requests 10000000 -timeout 90m
 
 .PHONY: fuzz
 fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default 60); needs a nightly Rust

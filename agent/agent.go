@@ -24,6 +24,8 @@ import (
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/host"
 )
 
 // farewellTimeout is how long the agent waits at its end for the controller to receive its last report.
@@ -168,6 +170,7 @@ type agent struct {
 	path     *returnpath.Set
 	preparer *preparer
 	keeper   *keeper
+	stateDir string
 	records  *spool.Spool
 }
 
@@ -179,6 +182,7 @@ type server interface {
 	Apply(*plan.Plan)
 	StateChanged(plan.Member)
 	LetGo()
+	Ask(*dataplanev1.Question) bool
 }
 
 // newServer makes a server from the other parts of the agent.
@@ -213,7 +217,8 @@ func newAgent(
 	if identity != nil {
 		core.uuid = identity.EngineUUID
 	}
-	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle, records: records}
+	a := &agent{log: config.Log, serves: kept != nil, keeps: config.KeepDataplane, idle: core.idle, records: records,
+		stateDir: config.StateDir}
 	a.monitors = monitor.New(monitor.Config{Probe: monitor.Probe, Changed: core.verdict})
 	a.detour = detour.New(detour.Config{Addresses: route.Addresses, Keep: config.KeepDataplane, Log: config.Log})
 	a.path = returnpath.New(returnpath.Config{
@@ -232,6 +237,7 @@ func newAgent(
 		Changed: core.routed, Happened: core.happened, Log: config.Log,
 	})
 	core.routes, core.detour, core.preparer, core.stateChanged = a.routes, a.detour, a.preparer, a.server.StateChanged
+	core.ask = a.server.Ask
 	core.watch, core.verdicts = a.monitors.Watch, a.monitors.Verdicts
 	core.send, core.keep = a.link.Send, a.keeper.keep
 	if kept != nil {
@@ -262,6 +268,7 @@ func (a *agent) run(ctx context.Context) error {
 	serves.Go(func() { a.monitors.Run(serving) })
 	leads.Go(func() { a.routes.Run(leading) })
 	tells.Go(func() { a.keeper.run(telling) })
+	tells.Go(func() { a.tellOfHost(telling) })
 	tells.Go(func() { a.records.Run(telling) })
 	tells.Go(func() {
 		defer stopTelling()
@@ -285,6 +292,26 @@ func (a *agent) run(ctx context.Context) error {
 		return nil
 	}
 	return context.Cause(serving)
+}
+
+// hostEvery is the time between two samples of the host.
+const hostEvery = 5 * time.Second
+
+// tellOfHost reports what the kernel counts of this machine, until ctx ends.
+func (a *agent) tellOfHost(ctx context.Context) {
+	ticker := time.NewTicker(hostEvery)
+	defer ticker.Stop()
+	told := 0
+	for {
+		sample := wireHost(host.Read(a.stateDir), time.Now())
+		sample.CheckTimes, told = checkTimes(a.monitors.Verdicts(), told)
+		a.link.Send(&enginev1.Report{Body: &enginev1.Report_Host{Host: sample}})
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // letGo asks clients to reconnect, so that the router sends them to another engine, and gives them time for it.

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -26,6 +27,7 @@ type engine struct {
 	detour       fast
 	preparer     *preparer
 	stateChanged func(plan.Member)
+	ask          func(*dataplanev1.Question) bool
 	watch        func(*plan.Plan)
 	verdicts     func() []monitor.Verdict
 	send         func(*enginev1.Report)
@@ -114,6 +116,23 @@ func (e *engine) receive(delta *enginev1.PlanDelta) (answer *enginev1.Report) {
 	return nil
 }
 
+// Ask passes a question on to the data plane, whose answer comes by Explained.
+func (e *engine) Ask(question *dataplanev1.Question) {
+	e.mu.Lock()
+	state := e.status.State
+	e.mu.Unlock()
+	refused := ""
+	switch {
+	case state != dataplane.Running:
+		refused = "its data plane does not run"
+	case !e.ask(question):
+		refused = "too many questions wait for its data plane"
+	default:
+		return
+	}
+	e.Explained(&dataplanev1.Explanation{Id: question.GetId(), Error: refused})
+}
+
 func (e *engine) Heartbeat() *enginev1.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,6 +214,10 @@ func (e *engine) Sampled(sample dataplane.Sample) {
 	if heeded := e.heeded(sample); len(heeded) > 0 {
 		e.send(&enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: wireVerdicts(heeded)}})
 	}
+}
+
+func (e *engine) Explained(explanation *dataplanev1.Explanation) {
+	e.send(&enginev1.Report{Body: &enginev1.Report_Explanation{Explanation: explanation}})
 }
 
 func same(a, b *detour.Counts) bool {

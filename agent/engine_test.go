@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/route"
 	"github.com/weir-lb/weir/agent/state"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -368,4 +369,26 @@ func TestOfWhatWaitsForThePreparerOnlyTheNewestIsDoneAndEachRefusal(t *testing.T
 	b.expect(t, "fast path: plan 4 serves", "fast path: plan 3 is refused", "fast path: plan 5 is refused",
 		"fast path: plan 2 comes", "routes: plan 2 comes")
 	b.expect(t)
+}
+
+func TestQuestionIsAnsweredAtOnceWhereTheDataPlaneDoesNotRun(t *testing.T) {
+	b := newBench()
+	var sent []*enginev1.Report
+	b.send = func(report *enginev1.Report) { sent = append(sent, report) }
+	b.ask = func(*dataplanev1.Question) bool { return false }
+	b.Ask(&dataplanev1.Question{Id: 3})
+	b.Changed(dataplane.Status{State: dataplane.Running})
+	b.Ask(&dataplanev1.Question{Id: 4})
+	b.ask = func(*dataplanev1.Question) bool { return true }
+	b.Ask(&dataplanev1.Question{Id: 5})
+	var said []string
+	for _, report := range sent {
+		if explanation := report.GetExplanation(); explanation != nil {
+			said = append(said, fmt.Sprint(explanation.GetId(), " ", explanation.GetError()))
+		}
+	}
+	want := []string{"3 its data plane does not run", "4 too many questions wait for its data plane"}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q", said)
+	}
 }

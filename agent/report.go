@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"math"
 	"net/netip"
+	"time"
 
 	"github.com/weir-lb/weir/agent/dataplane"
 	"github.com/weir-lb/weir/agent/fastpath/detour"
 	"github.com/weir-lb/weir/agent/monitor"
 	"github.com/weir-lb/weir/agent/route"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
+	"github.com/weir-lb/weir/host"
 )
 
 // This file converts what the parts of an agent report into what the controller receives.
@@ -53,6 +56,46 @@ func wireDetours(counts *detour.Counts) *enginev1.Detours {
 		Strays: counts.Strays, Searched: counts.Searched, Found: counts.Found, PassedOn: counts.PassedOn,
 		Taken: counts.Taken, Unowned: counts.Unowned, Dropped: counts.Dropped,
 	}
+}
+
+// checkTimesMax bounds the servers of one sample.
+const checkTimesMax = 1000
+
+// checkTimes are those of the servers from a position on, and the position at which the next ones begin.
+func checkTimes(verdicts []monitor.Verdict, from int) (times []*enginev1.CheckTime, next int) {
+	if from >= len(verdicts) {
+		from = 0
+	}
+	to := min(len(verdicts), from+checkTimesMax)
+	for _, verdict := range verdicts[from:to] {
+		slowest := time.Duration(0)
+		for _, each := range verdict.Monitors {
+			slowest = max(slowest, each.Took)
+		}
+		if slowest > 0 {
+			times = append(times, &enginev1.CheckTime{PoolUuid: verdict.Pool, ServerId: verdict.Server,
+				TookUs: uint32(min(slowest.Microseconds(), math.MaxUint32))})
+		}
+	}
+	return times, to
+}
+
+func wireHost(counts host.Counts, at time.Time) *enginev1.HostSample {
+	sample := &enginev1.HostSample{
+		UnixMs: uint64(at.UnixMilli()), CpuBusyUs: counts.CPUBusyUs, CpuTotalUs: counts.CPUTotalUs,
+		MemoryBytes: counts.MemoryBytes, MemoryAvailableBytes: counts.MemoryAvailableBytes,
+		DiskBytes: counts.DiskBytes, DiskFreeBytes: counts.DiskFreeBytes,
+		ListenOverflowsTotal: counts.ListenOverflows, ListenDropsTotal: counts.ListenDrops,
+		SynCookiesTotal: counts.SYNCookies, AgentCpuUs: counts.OwnCPUUs, AgentRssBytes: counts.OwnRSSBytes,
+	}
+	for _, each := range counts.Interfaces {
+		sample.Interfaces = append(sample.Interfaces, &enginev1.NetworkInterface{
+			Name: each.Name, RxBytesTotal: each.RxBytes, TxBytesTotal: each.TxBytes, RxPacketsTotal: each.RxPackets,
+			TxPacketsTotal: each.TxPackets, RxDroppedTotal: each.RxDropped, TxDroppedTotal: each.TxDropped,
+			RxErrorsTotal: each.RxErrors, TxErrorsTotal: each.TxErrors,
+		})
+	}
+	return sample
 }
 
 var wireBGPStates = map[route.BGPState]enginev1.BgpState{

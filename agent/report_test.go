@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -93,5 +94,26 @@ func TestStatesAreToldByTheirNames(t *testing.T) {
 		if got := wireBFDStates[state].String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+func TestCheckTimesOfManyServersComeInTurn(t *testing.T) {
+	verdicts := make([]monitor.Verdict, checkTimesMax+5)
+	for i := range verdicts {
+		verdicts[i] = monitor.Verdict{Member: plan.Member{Pool: "p", Server: fmt.Sprint(i)},
+			Monitors: []monitor.MonitorVerdict{{Took: time.Millisecond}, {Took: 3 * time.Millisecond}}}
+	}
+	first, next := checkTimes(verdicts, 0)
+	second, last := checkTimes(verdicts, next)
+	third, _ := checkTimes(verdicts, last)
+	if len(first) != checkTimesMax || len(second) != 5 || len(third) != checkTimesMax ||
+		second[0].GetServerId() != fmt.Sprint(checkTimesMax) || first[0].GetTookUs() != 3000 {
+		t.Errorf("%d, %d, %d: %v", len(first), len(second), len(third), second)
+	}
+	if none, _ := checkTimes(nil, 7); none != nil {
+		t.Errorf("%v", none)
+	}
+	if unchecked, _ := checkTimes([]monitor.Verdict{{}}, 0); unchecked != nil {
+		t.Errorf("%v", unchecked)
 	}
 }

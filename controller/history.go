@@ -7,6 +7,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/grading"
 	"github.com/weir-lb/weir/controller/metrics"
+	"github.com/weir-lb/weir/host"
 )
 
 // historyName is the directory of the history of numbers, in the data directory. What is lost with it are graphs.
@@ -16,6 +17,7 @@ func historyOf(config Config, data *data, known *fleet.Fleet, grades *grading.Gr
 	told *events.Log) *metrics.History {
 	return metrics.New(metrics.Config{
 		Dir: filepath.Join(config.DataDir, historyName), Fleet: known, Scores: grades, Events: told, Log: config.Log,
+		Machine: func() host.Counts { return host.Read(config.DataDir) },
 		TenantName: func(uuid string) string {
 			if record, ok := data.objects.View().Get("tenant", uuid); ok {
 				return record.Name

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/explain"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/grading"
 	"github.com/weir-lb/weir/controller/link"
@@ -36,6 +37,7 @@ type leader struct {
 	reader  *reader
 	keeper  *cloud.Keeper
 	history *metrics.History
+	explain *explain.Explainer
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
@@ -48,7 +50,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	grades := grading.New(known, time.Now)
 	return &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
-		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades,
+		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
 		history: historyOf(config, data, known, grades, told),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,

@@ -45,6 +45,7 @@ func openNode(
 		Pages:    pages,
 		Live:     liveOf(leader.live),
 		Metrics:  leader.history,
+		Explain:  explainOf(leader.explain),
 		Scores:   scoresOf(leader.grades),
 		Logs:     records.logs(),
 		Requests: taken,
@@ -53,8 +54,9 @@ func openNode(
 	if err != nil {
 		return nil, err
 	}
-	agents := link.NewServer(authority, tokens, members, leader.fleet, leader.events, config.Log)
+	agents := link.NewServer(authority, tokens, members, ears{leader.fleet, leader.explain}, leader.events, config.Log)
 	agents.Records(taken)
+	leader.explain.Connect(agents.Ask)
 	return &node{objects: data.objects, rest: api, link: agents}, nil
 }
 

@@ -42,6 +42,11 @@ func (s *Supervisor) serve(ctx context.Context, life *life) error {
 			if err := life.wire.write(letGo); err != nil {
 				return s.lost(ctx, life, err)
 			}
+		case question := <-s.questions:
+			asked := &dataplanev1.ToDataplane{Frame: &dataplanev1.ToDataplane_Question{Question: question}}
+			if err := life.wire.write(asked); err != nil {
+				return s.lost(ctx, life, err)
+			}
 		case <-beats.C:
 			if len(life.frames) == 0 && life.stuck(s.rollout.flight != nil) {
 				return s.replace(life)
@@ -139,6 +144,8 @@ func (s *Supervisor) hear(life *life, message *dataplanev1.FromDataplane) {
 		default:
 			s.conclude(life, false, plan.FindingsOf(frame.Nack.GetErrors()))
 		}
+	case *dataplanev1.FromDataplane_Explanation:
+		s.Observer.Explained(frame.Explanation)
 	case *dataplanev1.FromDataplane_Sample:
 		life.silence = 0
 		s.Observer.Sampled(sampleOf(frame.Sample))

@@ -39,6 +39,7 @@ type Observer interface {
 	Refused(plan *plan.Plan, errors []plan.Finding)
 	Changed(Status)
 	Sampled(Sample)
+	Explained(*dataplanev1.Explanation)
 }
 
 // Config says what to run and whom to tell.
@@ -76,6 +77,7 @@ type Supervisor struct {
 	asked         chan struct{} // capacity 1: wanted has been set
 	statesChanged chan struct{} // capacity 1
 	lettingGo     chan struct{} // capacity 1
+	questions     chan *dataplanev1.Question
 	recordsTaken  chan struct{} // capacity 1
 	beat          time.Duration
 	exitPatience  time.Duration // shorter in tests
@@ -98,7 +100,8 @@ type Supervisor struct {
 func New(config Config) *Supervisor {
 	return &Supervisor{
 		Config: config, asked: make(chan struct{}, 1), statesChanged: make(chan struct{}, 1),
-		lettingGo: make(chan struct{}, 1), changed: map[plan.Member]bool{},
+		lettingGo: make(chan struct{}, 1), questions: make(chan *dataplanev1.Question, questionsMax),
+		changed:      map[plan.Member]bool{},
 		recordsTaken: make(chan struct{}, 1), taken: map[uint32]*dataplanev1.RecordsTaken{},
 		beat: beat, exitPatience: exitPatience,
 		sockets: sockets{}, serving: places{},
@@ -124,6 +127,19 @@ func (s *Supervisor) StateChanged(server plan.Member) {
 // LetGo has the data plane ask clients to reconnect elsewhere. It keeps serving them. The end of Run follows.
 func (s *Supervisor) LetGo() {
 	wake(s.lettingGo)
+}
+
+// questionsMax is how many questions may wait. There are more only while the data plane does not serve.
+const questionsMax = 16
+
+// Ask has the data plane explain what would happen to a request. false: too many questions wait.
+func (s *Supervisor) Ask(question *dataplanev1.Question) bool {
+	select {
+	case s.questions <- question:
+		return true
+	default:
+		return false
+	}
 }
 
 func wake(waiter chan struct{}) {

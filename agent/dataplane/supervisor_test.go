@@ -53,6 +53,9 @@ func (r *rig) Changed(status Status) {
 func (r *rig) Sampled(sample Sample) {
 	r.told <- fmt.Sprintf("sample %d", sample.Wire.GetUnixMs())
 }
+func (r *rig) Explained(explanation *dataplanev1.Explanation) {
+	r.told <- fmt.Sprintf("explanation %d: %s", explanation.GetId(), explanation.GetServerId())
+}
 
 func (r *rig) expect(want ...string) {
 	r.Helper()
@@ -156,6 +159,8 @@ func (r *rig) next(far *net.UnixConn) string {
 		return fmt.Sprintf("%d sockets", descriptors)
 	case *dataplanev1.ToDataplane_ServerStates:
 		return fmt.Sprintf("%d states", len(frame.ServerStates.GetStates()))
+	case *dataplanev1.ToDataplane_Question:
+		return fmt.Sprintf("question %d", frame.Question.GetId())
 	case *dataplanev1.ToDataplane_Plan:
 		return fmt.Sprintf("plan %d", frame.Plan.GetRevision())
 	case *dataplanev1.ToDataplane_PlanChange:
@@ -500,5 +505,28 @@ func TestExitOfTheProcessExplainsTheEndOfItsConnection(t *testing.T) {
 	err := New(Config{}).lost(t.Context(), &life{process: ended}, io.EOF)
 	if err == nil || err.Error() != ended.ending {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestQuestionsAndTheirAnswersPass(t *testing.T) {
+	r := newRig(t)
+	first := freePort(t)
+	far := r.serve(planAt(1, first))
+	if !r.supervisor.Ask(&dataplanev1.Question{Id: 7}) {
+		t.Fatal("the question finds no place")
+	}
+	r.expectFrames(far, "question 7")
+	r.answer(far, &dataplanev1.FromDataplane{Frame: &dataplanev1.FromDataplane_Explanation{
+		Explanation: &dataplanev1.Explanation{Id: 7, ServerId: "10.0.0.1:80"}}})
+	r.expect("explanation 7: 10.0.0.1:80")
+}
+
+func TestQuestionsThatNobodyTakesAreBounded(t *testing.T) {
+	r := newRig(t)
+	for range questionsMax {
+		r.supervisor.Ask(new(dataplanev1.Question))
+	}
+	if r.supervisor.Ask(new(dataplanev1.Question)) {
+		t.Error("one more finds a place")
 	}
 }

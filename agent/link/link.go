@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/backoff"
 )
@@ -37,6 +38,7 @@ type Engine interface {
 	Renewed(*state.Identity)     // another certificate of the same engine
 	Hello() *enginev1.Hello      // a stream begins
 	Receive(*enginev1.PlanDelta) // a change of Plan
+	Ask(*dataplanev1.Question)   // what would happen to a request; an Explanation is sent
 	Heartbeat() *enginev1.Status // the controller wants to hear that we live
 }
 
@@ -265,6 +267,8 @@ func (c *conversation) receive(context.Context) error {
 			}
 		case *enginev1.Directive_Plan:
 			c.link.Engine.Receive(body.Plan)
+		case *enginev1.Directive_Question:
+			c.link.Engine.Ask(body.Question)
 		}
 	}
 }

@@ -81,6 +81,9 @@ func (f fleet) Reported(_ string, report *enginev1.Report) {
 	for _, verdict := range report.GetVerdicts().GetVerdicts() {
 		f.write("verdict %s %v", verdict.GetServerId(), verdict.GetUp())
 	}
+	if answer := report.GetExplanation(); answer != nil {
+		f.write("explanation %d of %s", answer.GetId(), answer.GetServerId())
+	}
 }
 func (f fleet) Applied(_ string, plan *enginev1.Plan, _ []*dataplanev1.Finding) {
 	f.write("applied %d", plan.GetRevision())
@@ -113,6 +116,11 @@ func (e *engine) Hello() *enginev1.Hello {
 	defer e.mu.Unlock()
 	e.session.Opened()
 	return &enginev1.Hello{Revision: e.session.Revision()}
+}
+func (e *engine) Ask(question *dataplanev1.Question) {
+	e.write("asked %d", question.GetId())
+	e.link.Send(&enginev1.Report{Body: &enginev1.Report_Explanation{Explanation: &dataplanev1.Explanation{
+		Id: question.GetId(), ServerId: "10.0.0.1:80"}}})
 }
 func (e *engine) Receive(delta *enginev1.PlanDelta) {
 	e.mu.Lock()
@@ -260,6 +268,20 @@ func TestComesBackToAControllerThatWasAwayWithThePlanItHas(t *testing.T) {
 	r.expect("se-one connected with 4")
 	r.publish(&enginev1.Plan{Revision: 5, Resources: []*enginev1.Resource{pool("a", "two")}})
 	r.expect("serves 5: a=two", "applied 5")
+}
+
+func TestQuestionsReachTheEngineAndItsAnswersTheController(t *testing.T) {
+	r := newRig(t)
+	defer r.serve()()
+	r.dial(nil, r.identity(0))
+	r.expect("se-one connected with 0")
+	if r.server.Ask("se-two", &dataplanev1.Question{Id: 8}) {
+		t.Error("an engine that is not there is asked")
+	}
+	if !r.server.Ask("se-one", &dataplanev1.Question{Id: 9}) {
+		t.Error("the engine is not asked")
+	}
+	r.expect("asked 9", "explanation 9 of 10.0.0.1:80")
 }
 
 func TestHangsUpWhenEverythingIsSaid(t *testing.T) {

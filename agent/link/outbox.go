@@ -10,8 +10,8 @@ import (
 // broken.
 const answersMax = 64
 
-// outbox holds what one stream has to send. To put something in never blocks. Of status, samples and routing only the
-// newest is kept, of each server only the newest verdict. Too many answers end the stream.
+// outbox holds what one stream has to send. To put something in never blocks. Of status, samples (also of the host) and
+// routing only the newest is kept, of each server only the newest verdict. Too many answers end the stream.
 type outbox struct {
 	mu       sync.Mutex
 	ready    chan struct{} // capacity 1: there may be something to take
@@ -19,6 +19,7 @@ type outbox struct {
 	answers  []*enginev1.Report
 	status   *enginev1.Report
 	sample   *enginev1.Report
+	host     *enginev1.Report
 	routing  *enginev1.Report
 	verdicts map[serverKey]*enginev1.ServerVerdict // no more than the Plan has servers
 }
@@ -37,6 +38,8 @@ func (o *outbox) put(report *enginev1.Report) {
 		o.status = report
 	case *enginev1.Report_Sample:
 		o.sample = report
+	case *enginev1.Report_Host:
+		o.host = report
 	case *enginev1.Report_Routing:
 		o.routing = report
 	case *enginev1.Report_Verdicts:
@@ -68,12 +71,12 @@ func (o *outbox) take() ([]*enginev1.Report, bool) {
 		}
 		reports = append(reports, &enginev1.Report{Body: &enginev1.Report_Verdicts{Verdicts: verdicts}})
 	}
-	for _, latest := range []*enginev1.Report{o.status, o.routing, o.sample} {
+	for _, latest := range []*enginev1.Report{o.status, o.routing, o.sample, o.host} {
 		if latest != nil {
 			reports = append(reports, latest)
 		}
 	}
-	o.answers, o.status, o.routing, o.sample = nil, nil, nil, nil
+	o.answers, o.status, o.routing, o.sample, o.host = nil, nil, nil, nil, nil
 	clear(o.verdicts)
 	return reports, !o.overflow
 }

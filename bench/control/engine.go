@@ -16,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 	"github.com/weir-lb/weir/agent/state"
 	"github.com/weir-lb/weir/api/engine/enrollment"
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -184,6 +185,16 @@ func (e *engine) Receive(delta *enginev1.PlanDelta) {
 		return
 	}
 	e.supervisor.Apply(received)
+}
+
+// Ask passes a question on to the data plane.
+func (e *engine) Ask(question *dataplanev1.Question) { e.supervisor.Ask(question) }
+
+// Explained passes on what the data plane says about a question.
+func (e *engine) Explained(explanation *dataplanev1.Explanation) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.send(&enginev1.Report{Body: &enginev1.Report_Explanation{Explanation: explanation}})
 }
 
 // Heartbeat says that the engine lives.

@@ -153,3 +153,6 @@ func spark(values []*float64, columns int) string {
 	}
 	return drawn.String()
 }
+
+// Clean makes a text from elsewhere safe for a terminal, as the texts of this table are.
+func Clean(text string) string { return clean(text) }

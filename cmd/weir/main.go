@@ -63,7 +63,7 @@ commands; every kind of object has list, show, create, set and delete, for examp
 	})
 	add(root, "processes", controllerCommand(), agentCommand(), demoCommand(), labCommand(), benchCommand(),
 		recordsCommand())
-	add(root, "operate", loginCommand(), statusCommand(), topCommand(), healthCommand(),
+	add(root, "operate", loginCommand(), statusCommand(), topCommand(), healthCommand(), explainCommand(),
 		metricsCommand(), logsCommand(), eventsCommand(),
 		auditCommand(), tokenCommand())
 	add(root, "objects", kindCommands()...)

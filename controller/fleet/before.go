@@ -1,9 +1,5 @@
 package fleet
 
-import (
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
-)
-
 // before is what data planes had counted when this leader first heard of them. They may have counted for days, under
 // another leader: who looks at what was counted since then subtracts it.
 type before struct {
@@ -30,12 +26,4 @@ func (b before) keep(first *Sample) {
 }
 
 // timesOf returns the times in a sample, by virtual service, without the other counters.
-func (s *Sample) timesOf() map[string]*dataplanev1.Times {
-	all := map[string]*dataplanev1.Times{}
-	for uuid, counters := range s.services {
-		if counters.GetTimes() != nil {
-			all[uuid] = counters.GetTimes()
-		}
-	}
-	return all
-}
+func (s *Sample) timesOf() map[string]serviceTimes { return s.serviceTimes(nil) }

@@ -34,16 +34,20 @@ type Timing struct {
 	Process uint32
 	Now     *dataplanev1.Times
 	Before  *dataplanev1.Times // when this leader first heard of the engine; nil: nothing, or it was another process
+	// The round trips to clients, of some connections, in the same way.
+	ClientRTT, ClientRTTBefore *dataplanev1.Histogram
 }
 
 // TimingsOf returns the times of a virtual service, by uuid of the engine.
 func (k *Known) TimingsOf(uuid string) map[string]Timing {
 	timings := map[string]Timing{}
 	for id, engine := range k.engines {
-		if now := engine.Sample.Service(uuid).GetTimes(); now != nil {
-			timing := Timing{Process: engine.Sample.process, Now: now}
+		counters := engine.Sample.Service(uuid)
+		if counters.GetTimes() != nil || counters.GetClientRtt() != nil {
+			timing := Timing{Process: engine.Sample.process, Now: counters.GetTimes(),
+				ClientRTT: counters.GetClientRtt()}
 			if engine.Sample.process == 0 {
-				timing.Before = engine.begun[uuid]
+				timing.Before, timing.ClientRTTBefore = engine.begun[uuid].requests, engine.begun[uuid].clientRTT
 			}
 			timings[id] = timing
 		}

@@ -132,6 +132,9 @@ func errorsIn(counters []*dataplanev1.ErrorCounter, cause string) uint64 {
 	return 0
 }
 
+// ConnectTicks is how long the connects to a server took together. It is a counter, and no count.
+const ConnectTicks = "connect_ticks"
+
 // ServerCounters adds up the counters of a server over all engines that have it or had it.
 func (k *Known) ServerCounters(server ServerKey) Tally {
 	sum := newTally(k.past.servers[server])
@@ -153,5 +156,6 @@ func serverCounts(now, then *dataplanev1.ServerCounters) []count {
 		{name: "reused", now: now.GetReusedTotal(), then: then.GetReusedTotal()},
 		{name: "received_bytes", now: now.GetReceivedBytesTotal(), then: then.GetReceivedBytesTotal()},
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
+		{name: ConnectTicks, now: now.GetConnectTicksTotal(), then: then.GetConnectTicksTotal()},
 	}, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
 }

@@ -29,11 +29,14 @@ type Engine struct {
 	Warnings []*dataplanev1.Finding
 	Refusal  *Refusal // of Wanted
 	Routing  *enginev1.Routing
-	Detours  *enginev1.Detours // nil: the engine has no detour
-	Sample   *Sample
+	Detours  *enginev1.Detours    // nil: the engine has no detour
+	Host     *enginev1.HostSample // nil: the agent has told nothing of its machine
+	// the sample of the host before, for rates; nil: there is none
+	EarlierHost *enginev1.HostSample
+	Sample      *Sample
 	// the sample before, for rates; nil: it is of another process, or there is none
 	Earlier *Sample
-	begun   map[string]*dataplanev1.Times // in the first sample, by virtual service uuid
+	begun   map[string]serviceTimes // in the first sample, by virtual service uuid
 
 	// What this process had counted in earlier samples.
 	serviceMinute minute[map[string]serviceTimes]
@@ -52,8 +55,9 @@ type Engine struct {
 	announced    map[string]bool              // of Routing: virtual services that a router hears of
 
 	verdicts   map[ServerKey]*enginev1.ServerVerdict
-	overflowed bool                    // verdicts were dropped
-	suspects   map[ServerKey]time.Time // since when servers are suspect to its workers
+	checkTimes map[ServerKey]time.Duration // of servers with a verdict
+	overflowed bool                        // verdicts were dropped
+	suspects   map[ServerKey]time.Time     // since when servers are suspect to its workers
 	sentAway   [shortages]sentAway
 
 	counted bool // it had a Plan when this leader first heard of it, so its data plane may have counted before

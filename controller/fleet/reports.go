@@ -67,6 +67,9 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 		engine.hearRouting(body.Routing, f.now())
 		f.known.news.ofEngine(engine)
 		f.move()
+	case *enginev1.Report_Host:
+		engine.EarlierHost, engine.Host = engine.Host, body.Host
+		engine.checked(body.Host.GetCheckTimes())
 	case *enginev1.Report_Detours:
 		engine.Detours = body.Detours
 	case *enginev1.Report_Event:

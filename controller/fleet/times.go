@@ -44,6 +44,9 @@ func (t *Times) Add(now, then *dataplanev1.Times) {
 	}
 }
 
+// AddClientRTT is as Add, for round trips to clients.
+func (t *Times) AddClientRTT(now, then *dataplanev1.Histogram) { addContinued(&t.ClientRTT, now, then) }
+
 // Join adds other times.
 func (t *Times) Join(other *Times) {
 	t.Total.Join(&other.Total)

@@ -15,6 +15,41 @@ import (
 // event says so.
 const verdictsMax = 50_000
 
+// checked takes how long the last checks of servers took. Only servers with a verdict count, so there are no more of
+// them.
+func (e *Engine) checked(times []*enginev1.CheckTime) {
+	for _, each := range times {
+		key := ServerKey{each.GetPoolUuid(), each.GetServerId()}
+		if e.verdicts[key] == nil {
+			continue
+		}
+		if e.checkTimes == nil {
+			e.checkTimes = map[ServerKey]time.Duration{}
+		}
+		e.checkTimes[key] = time.Duration(each.GetTookUs()) * time.Microsecond
+	}
+	for key := range e.checkTimes {
+		if e.verdicts[key] == nil {
+			delete(e.checkTimes, key)
+		}
+	}
+}
+
+// CheckTime is how long the last checks of a server took, in the mean over the engines that work. false: none is known.
+func (k *Known) CheckTime(server ServerKey) (mean time.Duration, known bool) {
+	engines := 0
+	for _, engine := range k.engines {
+		if took, checked := engine.checkTimes[server]; checked && engine.Works() {
+			mean += took
+			engines++
+		}
+	}
+	if engines == 0 {
+		return 0, false
+	}
+	return mean / time.Duration(engines), true
+}
+
 // Verdict returns the last verdict of the engine's monitors about a server; nil: there is none.
 func (e *Engine) Verdict(server ServerKey) *enginev1.ServerVerdict { return e.verdicts[server] }
 

@@ -155,6 +155,9 @@ func (c *Coarse) Add(now, then *dataplanev1.Histogram) { c.all.Add(now, then) }
 // Count returns the number of times.
 func (c *Coarse) Count() uint64 { return c.all.Count() }
 
+// Seconds returns the sum of all times.
+func (c *Coarse) Seconds() float64 { return c.all.Seconds() }
+
 // Mean returns the arithmetic mean; 0: there are no times.
 func (c *Coarse) Mean() time.Duration { return c.all.Mean() }
 

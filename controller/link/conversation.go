@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -27,7 +28,7 @@ func (c *conversation) run(stream grpc.BidiStreamingServer[enginev1.Report, engi
 	defer close(c.out)
 	failed := make(chan error, 2)
 	go func() { failed <- receive(stream, in) }()
-	go func() { failed <- transmit(stream, c.out) }()
+	go func() { failed <- transmit(stream, c.out, c.visit.questions) }()
 	ticker := time.NewTicker(HeartbeatInterval / 2)
 	defer ticker.Stop()
 
@@ -134,13 +135,24 @@ func receive(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive
 	}
 }
 
-// transmit sends the directives. It is the only part that waits for a slow engine.
+// transmit sends the directives, and questions after the first of them. It is the only part that waits for a slow
+// engine.
 func transmit(stream grpc.BidiStreamingServer[enginev1.Report, enginev1.Directive],
-	out <-chan *enginev1.Directive) error {
-	for directive := range out {
-		if err := stream.Send(directive); err != nil {
+	out <-chan *enginev1.Directive, questions <-chan *dataplanev1.Question) error {
+	var welcomed <-chan *dataplanev1.Question
+	for {
+		var next *enginev1.Directive
+		select {
+		case directive, open := <-out:
+			if !open {
+				return nil
+			}
+			next, welcomed = directive, questions
+		case question := <-welcomed:
+			next = &enginev1.Directive{Body: &enginev1.Directive_Question{Question: question}}
+		}
+		if err := stream.Send(next); err != nil {
 			return err
 		}
 	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 )
 
@@ -25,6 +26,7 @@ const notYet = math.MaxUint64
 // visit is the claim of one session on the desk.
 type visit struct {
 	retargeted chan struct{} // capacity 1: only the newest Plan counts
+	questions  chan *dataplanev1.Question
 	ended      chan struct{} // closed when the controller ends the visit
 	cause      error         // set before ended is closed
 }
@@ -59,8 +61,27 @@ func (d *desk) enter() *visit {
 	defer d.mu.Unlock()
 	d.dismiss(errSuperseded)
 	d.target, d.greeted = nil, notYet
-	d.visit = &visit{retargeted: make(chan struct{}, 1), ended: make(chan struct{})}
+	d.visit = &visit{retargeted: make(chan struct{}, 1), ended: make(chan struct{}),
+		questions: make(chan *dataplanev1.Question, questionsMax)}
 	return d.visit
+}
+
+// questionsMax bounds the questions that wait for one engine. An agent that does not read gets no more.
+const questionsMax = 16
+
+// ask passes a question to the current visit. false: there is none, or too many questions wait.
+func (d *desk) ask(question *dataplanev1.Question) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.visit == nil {
+		return false
+	}
+	select {
+	case d.visit.questions <- question:
+		return true
+	default:
+		return false
+	}
 }
 
 // tell calls f if the visit is still current, and returns whether it is.

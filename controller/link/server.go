@@ -198,6 +198,15 @@ func (s *Server) retarget(uuid string, plan *enginev1.Plan, known uint64) {
 	desk.retarget(plan, known)
 }
 
+// Ask sends a question about a request to an engine, whose answer is a report. false: the engine has no session, or too
+// many questions wait.
+func (s *Server) Ask(uuid string, question *dataplanev1.Question) bool {
+	s.mu.Lock()
+	desk := s.desks[uuid]
+	s.mu.Unlock()
+	return desk != nil && desk.ask(question)
+}
+
 // desk returns the desk of an engine. The caller holds the lock.
 func (s *Server) desk(uuid string) *desk {
 	if s.desks[uuid] == nil {

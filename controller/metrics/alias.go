@@ -61,8 +61,9 @@ func answered(class string) string { return responses + `{class="` + class + `"}
 
 func serverAnswered(class string) string { return serverResponses + `{class="` + class + `"}` }
 
-var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases, scoreAliases(service, "weir_service_"),
-	scoreAliases(pool, "weir_pool_"), scoreAliases(engine, "weir_engine_"), serverScores)
+var aliases = slices.Concat(generalAliases, tlsAliases, requestAliases, hostAliases, apdexAliases, controllerAliases,
+	scoreAliases(service, "weir_service_"), scoreAliases(pool, "weir_pool_"),
+	scoreAliases(engine, "weir_engine_"), serverScores)
 
 var generalAliases = []alias{
 	{service, "l4_client.avg_bandwidth", bitsPerSecond, rate(received, sent).times(8), "bits from and to clients"},

@@ -51,6 +51,7 @@ func (c *collector) read(at time.Time) {
 		r.counter("weir_metrics_collections", c.ticks+1)
 	})
 	c.ticks++
+	c.readController(m, seen, at)
 	each(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		c.readService(known, vs, seen, at)
 	})

@@ -19,6 +19,9 @@ type odometer struct {
 
 	total     distance
 	cpuUsEver uint64
+
+	batches, readyTicks         uint64 // of the last sample, by all workers
+	batchesEver, readyTicksEver uint64
 }
 
 type distance struct{ connections, requests, received, sent uint64 }
@@ -27,7 +30,7 @@ type distance struct{ connections, requests, received, sent uint64 }
 func (o *odometer) advance(sample *fleet.Sample, countedBefore bool) {
 	first := !o.running && countedBefore
 	if !first && sample.Process() != o.process {
-		o.services, o.cpuUs = nil, 0
+		o.services, o.cpuUs, o.batches, o.readyTicks = nil, 0, 0, 0
 	}
 	counted := make(map[string]distance, len(sample.Services()))
 	for uuid, now := range sample.Services() {
@@ -39,9 +42,16 @@ func (o *odometer) advance(sample *fleet.Sample, countedBefore bool) {
 		}
 	}
 	cpuUs := sample.GetCpuUserUs() + sample.GetCpuSystemUs()
+	batches, readyTicks := uint64(0), uint64(0)
+	for _, worker := range sample.GetWorkerCounters() {
+		batches, readyTicks = batches+worker.GetBatchesTotal(), readyTicks+worker.GetReadyTicksTotal()
+	}
 	if !first {
 		o.cpuUsEver += cpuUs - min(cpuUs, o.cpuUs)
+		o.batchesEver += batches - min(batches, o.batches)
+		o.readyTicksEver += readyTicks - min(readyTicks, o.readyTicks)
 	}
+	o.batches, o.readyTicks = batches, readyTicks
 	o.running, o.process, o.cpuUs, o.services = true, sample.Process(), cpuUs, counted
 }
 
@@ -76,6 +86,8 @@ func (c *collector) readEngine(known *fleet.Known, engine *model.Engine, seen ma
 		r.counter("weir_engine_requests", int64(o.total.requests))
 		r.counter("weir_engine_received_bytes", int64(o.total.received))
 		r.counter("weir_engine_sent_bytes", int64(o.total.sent))
+		r.loop(is, o)
+		r.host(is)
 		open := uint64(0)
 		for _, counters := range is.Sample.Services() {
 			open += counters.GetOpenConnections()

@@ -27,7 +27,12 @@ type group struct {
 
 	times    fleet.Times // of a virtual service, since the collector began
 	timings  map[string]fleet.Timing
+	judged   judged
+	points   map[string]float64 // sums for an Apdex, by the series
+	server   serverTimes
 	odometer odometer // of an engine
+	machine  machine
+	own      ownMachine // of the controller
 }
 
 func newGroup(kind string) *group { return &group{kind: kind, entries: map[string]*entry{}} }

@@ -144,7 +144,8 @@ func TestWhatIsNotKnownIsNullAndWhatDidNotHappenIsZero(t *testing.T) {
 			t.Errorf("%s is %v, want %v", metric, got, want)
 		}
 	}
-	for _, metric := range []string{"healthscore.health_score_value", "l7_client.apdexr", "weir.p99_total_time"} {
+	for _, metric := range []string{"healthscore.health_score_value", "l7_client.avg_page_load_time",
+		"weir.p99_total_time"} {
 		if got := s.points(metric, time.Minute, 1)[0]; got != nil {
 			t.Errorf("%s is %v, and nothing is known of it", metric, *got)
 		}

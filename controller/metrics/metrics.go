@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/host"
 )
 
 // Config is what the history needs.
@@ -29,9 +30,10 @@ type Config struct {
 	TenantName func(uuid string) string
 	Events     *events.Log
 	Log        *slog.Logger
-	Scores     Scores           // nil: none are kept
-	Receiver   Receiver         // gets all samples, too; nil: nobody does
-	Now        func() time.Time // nil: time.Now
+	Scores     Scores             // nil: none are kept
+	Receiver   Receiver           // gets all samples, too; nil: nobody does
+	Machine    func() host.Counts // of the controller; nil: it is not read
+	Now        func() time.Time   // nil: time.Now
 }
 
 // History keeps numbers and answers questions about them. It is safe for concurrent use.

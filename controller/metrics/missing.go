@@ -11,9 +11,9 @@ import (
 // client that scales by them must not take 0 for an answer.
 var missing = map[series.Kind]string{
 	service: `
-l4_client.apdexc l4_client.avg_lossy_connections l4_client.avg_rx_pkts l4_client.avg_tx_pkts l4_client.avg_total_rtt
+l4_client.avg_lossy_connections l4_client.avg_rx_pkts l4_client.avg_tx_pkts
 l4_client.avg_dos_attacks l4_client.avg_dos_bandwidth l4_client.max_num_active_se l4_client.avg_half_open_conns
-l7_client.apdexr l7_client.avg_client_rtt l7_client.avg_page_load_time
+l7_client.avg_page_load_time
 l7_client.avg_waf_attacks l7_client.avg_waf_matched l7_client.avg_waf_rejected l7_client.pct_cache_hits
 l4_server.avg_total_rtt l4_server.apdexc l7_server.avg_resp_latency l7_server.avg_application_response_time
 l7_server.apdexr l7_server.avg_complete_responses l7_server.avg_resp_4xx l7_server.avg_resp_5xx
@@ -22,15 +22,13 @@ vs_scaleout_stats.sum_flow_probe_rqs_sent vs_scaleout_stats.sum_flow_probe_rqs_r
 vs_scaleout_stats.sum_flow_created_by_probe_rsp vs_scaleout_stats.sum_num_vs_pkts_punted
 vs_scaleout_stats.sum_vs_flows_local vs_scaleout_stats.sum_vs_flows_remote`,
 	pool: `
-l4_server.avg_rx_bytes l4_server.avg_tx_bytes l4_server.avg_total_rtt l4_server.apdexc
-l7_server.avg_resp_latency l7_server.avg_application_response_time l7_server.apdexr
-vm_stats.avg_cpu_usage vm_stats.avg_mem_usage vm_stats.avg_net_usage`,
+l4_server.apdexc vm_stats.avg_cpu_usage vm_stats.avg_mem_usage vm_stats.avg_net_usage`,
 	engine: `
 se_stats.avg_connection_mem_usage se_stats.avg_packet_buffer_usage se_stats.pct_syn_cache_usage
-se_stats.avg_persistent_table_usage se_stats.avg_dynamic_mem_usage se_stats.avg_disk1_usage
-se_stats.avg_ingress_latency se_stats.avg_worst_ingress_latency se_stats.avg_ssl_session_cache_usage
-se_stats.pct_connections_dropped se_if.avg_bandwidth se_if.avg_rx_pkts se_if.avg_tx_pkts se_if.avg_rx_bytes
-se_if.avg_tx_bytes se_if.avg_rx_pkts_dropped_non_vs`,
+se_stats.avg_persistent_table_usage se_stats.avg_dynamic_mem_usage se_stats.avg_ssl_session_cache_usage
+se_stats.pct_connections_dropped se_if.avg_rx_pkts_dropped_non_vs`,
+	controller: `
+controller_stats.avg_num_service_cores controller_stats.avg_total_se_throughput`,
 }
 
 // Catalog lists all metrics, sorted by id.

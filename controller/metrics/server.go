@@ -20,8 +20,10 @@ func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[stri
 		key := fleet.ServerKey{Pool: pool.UUID, Server: id}
 		counts := known.CountedOfServer(key)
 		share, isSeen := known.ShareUp(key)
+		took, _ := known.CheckTime(key)
 		if !shared {
-			c.observeServer(seen, pool, id, at, counts, share, one(isSeen))
+			c.observeServer(seen, pool, id, at, counts, share, one(isSeen),
+				known.ServerTimingsOf(key), took)
 			continue
 		}
 		for name, value := range counts {
@@ -31,7 +33,7 @@ func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[stri
 	}
 	defer c.readScore(pool, seen, at)
 	if shared {
-		c.observeServer(seen, pool, allServers, at, sum, up, engines)
+		c.observeServer(seen, pool, allServers, at, sum, up, engines, nil, 0)
 	}
 }
 
@@ -42,9 +44,12 @@ func one(is bool) float64 {
 	return 0
 }
 
-// observeServer takes the numbers of one server, or of all. up is how many of those that are seen are up.
+// observeServer takes the numbers of one server, or of all. up is how many of those that are seen are up. timings is
+// nil for all together: to keep those of each server would need much memory. took is how long health monitors take; 0:
+// it is not known.
 func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server string, at time.Time,
-	counts map[string]int64, up, isSeen float64) {
+	counts map[string]int64, up, isSeen float64, timings map[string]fleet.ServerTiming,
+	took time.Duration) {
 	key := pool.UUID + "/" + server
 	if len(counts) == 0 && c.groups[key] == nil {
 		return
@@ -55,15 +60,24 @@ func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server
 		for name, value := range counts {
 			if class, is := strings.CutPrefix(name, responsePrefix); is {
 				r.counterOf("weir_server_responses", value, "class", class)
+			} else if name == fleet.ConnectTicks {
+				r.total("weir_server_connect_seconds_sum", float64(value)/ticksPerSecond)
 			} else if strings.HasPrefix(name, openPrefix) {
 				r.open("weir_server_"+name, float64(value))
 			} else {
 				r.counter("weir_server_"+name, value)
 			}
 		}
+		if timings != nil {
+			fresh := r.serverTimings(timings)
+			r.serverApdex(orUsual(pool.Analytics), counts, &fresh)
+		}
 		if len(r.group.entries) > 0 { // not for servers that never had a request
 			r.gauge("weir_server_up", up)
 			r.gauge("weir_server_seen", isSeen)
+			if took > 0 {
+				r.gauge("weir_server_check_seconds", took.Seconds())
+			}
 			if c.config.Scores != nil && server != allServers {
 				of, graded := c.config.Scores.ServerScore(fleet.ServerKey{Pool: pool.UUID, Server: server})
 				r.score("weir_server_", of, graded)

@@ -54,7 +54,8 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 		for name, value := range counts {
 			r.serviceCount(name, value)
 		}
-		r.timings(known.TimingsOf(vs.UUID))
+		fresh := r.timings(known.TimingsOf(vs.UUID))
+		r.serviceApdex(orUsual(vs.Analytics), counts, &fresh)
 		r.score("weir_service_", is, graded)
 	})
 }
@@ -98,24 +99,31 @@ var measures = []struct {
 	{"data_transfer", func(t *fleet.Times) *ours.Histogram { return &t.Transfer }, false},
 }
 
-// timings adds what each engine has timed since the last collection.
-func (r *readings) timings(timings map[string]fleet.Timing) {
-	g, grown := r.group, false
+// timings adds what each engine has timed since the last collection, and returns that.
+func (r *readings) timings(timings map[string]fleet.Timing) (fresh fleet.Times) {
+	g := r.group
 	for id, timing := range timings {
-		then := timing.Before
+		then, rttThen := timing.Before, timing.ClientRTTBefore
 		if last, known := g.timings[id]; known {
-			if then = last.Now; last.Process != timing.Process {
-				then = nil
+			if then, rttThen = last.Now, last.ClientRTT; last.Process != timing.Process {
+				then, rttThen = nil, nil
 			}
 		}
 		if !isSame(timing.Now, then) {
-			g.times.Add(timing.Now, then)
-			grown = true
+			fresh.Add(timing.Now, then)
+		}
+		if timing.ClientRTT != rttThen {
+			fresh.AddClientRTT(timing.ClientRTT, rttThen)
 		}
 	}
 	g.timings = timings
-	if !grown {
-		return
+	g.times.Join(&fresh)
+	if count := g.times.ClientRTT.Count(); count > 0 {
+		r.total("weir_service_client_rtt_seconds_sum", g.times.ClientRTT.Seconds())
+		r.total("weir_service_timed_clients_total", float64(count))
+	}
+	if fresh.Total.Count() == 0 {
+		return fresh
 	}
 	for _, measure := range measures {
 		r.total("weir_service_"+measure.name+"_seconds_sum", measure.of(&g.times).Seconds())
@@ -124,6 +132,7 @@ func (r *readings) timings(timings map[string]fleet.Timing) {
 		}
 	}
 	r.total("weir_service_timed_requests_total", float64(g.times.Total.Count()))
+	return fresh
 }
 
 func isSame(now, then *dataplanev1.Times) bool {

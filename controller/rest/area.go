@@ -19,6 +19,7 @@ var areas = map[string]endpoint{
 	"api/weir/schema":   {users, methods{"GET": listSchemas}},
 	"api/weir/schema/*": {users, methods{"GET": showSchema}},
 	"api/weir/applied":  {tenants, methods{"GET": showApplied}},
+	"api/weir/explain":  {tenants, methods{"GET": explain, "POST": explain}},
 
 	"api/weir/explain/*": {tenants, methods{"GET": explainRecord}},
 

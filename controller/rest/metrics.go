@@ -34,6 +34,7 @@ var metricEntities = map[series.Kind]string{
 	series.VirtualService: "VSERVER_METRICS_ENTITY",
 	series.Pool:           "POOL_METRICS_ENTITY",
 	series.Engine:         "SE_METRICS_ENTITY",
+	series.Controller:     "CONTROLLER_METRICS_ENTITY",
 }
 
 // listMetrics lists the ids of metrics: "GET /api/analytics/metric_id".
@@ -58,8 +59,11 @@ func showMetrics(c *call) error {
 		return err
 	}
 	if len(pages) == 0 { // "*" in a tenant without such objects
-		of, _ := schema.Lookup(c.path[3])
-		return &admit.NotFound{Title: of.Title}
+		title := "Controller"
+		if of, isKind := schema.Lookup(c.path[3]); isKind {
+			title = of.Title
+		}
+		return &admit.NotFound{Title: title}
 	}
 	return c.reply(http.StatusOK, pages[0])
 }
@@ -121,6 +125,9 @@ func metricKind(name string) (series.Kind, error) {
 // measured returns objects of a kind that belong to the tenant of the request; of none named, or "*", all. A tenant
 // does not see numbers of objects of others, not even of those of admin that it sees.
 func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, error) {
+	if kind == series.Controller {
+		return c.measuredController(), nil
+	}
 	of, _ := schema.Lookup(string(kind))
 	own := func(record *store.Record) bool { return c.tenant.All || record.Tenant == c.tenant.UUID }
 	if len(uuids) == 0 || slices.Equal(uuids, []string{"*"}) {
@@ -139,6 +146,19 @@ func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, erro
 		found = append(found, record)
 	}
 	return found, nil
+}
+
+// adminTenant is the uuid of the tenant that engines and the controller belong to.
+const adminTenant = "admin"
+
+// measuredController stands for the controller, whatever uuid a client knows it by. It belongs to the tenant admin, as
+// engines do.
+func (c *call) measuredController() []*store.Record {
+	if !c.tenant.All && c.tenant.UUID != adminTenant {
+		return nil
+	}
+	return []*store.Record{{Kind: string(series.Controller), UUID: series.ControllerUUID, Name: c.api.cluster.node,
+		Tenant: adminTenant}}
 }
 
 // requestOf turns a query into the fields that an item of a collection has.

@@ -158,8 +158,8 @@ func TestMetricsTakeWhatClientsOfAviSend(t *testing.T) {
 		admin.refused(http.StatusBadRequest, problem, "GET", "/api/analytics/metrics/virtualservice/"+
 			web+"?"+query, nil)
 	}
-	admin.refused(http.StatusNotFound, "controller has no metrics", "GET",
-		"/api/analytics/metrics/controller?metric_id=a", nil)
+	admin.refused(http.StatusNotFound, "tenant has no metrics", "GET",
+		"/api/analytics/metrics/tenant?metric_id=a", nil)
 }
 
 func TestCollectionOfMetricsGoesByIdAndObject(t *testing.T) {
@@ -282,4 +282,23 @@ func TestProgramsShowAUserTokenWithEachRequest(t *testing.T) {
 	program.header.Set("Authorization", "Bearer nonsense")
 	program.want(http.StatusUnauthorized, "GET", "/metrics", nil)
 	(&client{h: h, header: http.Header{}}).want(http.StatusUnauthorized, "GET", "/metrics", nil)
+}
+
+func TestMetricsOfTheControllerNeedNoObjectAndBelongToAdmin(t *testing.T) {
+	_, n, admin, blue, _, _ := measuring(t)
+	const query = "?metric_id=l7_client.avg_total_requests&limit=1&step=15"
+	one := admin.want(http.StatusOK, "GET", "/api/analytics/metrics/controller/cluster-7"+query, nil)
+	if one["entity_uuid"] != "controller" || one["metric_entity"] != "CONTROLLER_METRICS_ENTITY" {
+		t.Errorf("%v", one)
+	}
+	if q := n.asked[0]; q.Kind != series.Controller || q.Tenant != "admin" || fmt.Sprint(q.UUIDs) != "[controller]" {
+		t.Errorf("%+v", q)
+	}
+	if all := admin.want(http.StatusOK, "GET", "/api/analytics/metrics/controller"+query, nil); all["count"] != 1.0 {
+		t.Errorf("%v", all)
+	}
+	if none := blue.want(http.StatusOK, "GET", "/api/analytics/metrics/controller"+query, nil); none["count"] != 0.0 {
+		t.Errorf("%v", none)
+	}
+	blue.want(http.StatusNotFound, "GET", "/api/analytics/metrics/controller/cluster-7"+query, nil)
 }

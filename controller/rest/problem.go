@@ -43,7 +43,8 @@ func (c *call) refuse(err error) {
 	if away, ok := errors.AsType[*logs.Unavailable](err); ok {
 		c.w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(away.RetryAfter().Seconds()))))
 	}
-	if errors.Is(err, admit.ErrBusy) || errors.Is(err, series.ErrBusy) || errors.Is(err, logs.ErrBusy) {
+	if errors.Is(err, admit.ErrBusy) || errors.Is(err, series.ErrBusy) || errors.Is(err, ErrExplainBusy) ||
+		errors.Is(err, logs.ErrBusy) {
 		c.w.Header().Set("Retry-After", "1")
 	}
 	if errors.Is(err, series.ErrOpening) {
@@ -116,6 +117,7 @@ var sentinels = []struct {
 	{store.ErrClosed, http.StatusServiceUnavailable},
 	{series.ErrOpening, http.StatusServiceUnavailable},
 	{series.ErrBusy, http.StatusTooManyRequests},
+	{ErrExplainBusy, http.StatusTooManyRequests},
 	{series.ErrTimeout, http.StatusServiceUnavailable},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 	{context.Canceled, http.StatusServiceUnavailable},

@@ -68,6 +68,7 @@ type Config struct {
 	Pages      *web.Site // the web UI; nil: none
 	Live       Live
 	Metrics    Metrics
+	Explain    Explain
 	Scores     Scores           // nil: no object has a score
 	Logs       Logs             // nil: only what is in memory is listed
 	Requests   Requests         // nil: there are no records of requests
@@ -89,6 +90,7 @@ type API struct {
 	pages    *web.Site
 	live     Live
 	metrics  Metrics
+	explain  Explain
 	scores   Scores
 	logs     Logs // nil: there is no record store
 	requests Requests
@@ -107,8 +109,8 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
-		scores: config.Scores,
-		log:    config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
+		scores: config.Scores, explain: config.Explain,
+		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
 		a.log = slog.Default()

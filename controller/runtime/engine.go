@@ -52,6 +52,9 @@ func enginePage(engine *fleet.Engine, name string) schema.Object {
 			"hostname": resources.GetHostname(), "addresses": stringList(resources.GetAddresses()),
 		}
 	}
+	if engine.Host != nil {
+		page["host"] = hostOf(engine)
+	}
 	if len(engine.Routing.GetPeers()) > 0 {
 		page["bgp"] = schema.Object{"peers": peersOf(engine.Routing), "advertised_routes": routesOf(engine.Routing)}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// isOfTLS tells whether a counter is shown by handshakes, and not among the counters.
-func isOfTLS(counter string) bool {
+// isElsewhere tells whether a counter is shown by handshakes, or as a mean, and not among the counters.
+func isElsewhere(counter string) bool {
 	_, agreed := fleet.HandshakesOf(counter)
-	return agreed || strings.HasPrefix(counter, fleet.HandshakeFailure)
+	return agreed || strings.HasPrefix(counter, fleet.HandshakeFailure) || counter == fleet.ConnectTicks
 }
 
 // handshakes adds to a page what the TLS handshakes with clients agreed on, and why others failed, the most frequent

@@ -64,12 +64,12 @@ func counted(page schema.Object, tally fleet.Tally) {
 	}
 	totals, rates := schema.Object{}, schema.Object{}
 	for name, total := range tally.Totals {
-		if !isOfTLS(name) {
+		if !isElsewhere(name) {
 			totals[name] = total
 		}
 	}
 	for name, rate := range tally.PerSecond {
-		if !isOfTLS(name) {
+		if !isElsewhere(name) {
 			rates[name] = rate
 		}
 	}

@@ -76,6 +76,9 @@ func server(known *fleet.Known, key fleet.ServerKey, member model.Member, state 
 	}
 	counted(page, known.ServerCounters(key))
 	serverTimed(page, known.ServerTimes(key))
+	if took, checked := known.CheckTime(key); checked {
+		page["check_ms"] = milliseconds(took)
+	}
 	return page
 }
 

@@ -56,3 +56,8 @@ func statistics(of interface {
 func milliseconds(took time.Duration) float64 {
 	return float64(took.Round(time.Microsecond).Microseconds()) / 1000
 }
+
+// ticks is a time in ticks, see Histogram in the contract.
+func ticks(count uint64) time.Duration {
+	return time.Duration(float64(count) / (1 << 20) * float64(time.Second))
+}

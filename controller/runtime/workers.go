@@ -7,6 +7,9 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
+// tenth rounds to one decimal.
+func tenth(value float64) float64 { return math.Round(value*10) / 10 }
+
 // workersOf returns what each worker of an engine does. Rates are absent where there is one sample only.
 func workersOf(engine *fleet.Engine) (workers []schema.Object) {
 	for _, worker := range engine.Workers() {
@@ -14,9 +17,10 @@ func workersOf(engine *fleet.Engine) (workers []schema.Object) {
 			"worker": int64(worker.GetWorker()), "cpu_us": int64(worker.GetCpuUs()),
 			"batches": int64(worker.GetBatchesTotal()), "events": int64(worker.GetEventsTotal()),
 			"open_connections": int64(worker.GetOpenConnections()),
+			"longest_batch_ms": milliseconds(ticks(worker.GetLongestTicks())),
 		}
 		if rates := worker.PerSecond; rates != nil {
-			page["cpu_percent"] = math.Round(rates.CPUPercent*10) / 10
+			page["cpu_percent"] = tenth(rates.CPUPercent)
 			page["per_second"] = schema.Object{"batches": rates.Batches, "events": rates.Events}
 		}
 		workers = append(workers, page)

@@ -15,10 +15,14 @@ const (
 	VirtualService Kind = "virtualservice"
 	Pool           Kind = "pool"
 	Engine         Kind = "serviceengine"
+	Controller     Kind = "controller" // no object: there is one
 )
 
 // Kinds are all kinds of object that have numbers.
-var Kinds = []Kind{VirtualService, Pool, Engine}
+var Kinds = []Kind{VirtualService, Pool, Engine, Controller}
+
+// ControllerUUID stands for the controller among the uuids of objects.
+const ControllerUUID = "controller"
 
 // Metric is a number by its id in Avi's API: l7_client.avg_total_requests.
 type Metric struct {

@@ -166,3 +166,26 @@ func FuzzReadsAnyFile(f *testing.F) {
 		}
 	})
 }
+
+// Engines come and go: the sources that were heard of last are known, also after a restart.
+func TestForgetsTheSourceThatHasSentNothingForLongest(t *testing.T) {
+	known := newOrigins()
+	for n := range maxSources {
+		known.add(wire.Origin{Source: fmt.Sprint(n), Epoch: 1, Sequence: 1})
+	}
+	known.add(wire.Origin{Source: "0", Epoch: 1, Sequence: 2})
+	path := filepath.Join(t.TempDir(), checkpointName)
+	if err := writeCheckpoint(path, 7, known); err != nil {
+		t.Fatal(err)
+	}
+	_, known, err := readCheckpoint(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known.add(wire.Origin{Source: "new", Epoch: 1, Sequence: 1})
+	for source, want := range map[string]bool{"0": false, "1": true, "2": false, "new": false} {
+		if isNew, err := known.isNew(wire.Origin{Source: source, Epoch: 1, Sequence: 1}); isNew != want || err != nil {
+			t.Errorf("the batch of %s is new: %v, %v", source, isNew, err)
+		}
+	}
+}

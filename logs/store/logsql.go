@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,9 +39,27 @@ func compileFilter(q query.Query) string {
 			compare(query.ScopeColumn, query.Eq, wire.Everyone) + ")"
 	}
 	if q.Where != nil {
-		filter += " and " + compileExpr(*q.Where)
+		filter += streamFilter(q) + " and " + compileExpr(*q.Where)
 	}
 	return filter
+}
+
+// streamFilter names the streams that can have rows, so that the storage reads no others. The condition itself stays.
+func streamFilter(q query.Query) string {
+	must := q.Where.And
+	if must == nil {
+		must = []query.Expr{*q.Where}
+	}
+	var tags []string
+	for _, e := range must {
+		if slices.Contains(query.Streams[q.Type], e.Field) && e.Op == query.Eq && e.Value != "" {
+			tags = append(tags, e.Field+"="+quote(e.Value))
+		}
+	}
+	if tags == nil {
+		return ""
+	}
+	return " and _stream:{" + strings.Join(tags, ", ") + "}"
 }
 
 func compileExpr(e query.Expr) string {

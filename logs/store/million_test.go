@@ -21,60 +21,49 @@ import (
 
 var millionRows = flag.Int("rows", 0, "how many rows TestAMillionRows stores and queries; 0: it is skipped")
 
-// ofTest is a type of records with the fields that the record of a request has. There is no such type beside tests yet.
-const ofTest = "requests of a test"
-
-func init() {
-	fields := query.Fields{}
-	for _, name := range strings.Fields(
-		"engine request_id service rule class reasons client vip tls_version tls_cipher " +
-			"tls_group tls_reused sni method version host path query user_agent referer pool server cause") {
-		fields[name] = query.Text
-	}
-	for _, name := range strings.Fields("worker weight client_port status server_status request_bytes response_bytes " +
-		"wait_us connect_us client_rtt_us server_rtt_us app_us transfer_us total_us") {
-		fields[name] = query.Number
-	}
-	query.Types[ofTest], typeNumbers[ofTest] = fields, 1000
-}
-
-// request is the record of one request, of a mix with many failures.
-func request(random *rand.Rand, n int, at time.Time) wire.Row {
+// randomOf is the record of one request, of a mix with many failures.
+func randomOf(random *rand.Rand, n int, at time.Time) wire.Row {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	micros := func(most int) string { return strconv.Itoa(int(float64(most) * random.ExpFloat64() / 4)) }
 	service := random.IntN(50)
-	status, cause, class := "200", "", "nf"
+	status, cause, class := "200", "", "all"
 	switch chance := random.IntN(100); {
 	case chance < 6:
 		status, cause, class = pick("500", "502", "503", "504"),
-			pick("server_refused", "server_response_timeout", "no_server"), "adf"
+			pick("server_refused", "server_response_timeout", "no_server"), "significant"
 	case chance < 20:
-		status, class = pick("400", "401", "403", "404", "429"), "adf"
+		status, class = pick("400", "401", "403", "404", "429"), "significant"
 	case chance < 36:
-		class = "adf"
+		class = "significant"
 	}
-	row := wire.Row{Time: at, Type: ofTest, Scope: "admin"}
+	row := wire.Row{Time: at, Type: query.Requests, Scope: "admin"}
 	for name, value := range map[string]string{
-		"engine": "engine-" + strconv.Itoa(random.IntN(12)), "worker": strconv.Itoa(random.IntN(4)),
-		"request_id": fmt.Sprintf("%016x", n), "service": "virtualservice-" + strconv.Itoa(service), "class": class,
-		"reasons": map[string]string{"nf": "", "adf": pick("RESPONSE_CODE_5XX", "SERVER_HIGH_RESPONSE_TIME")}[class],
-		"weight":  "1", "client": fmt.Sprintf("10.%d.%d.%d", random.IntN(2), random.IntN(200), random.IntN(250)),
-		"client_port": strconv.Itoa(1024 + random.IntN(60000)), "vip": "10.1.0." + strconv.Itoa(service),
-		"tls_version": pick("TLS1.2", "TLS1.3", "TLS1.3"), "tls_cipher": pick("TLS_AES_128_GCM_SHA256",
+		"service_engine_uuid": "engine-" + strconv.Itoa(random.IntN(12)), "vcpu_id": strconv.Itoa(random.IntN(4)),
+		"request_id": fmt.Sprintf("%016x", n), "virtualservice": "virtualservice-" +
+			strconv.Itoa(service), "class": class,
+		"significant_log": map[string]string{"all": "", "significant": pick("RESPONSE_CODE_5XX",
+			"SERVER_HIGH_RESPONSE_TIME")}[class],
+		"weight": "1", "client_ip": fmt.Sprintf("10.%d.%d.%d", random.IntN(2), random.IntN(200),
+			random.IntN(250)),
+		"client_src_port": strconv.Itoa(1024 + random.IntN(60000)), "vs_ip": "10.1.0." + strconv.Itoa(service),
+		"ssl_version": pick("TLS1.2", "TLS1.3", "TLS1.3"), "ssl_cipher": pick("TLS_AES_128_GCM_SHA256",
 			"ECDHE-ECDSA-AES128-GCM-SHA256"),
-		"tls_group": pick("X25519", "X25519", "P-256"), "tls_reused": pick("1", ""), "sni": "shop.example.com",
-		"method": pick("GET", "GET", "GET", "POST", "HEAD"), "version": pick("1.1", "2"), "host": "shop.example.com",
-		"path":  "/" + pick("api", "shop", "static") + "/" + strconv.Itoa(random.IntN(2000)),
-		"query": "id=" + strconv.Itoa(random.IntN(1_000_000)),
+		"ssl_group": pick("X25519", "X25519", "P-256"), "ssl_session_reused": pick("true", ""),
+		"sni_hostname": "shop.example.com",
+		"method":       pick("GET", "GET", "GET", "POST", "HEAD"), "http_version": pick("1.1", "2"),
+		"host":      "shop.example.com",
+		"uri_path":  "/" + pick("api", "shop", "static") + "/" + strconv.Itoa(random.IntN(2000)),
+		"uri_query": "id=" + strconv.Itoa(random.IntN(1_000_000)),
 		"user_agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/" + strconv.Itoa(100+random.IntN(40)) +
 			".0 Safari/537.36",
 		"referer": "https://shop.example.com/" + strconv.Itoa(random.IntN(500)), "pool": "pool-" +
 			strconv.Itoa(service),
-		"server": fmt.Sprintf("10.2.%d.%d:8080", service, random.IntN(20)), "status": status, "server_status": status,
-		"cause": cause, "request_bytes": strconv.Itoa(300 + random.IntN(900)),
-		"response_bytes": strconv.Itoa(200 + random.IntN(40000)), "wait_us": micros(400), "connect_us": micros(300),
-		"client_rtt_us": micros(40000), "server_rtt_us": micros(500), "app_us": micros(30000),
-		"transfer_us": micros(8000), "total_us": micros(80000),
+		"server_ip": fmt.Sprintf("10.2.%d.%d", service, random.IntN(20)), "response_code": status,
+		"server_response_code": status,
+		"request_state":        cause, "request_length": strconv.Itoa(300 + random.IntN(900)),
+		"response_length": strconv.Itoa(200 + random.IntN(40000)), "wait_us": micros(400), "connect_us": micros(300),
+		"client_rtt_us": micros(40000), "server_rtt_us": micros(500), "app_response_time_us": micros(30000),
+		"data_transfer_time_us": micros(8000), "total_time_us": micros(80000),
 	} {
 		if value != "" {
 			row.Fields = append(row.Fields, wire.Field{Name: name, Value: value})
@@ -98,7 +87,7 @@ func TestAMillionRows(t *testing.T) {
 	for n := 0; n < whole; {
 		var rows []wire.Row
 		for range min(1000, whole-n) {
-			rows = append(rows, request(random, n, r.now.Add(-day+
+			rows = append(rows, randomOf(random, n, r.now.Add(-day+
 				time.Duration(float64(day)*float64(n)/float64(whole)))))
 			n++
 		}
@@ -122,7 +111,7 @@ func TestAMillionRows(t *testing.T) {
 	t.Logf("disk: %.0f bytes a row of %d bytes; memory: %d MiB", float64(bytesIn(t, r.dir))/float64(whole), raw/whole,
 		resident(t)>>20)
 	every := r.asking()
-	every.Type = ofTest
+	every.Type = query.Requests
 	if stored := r.ask(every).Count; stored != uint64(whole) {
 		t.Fatalf("%d of %d rows are stored", stored, whole)
 	}
@@ -150,7 +139,7 @@ type question struct {
 
 func questions(r *rig, rows int) []question {
 	every := r.asking()
-	every.Type, every.From, every.To, every.Rows = ofTest, r.now.Add(-24*time.Hour), r.now.Add(time.Minute), nil
+	every.Type, every.From, every.To, every.Rows = query.Requests, r.now.Add(-24*time.Hour), r.now.Add(time.Minute), nil
 	list := func(where ...query.Expr) query.Query {
 		q := every
 		q.Where, q.Rows = query.All(where...), &query.Rows{Limit: 100, Count: true}
@@ -166,23 +155,23 @@ func questions(r *rig, rows int) []question {
 		q.Where, q.Values = query.All(where...), &query.Values{Field: field, Limit: 20}
 		return q
 	}
-	failed := query.Compare("status", query.Ge, "500")
-	one := query.Compare("service", query.Eq, "virtualservice-7")
+	failed := query.Compare("response_code", query.Ge, "500")
+	one := query.Compare("virtualservice", query.Eq, "virtualservice-7")
 	slow := every
-	slow.Groups = &query.Groups{By: []string{"status"}, Limit: 20,
-		Aggregates: []query.Aggregate{{Function: "quantile", Field: "total_us", Phi: 0.99}}}
+	slow.Groups = &query.Groups{By: []string{"response_code"}, Limit: 20,
+		Aggregates: []query.Aggregate{{Function: "quantile", Field: "total_time_us", Phi: 0.99}}}
 	uncounted := list()
 	uncounted.Rows = &query.Rows{Limit: 100}
 	return []question{
 		{"newest 100", uncounted}, {"newest 100, and their number", list()}, {"number per 15 min", histogram()},
 		{"newest 100 of 5xx, and their number", list(failed)},
-		{"one client", list(query.Compare("client", query.Eq, "10.1.7.7"))},
+		{"one client", list(query.Compare("client_ip", query.Eq, "10.1.7.7"))},
 		{"one request", list(query.Compare("request_id", query.Eq, fmt.Sprintf("%016x", rows/2)))},
 		{"word in the user agent", list(query.Compare("user_agent", query.Contains, "Chrome/117"))},
-		{"top paths", top("path")}, {"top servers", top("server")}, {"top status", top("status")},
-		{"top clients", top("client")}, {"p99 by status", slow},
+		{"top paths", top("uri_path")}, {"top servers", top("server_ip")}, {"top status", top("response_code")},
+		{"top clients", top("client_ip")}, {"p99 by status", slow},
 		{"one service: number per 15 min", histogram(one)}, {"one service: newest 100 of 5xx", list(one, failed)},
-		{"one service: top paths", top("path", one)},
+		{"one service: top paths", top("uri_path", one)},
 	}
 }
 
@@ -195,7 +184,7 @@ func processorTime(t *testing.T) time.Duration {
 }
 
 func bytesIn(t *testing.T, dir string) (bytes int64) {
-	err := filepath.WalkDir(filepath.Join(dir, "rows"), func(_ string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(dir, "requests"), func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

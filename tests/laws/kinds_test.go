@@ -30,7 +30,8 @@ var mayNameKinds = map[string][]string{
 	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"pool"}, // what can be watched
-	"controller/live": {"pool"}, // what can be watched
+	"controller/explain": {"virtualservice", "pool"}, // where a request goes
+	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
 		"virtualservice", "pool", "vsvip", "analyticsprofile",
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",

@@ -16,7 +16,7 @@ var webMayImport = map[string][]string{
 	"time":     {},
 	"part":     {"api", "time", "url"},
 	"chart":    {"api", "part", "time", "url"},
-	"table":    {"url"},
+	"table":    {"part", "url"},
 	"form":     {"api", "part", "time", "url"},
 	"account":  shared,
 	"change":   shared,

@@ -25,7 +25,8 @@ const (
 )
 
 // hostile is text that would do harm if a page took it for anything but text.
-const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" + `"'><script>alert(1)</script>`
+const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" +
+	`"'><script>alert(1)</script>`
 
 func TestPagesInABrowser(t *testing.T) {
 	browser(t).run(setUp(t), "flow.mjs")
@@ -51,6 +52,8 @@ func setUp(t *testing.T) *stage {
 	s.service("hostile "+hostile, hostile, 8083, fast)
 	s.failLogin(hostile + "\u0007")
 	s.waitUp("shop")
+	s.waitUp("hostile " + hostile)
+	s.request("http://"+s.vip+":8083", "/<script>alert(1)</script>", "=cmd|' /C calc'!A0 "+hostile)
 	load, err := s.lab.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
 		"--duration", "60m", "--timeout", "120s")
 	s.must(err)
@@ -94,6 +97,18 @@ func (s *stage) failLogin(username string) {
 	}
 }
 
+// request sends one request, whose path is not escaped. The log of requests has it.
+func (s *stage) request(server, path, agent string) {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, server, nil)
+	s.must(err)
+	request.URL.Opaque = path
+	request.Header.Set("User-Agent", agent)
+	answer, err := http.DefaultClient.Do(request)
+	s.must(err)
+	s.must(answer.Body.Close())
+}
+
 // server answers after a time.
 func (s *stage) server(after time.Duration) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +136,8 @@ func (s *stage) service(name, description string, port int, servers ...string) {
 	pool, err := s.controller.Session.ByName(s.Context(), "pool", name)
 	s.must(err)
 	object := client.Object{"name": name, "description": description, "vsvip_ref": client.Ref("vsvip", "vip"),
-		"pool_ref": pool["url"], "services": []any{map[string]any{"port": port, "enable_ssl": port == tlsPort}}}
+		"analytics_policy": map[string]any{"full_client_logs": map[string]any{"enabled": true, "duration": 0}},
+		"pool_ref":         pool["url"], "services": []any{map[string]any{"port": port, "enable_ssl": port == tlsPort}}}
 	if port == tlsPort {
 		object["ssl_key_and_certificate_refs"] = []any{client.Ref("sslkeyandcertificate", "System-Default-Cert")}
 	}

@@ -131,6 +131,24 @@ await step('what is in use is not deleted, and the dialog says who uses it', asy
   await page.keyboard.press('Escape')
 })
 
+await step('a service is deleted with what only it uses, and all of it comes back', async () => {
+  const pool = (await api('POST', '/api/pool', { name: 'kiosk', servers: [{ ip: { addr: '127.0.0.1', type: 'V4' }, port: 9 }] })).body
+  const shop = await named('virtualservice', 'shop')
+  const kiosk = (await api('POST', '/api/virtualservice', { name: 'kiosk', vsvip_ref: shop.vsvip_ref, pool_ref: pool.url, services: [{ port: 8090 }] })).body
+  await page.goto(`${url}/services/${kiosk.uuid}`)
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('checkbox', { name: 'Delete its pool' }).check()
+  await accessible()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await heading('Services')
+  await saved('service kiosk deleted, pool kiosk deleted')
+  hold((await named('virtualservice', 'kiosk')) === undefined && (await named('pool', 'kiosk')) === undefined, 'the service or its pool is still there')
+  hold((await named('virtualservice', 'shop')) !== undefined, 'the service that shares its address is gone')
+  await bar.getByRole('button', { name: 'Undo' }).click()
+  await saved('undone: service kiosk deleted')
+  hold((await named('virtualservice', 'kiosk')).uuid === kiosk.uuid && (await named('pool', 'kiosk')).uuid === pool.uuid, 'the service or its pool is another one')
+})
+
 await step('a server drains by a button, until engines have it, and comes back', async () => {
   const pool = await named('pool', 'shop')
   await page.goto(`${url}/pools/${pool.uuid}`)

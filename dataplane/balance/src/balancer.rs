@@ -1,5 +1,7 @@
 //! The balancer of one pool on one worker: which servers can be chosen, how busy each is, and the choice.
 
+pub(crate) mod preview;
+
 use foldhash::{HashMap, HashMapExt};
 
 use crate::{
@@ -174,12 +176,14 @@ impl Balancer {
     /// The position of a server that the request must go to, whatever the algorithm says, if the server takes requests.
     /// It counts as chosen.
     pub fn take(&mut self, now_ns: u64, id: u32) -> Option<usize> {
-        let position = self.position(id).filter(|position| {
-            let server = &self.servers[*position];
-            server.eligible() && (self.needs_all || server.may_be_asked(now_ns))
-        })?;
+        let position = self.position(id).filter(|position| self.would_take(*position, now_ns))?;
         self.begin(position, now_ns);
         Some(position)
+    }
+
+    fn would_take(&self, position: usize, now_ns: u64) -> bool {
+        let server = &self.servers[position];
+        server.eligible() && (self.needs_all || server.may_be_asked(now_ns))
     }
 
     /// Whether a request would find another server than these, and one that is not suspect.
@@ -338,15 +342,17 @@ impl Balancer {
         if self.needs_all {
             return None;
         }
-        let found = self
-            .servers
-            .iter()
-            .position(|server| server.health.is_due(now_ns) && server.eligible() && !exclude.contains(&server.spec.id));
+        let found = self.due_for_trial(now_ns, exclude);
         if found.is_none() {
             // The servers that are due are full, or this request has tried them. To look at all servers costs more.
             self.next_trial_ns = now_ns + TRIAL_DELAY_NS;
         }
         found
+    }
+
+    fn due_for_trial(&self, now_ns: u64, exclude: &[u32]) -> Option<usize> {
+        let is_due = |server: &Server| server.health.is_due(now_ns) && server.eligible();
+        self.servers.iter().position(|server| is_due(server) && !exclude.contains(&server.spec.id))
     }
 
     /// No other server is left for this request: take the one that has been suspect for longest without a trial.

@@ -12,6 +12,9 @@ mod health;
 mod order;
 mod ring;
 
-pub use balancer::{Algorithm, Balancer, PoolSpec, SERVERS_MAX, ServerSpec};
+pub use balancer::{
+    Algorithm, Balancer, PoolSpec, SERVERS_MAX, ServerSpec,
+    preview::{Reason, Standing},
+};
 pub use hash::HashKey;
 pub use health::Failure;

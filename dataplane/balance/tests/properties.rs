@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
+use weir_balance::{Algorithm, Balancer, HashKey, PoolSpec, SERVERS_MAX, ServerSpec, Standing};
 
 fn server(id: u32, ratio: u32) -> ServerSpec {
     ServerSpec { id, key: HashKey::of(format!("10.0.0.{id}:80").as_bytes()), ratio, enabled: true, max_connections: 0 }
@@ -94,10 +94,16 @@ proptest! {
                         let full = server.max_connections > 0 && connections[*i] >= server.max_connections;
                         up[*i] && server.enabled && !full && !exclude.contains(&server.id)
                     }).collect();
+                    let previews = [(), ()].map(|()| balancer.preview(0, key(number as u32)));
+                    prop_assert_eq!(previews[0], previews[1], "a preview changes nothing");
                     let pick = balancer.pick(0, key(number as u32), exclude);
+                    if exclude.is_empty() {
+                        prop_assert_eq!(pick, previews[0].map(|(position, _)| position));
+                    }
                     prop_assert_eq!(pick.is_some(), !eligible.is_empty());
                     let Some(pick) = pick else { continue };
                     prop_assert!(eligible.contains(&pick));
+                    prop_assert!(eligible.iter().all(|i| connections[*i] > 0 || balancer.standing(*i) == Standing::Eligible || *i == pick));
                     if algorithm == Algorithm::LeastConnections {
                         for other in &eligible {
                             let (mine, theirs) = (connections[pick] * ratios[*other], connections[*other] * ratios[pick]);

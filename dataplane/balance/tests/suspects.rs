@@ -170,7 +170,10 @@ proptest! {
                     let exclude: Vec<_> = tried.into_iter().collect();
                     let sound = standing.iter().any(|id| !suspects.contains(id) && !exclude.contains(id));
                     prop_assert_eq!(balancer.has_other_than(&exclude), sound);
-                    match balancer.pick(now, key(now), &exclude).map(|position| position as u32) {
+                    let preview = balancer.preview(now, key(now)).map(|(position, _)| position);
+                    let picked = balancer.pick(now, key(now), &exclude);
+                    prop_assert!(picked == preview || !exclude.is_empty(), "{:?} instead of {:?}", picked, preview);
+                    match picked.map(|position| position as u32) {
                         Some(id) => {
                             prop_assert!(up[id as usize] && !exclude.contains(&id));
                             balancer.closed(id);

@@ -12,18 +12,19 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{
-    Ack, FromDataplane, Hello, Nack, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
+    Ack, Explanation, FromDataplane, Hello, Nack, Question, Sockets, from_dataplane::Frame as Reply,
+    to_dataplane::Frame,
 };
 use weir_snapshot::{Change, Snapshot};
 
 use crate::{
     Error, Server,
     applying::{Applying, Prepared, Served},
-    frame,
+    explaining, frame,
     held::Held,
     inbox::{Inbox, Message, Received},
     log,
-    order::{Answer, Counted, Order, WorkerLink},
+    order::{Answer, Asked, Counted, Order, WorkerLink},
     pinning::Cores,
     records::Outbox,
     sample::{Collecting, Rows},
@@ -154,6 +155,7 @@ impl Control {
             Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
             Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
+            Message::Answer(Answer::Explained(explanation)) => self.tell(Reply::Explanation(*explanation)),
             Message::Answer(Answer::Records { worker, batch }) => {
                 self.records.add(worker, *batch);
                 self.send_records();
@@ -240,8 +242,23 @@ impl Control {
                 }
                 self.send_records();
             }
+            Frame::Question(question) => self.ask(question),
             Frame::LetGo(_) => self.order(std::iter::repeat_with(|| Order::LetGo)),
             Frame::Drain(drain) => self.end_within(Duration::from_millis(drain.timeout_ms.into())),
+        }
+    }
+
+    /// One worker answers for all: they have the same snapshot. How busy servers are, each knows for itself.
+    fn ask(&mut self, asked: &Question) {
+        let refuse = |error| Reply::Explanation(Explanation { id: asked.id, error, ..Default::default() });
+        let question = match explaining::read(asked) {
+            Ok(question) => question,
+            Err(error) => return self.tell(refuse(error)),
+        };
+        let worker = (0, self.workers.len() as u32);
+        let order = Order::Explain(Box::new(Asked { id: asked.id, question, worker }));
+        if !self.workers.first().is_some_and(|worker| worker.give(order)) {
+            self.tell(refuse("there is no worker".into()));
         }
     }
 

@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, mpsc},
 };
 
-use weir_api::dataplane::v1::ServerState;
 pub use weir_api::dataplane::v1::WorkerCounters;
-use weir_proxy::records::Batch;
+use weir_api::dataplane::v1::{Explanation, ServerState};
+use weir_proxy::{explain::Question, records::Batch};
 use weir_reactor::{Waker, process::Thread};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
@@ -30,6 +30,8 @@ pub enum Order {
     ServerStates(States),
     /// The answer is [`Answer::Counted`], behind the records until now.
     Count,
+    /// Say what would happen to a request. The answer is [`Answer::Explained`].
+    Explain(Box<Asked>),
     /// A batch of records comes back, which an agent has taken.
     Records(Box<Batch>),
     /// Hand over the last batch of records, whatever is still open. The answer is [`Answer::Drained`], behind the batch.
@@ -46,12 +48,21 @@ pub enum Answer {
         revision: u64,
     },
     Counted(Box<Counted>),
+    Explained(Box<Explanation>),
     /// Records since the last ones. They come back with [`Order::Records`].
     Records {
         worker: u32,
         batch: Box<Batch>,
     },
     Drained,
+}
+
+/// A question, and the worker that is asked.
+pub struct Asked {
+    pub id: u64,
+    pub question: Question,
+    /// Its number, and how many there are.
+    pub worker: (u32, u32),
 }
 
 pub struct Counted {

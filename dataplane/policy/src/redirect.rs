@@ -33,14 +33,19 @@ impl Redirect<'_> {
     /// Writes the whole response, which has no body. `date`: the line of [`Date`](crate::Date).
     pub fn write(&self, date: &[u8], out: &mut impl HeadSink) {
         out.status(self.status(), if self.status() == 301 { b"Moved Permanently" } else { b"Permanent Redirect" });
+        out.field(b"Location", self.location());
+        out.number(b"Content-Length", 0);
+        out.line(date);
+    }
+
+    /// The parts of the URL that it leads to.
+    pub fn location(&self) -> [&[u8]; 5] {
         let (slash, rest): (&[u8], &[u8]) = match self.head.path {
             b"*" => (b"/", b""),
             [b'?', ..] => (b"/", self.head.path),
             path => (b"", path),
         };
-        out.field(b"Location", [b"https://", self.host(), self.port_suffix.bytes(), slash, rest]);
-        out.number(b"Content-Length", 0);
-        out.line(date);
+        [b"https://", self.host(), self.port_suffix.bytes(), slash, rest]
     }
 
     /// Room that is enough for [`write`](Self::write).

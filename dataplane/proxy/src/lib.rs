@@ -34,6 +34,7 @@ mod core;
 pub mod datagrams;
 mod error;
 mod exchange;
+pub mod explain;
 mod flow;
 mod head;
 mod introduction;

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use weir_balance::{Algorithm, Balancer, Failure, HashKey};
+use weir_balance::{Algorithm, Balancer, Failure, HashKey, Reason};
 use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
@@ -65,6 +65,14 @@ pub(crate) struct Idle {
     pub passing: bool,
 }
 
+/// The server that a request would get, by its position in the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Preview {
+    /// The client's cookie names it.
+    Named(usize),
+    Picked(usize, Reason),
+}
+
 /// A server in its pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
@@ -119,6 +127,24 @@ impl Pools {
         let row = self.row(pool.id).filter(|row| row.is_of(pool))?;
         let position = row.balancer.take(now.nanos, server)?;
         row.place(position)
+    }
+
+    /// What a request without earlier tries would get, and whether that is the server that a cookie names. Also the row's
+    /// balancer, which knows what speaks against the others.
+    pub fn preview(
+        &mut self,
+        now: Time,
+        pool: &Pool,
+        key: HashKey,
+        named: Option<u32>,
+    ) -> Option<(Option<Preview>, &Balancer)> {
+        let row = self.rows.get_mut(pool.id as usize)?.as_mut().filter(|row| row.is_of(pool))?;
+        let named = named.and_then(|named| row.balancer.preview_of(now.nanos, named));
+        let picked = match named {
+            Some(position) => Some(Preview::Named(position)),
+            None => row.balancer.preview(now.nanos, key).map(|(position, reason)| Preview::Picked(position, reason)),
+        };
+        Some((picked, &row.balancer))
     }
 
     /// Counts a request at a server that the balancer did not pick.

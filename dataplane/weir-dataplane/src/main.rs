@@ -4,6 +4,7 @@
 
 mod containment;
 mod flags;
+mod pace;
 mod worker;
 
 use std::{process::ExitCode, sync::mpsc};

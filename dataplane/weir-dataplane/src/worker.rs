@@ -4,9 +4,10 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::{Arc, mpsc},
+    time::Instant,
 };
 
-use weir_control::{Answer, Counted, Inbox, Order, States, WorkerCounters, log};
+use weir_control::{Answer, Counted, Inbox, Order, States, WorkerCounters, explaining, log};
 use weir_proxy::{
     Proxy,
     datagrams::io::Arrival,
@@ -15,7 +16,7 @@ use weir_proxy::{
 use weir_reactor::{Driver, Limits, SocketOptions, process};
 use weir_snapshot::{Listener, Snapshot};
 
-use crate::containment::Containment;
+use crate::{containment::Containment, pace::Pace};
 
 pub struct Worker<D> {
     index: u32,
@@ -34,6 +35,7 @@ pub struct Worker<D> {
     batches: u64,
     /// Of connections, and datagrams.
     happened: u64,
+    pace: Pace,
 }
 
 #[derive(PartialEq, Eq)]
@@ -70,6 +72,7 @@ impl<D: Driver> Worker<D> {
             draining: Draining::No,
             batches: 0,
             happened: 0,
+            pace: Pace::default(),
         }
     }
 
@@ -77,7 +80,9 @@ impl<D: Driver> Worker<D> {
     pub fn run(mut self) -> io::Result<()> {
         loop {
             let due = self.proxy.datagrams_due().map(|due| due.since(self.driver.now()));
-            if self.driver.poll(due, &mut self.events)? {
+            let interrupted = self.driver.poll(due, &mut self.events)?;
+            let ready = Instant::now();
+            if interrupted {
                 while let Ok(order) = self.orders.try_recv() {
                     self.obey(order);
                 }
@@ -87,6 +92,7 @@ impl<D: Driver> Worker<D> {
             self.containment.handle(&mut self.proxy, &mut self.driver, &mut self.events)?;
             self.handle_datagrams()?;
             self.driver.flush();
+            self.pace.note(ready.elapsed());
             if self.draining == Draining::Begun && self.proxy.is_idle() && self.driver.connections() == 0 {
                 self.end();
             }
@@ -113,7 +119,13 @@ impl<D: Driver> Worker<D> {
             Order::ServerStates(states) => self.set_servers_up(&states),
             Order::Count => {
                 self.hand_over_records(false);
-                self.inbox.answer(Answer::Counted(Box::new(self.counted())));
+                let counted = self.counted();
+                self.inbox.answer(Answer::Counted(Box::new(counted)));
+            }
+            Order::Explain(asked) => {
+                let told = self.proxy.explain(self.driver.now(), &asked.question);
+                let answer = explaining::write(asked.id, &told, self.snapshot.revision(), asked.worker);
+                self.inbox.answer(Answer::Explained(Box::new(answer)));
             }
             Order::Records(batch) => self.proxy.return_records(*batch),
             Order::End => self.end(),
@@ -191,13 +203,16 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&mut self) -> Counted {
+        let (ready_ticks_total, longest_ticks) = self.pace.told();
         let itself = WorkerCounters {
             worker: self.index,
             cpu_us: process::thread_cpu_time().unwrap_or_default().as_micros() as u64,
             batches_total: self.batches,
             events_total: self.happened,
             open_connections: self.driver.connections() as u32,
+            ready_ticks_total,
+            longest_ticks,
         };
         Counted {
             workers: vec![itself],

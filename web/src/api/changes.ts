@@ -155,6 +155,26 @@ export async function removeObject(kind: string, object: JsonObject, tenant: str
   })
 }
 
+/** Deletes an object, then those of its parts that nothing else uses. What has a secret stays: nobody could bring it back. */
+export async function removeWith(kind: string, object: JsonObject, parts: { kind: string; uuid: string }[], tenant: string, text: string): Promise<void> {
+  const read = await Promise.all(parts.map(async (part) => ({ kind: part.kind, object: await readObject(part.kind, part.uuid, tenant) })))
+  await removeObject(kind, object, tenant, text)
+  const gone: { kind: string; object: JsonObject }[] = []
+  for (const part of read) {
+    try {
+      if (!hasSecret(part.object)) await send({ method: 'DELETE', path: `/api/${part.kind}/${uuidIn(part.object)}`, tenant, ifMatch: versionOf(part.object) })
+      if (!hasSecret(part.object)) gone.push(part)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 412) throw error // something else uses it
+    }
+  }
+  const again = async () => {
+    for (const part of gone) await send({ method: 'POST', path: `/api/${part.kind}`, body: part.object, tenant, slug: uuidIn(part.object) })
+    await createObject(kind, object, tenant, `undone: ${text}`, uuidIn(object))
+  }
+  if (last) done({ ...last, text: [text, ...gone.map((part) => `${part.kind} ${nameIn(part.object)} deleted`)].join(', '), undo: hasSecret(object) ? undefined : again })
+}
+
 async function refusedIfStale<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write()

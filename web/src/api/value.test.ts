@@ -6,7 +6,7 @@ test('finds what differs, at any depth, and leaves out what every write changes'
   const after = { name: 'web', _last_modified: '2', servers: [{ ip: { addr: 'a' }, port: 2 }], tags: ['x', 'y'], more: true }
   expect(differences(before, after).map(({ path, before, after }) => [path, shortly(before), shortly(after)])).toEqual([
     ['servers[0].port', '1', '2'],
-    ['servers[1]', '{"ip":{"addr":"b"}}', '–'],
+    ['servers[1]', 'ip.addr: b', '–'],
     ['tags', '["x"]', '["x","y"]'],
     ['more', '–', 'true'],
   ])

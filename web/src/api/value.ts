@@ -90,12 +90,22 @@ function secretsOf(value: unknown, path = ''): string[] {
   return Object.entries(value).flatMap(([name, inner]) => secretsOf(inner, `${path}.${name}`))
 }
 
-/** A value in one line, for tables. */
+/** A value in words, for tables. */
 export function shortly(value: Json | undefined): string {
   if (value === undefined) return '–'
   if (typeof value === 'string') {
     const name = /\/api\/[^#]+#(.+)$/.exec(value)?.[1]
     return name ?? (value === '' ? '""' : value)
   }
-  return JSON.stringify(value)
+  if (!isObject(value)) return JSON.stringify(value)
+  return leaves(value).join('\n') || JSON.stringify(value)
+}
+
+/** What an object says, a line for each value: without what is false, empty or zero. */
+function leaves(value: JsonObject, within = ''): string[] {
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const path = `${within}${name}`
+    if (isObject(inner)) return leaves(inner, `${path}.`)
+    return inner === undefined || inner === null || inner === false || inner === '' || inner === 0 ? [] : [`${path}: ${shortly(inner)}`]
+  })
 }

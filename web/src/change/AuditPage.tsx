@@ -6,6 +6,7 @@ import { Page } from '../part/Page'
 import { Panel } from '../part/Panel'
 import { Empty, Shown } from '../part/Shown'
 import { type Column, Table } from '../table/Table'
+import { TableMenu } from '../table/TableMenu'
 import { clock } from '../time/format'
 import { setParam, useParam } from '../url/location'
 import css from './change.module.css'
@@ -30,7 +31,7 @@ export default function AuditPage() {
           return (
             <>
               <Filter of="the audit trail" shown={shown.length} total={rows.length} />
-              <Panel title="Who did what" note={count > most ? `the newest ${most} of ${count}` : 'all that is kept'}>
+              <Panel title="Who did what" note={count > most ? `the newest ${most} of ${count}` : 'all that is kept'} menu={<TableMenu of="Audit trail" rows={shown} columns={columns} />}>
                 {shown.length === 0 ? <FilterHidesAll of="entries" /> : <Table label="Audit trail" rows={shown} columns={columns} id={(row) => row.at} first="-time" />}
               </Panel>
             </>

@@ -8,6 +8,7 @@ import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
+import { TableMenu } from '../table/TableMenu'
 import { age, bytes, count, percent } from '../time/format'
 import { ActLink, Actions } from '../form/Act'
 import { Link } from '../url/Link'
@@ -29,7 +30,7 @@ export default function EnginesPage() {
             <>
               <AnycastMap engines={results} />
               <Filter of="engines" shown={shown.length} total={results.length} />
-              <Panel title="Engines" note="an agent and its data plane each">
+              <Panel title="Engines" note="an agent and its data plane each" menu={<TableMenu of="Engines" rows={shown} columns={columnsOf(services.value?.results)} />}>
                 {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columnsOf(services.value?.results)} id={(engine) => engine.uuid} first="name" />}
               </Panel>
             </>
@@ -58,12 +59,12 @@ const columnsOf = (services: Service[] | undefined): Column<Engine>[] => [
   { key: 'open', head: 'Open', number: true, width: '72px', sort: (engine) => engine.runtime?.counters?.['open_connections'], cell: (engine) => count(engine.runtime?.counters?.['open_connections']), title: 'Connections of clients that are open now' },
   { key: 'rate', head: 'Req/s', number: true, width: '80px', sort: (engine) => engine.runtime?.counters?.per_second?.['requests'], cell: (engine) => count(engine.runtime?.counters?.per_second?.['requests']) },
   { key: 'seats', head: 'Services', number: true, width: '76px', sort: (engine) => services && seatsOf(engine.uuid, services).length, cell: (engine) => count(services && seatsOf(engine.uuid, services).length), title: 'Virtual services that it has been given' },
-  { key: 'bgp', head: 'BGP', number: true, width: '60px', cell: routers, title: 'Sessions with routers that are established, of all' },
+  { key: 'bgp', head: 'BGP', number: true, width: '60px', value: routers, cell: routers, title: 'Sessions with routers that are established, of all' },
   { key: 'applied', head: 'Applied', width: '92px', cell: (engine) => <span data-look={engine.runtime?.applied.current === false ? 'attention' : undefined}>{engine.runtime?.applied.current ? 'newest Plan' : 'an older Plan'}</span>, title: 'Whether it has confirmed the newest Plan' },
   { key: 'group', head: 'Group', width: 'minmax(96px, 1fr)', sort: (engine) => nameOf(engine.se_group_ref), cell: (engine) => nameOf(engine.se_group_ref) },
   { key: 'version', head: 'Version', width: 'minmax(60px, 1fr)', sort: (engine) => engine.runtime?.version, cell: (engine) => engine.runtime?.version || '–' },
-  { key: 'up', head: 'Runs for', number: true, width: '76px', sort: (engine) => -Date.parse(engine.runtime?.dataplane.since ?? ''), cell: (engine) => age(engine.runtime?.dataplane.since), title: 'Since its data plane was started' },
-  { key: 'why', head: 'Why', width: 'minmax(120px, 2fr)', cell: (engine) => <span title={why(engine)}>{why(engine)}</span> },
+  { key: 'up', head: 'Runs for', number: true, width: '76px', value: (engine) => engine.runtime?.dataplane.since, sort: (engine) => -Date.parse(engine.runtime?.dataplane.since ?? ''), cell: (engine) => age(engine.runtime?.dataplane.since), title: 'Since its data plane was started' },
+  { key: 'why', head: 'Why', value: why, width: 'minmax(120px, 2fr)', cell: (engine) => <span title={why(engine)}>{why(engine)}</span> },
 ]
 
 function routers(engine: Engine): string {

@@ -4,6 +4,7 @@ import { nameOf, uuidOf } from '../api/types'
 import { useList } from '../api/useData'
 import { revealText } from '../api/reveal'
 import type { FieldProps } from './FieldRow'
+import { keeping } from '../url/location'
 import css from './form.module.css'
 import { defaultText } from './section'
 import { useForm } from './state'
@@ -36,6 +37,10 @@ export function RefPicker({ field, value, onChange, id, describedBy, isWrong, la
           <option key={one.uuid} value={one.uuid}>{one.name}</option>
         ))}
       </select>
+      <span className={css.beside}>
+        {chosen !== '' && <a href={keeping(`/objects/${kind}/${chosen}`)} target="_blank" rel="noreferrer">Open it</a>}
+        <a href={keeping(`/objects/${kind}/new`)} target="_blank" rel="noreferrer">New one</a>
+      </span>
       {list.error && <small className={css.wrong}>{`The list could not be read: ${list.error.message}`}</small>}
     </span>
   )

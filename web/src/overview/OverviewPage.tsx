@@ -7,6 +7,7 @@ import type { Engine, Service } from '../api/types'
 import { Spark } from '../chart/Spark'
 import { Page } from '../part/Page'
 import { Panel, Tile, Tiles } from '../part/Panel'
+import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { bytes, count, ms, msRow, percent } from '../time/format'
@@ -137,6 +138,7 @@ function Services({ lines }: { lines: Line[] }) {
         <li key={service.uuid}>
           <div className={css.line}>
             <State state={service.runtime?.oper_status.state ?? ''} reasons={[...(service.runtime?.oper_status.reason ?? []), ...figures.slow.map((server) => server.id)]} />
+            <span className={css.health}><ScoreText of={service.runtime?.health_score} /></span>
             <Link to={`/services/${service.uuid}`} className={css.name}>{service.name}</Link>
             <Spark values={recent} />
             <span className={css.figure}>{`${count(figures.rate)}/s`}</span>

@@ -1,7 +1,7 @@
 import { Menu } from '@base-ui/react/menu'
 import css from './more.module.css'
 
-/** What a reader can do with a part of a page besides looking at it. */
+/** What a reader can do with a part of a page besides looking at it: see it as a table, save it. */
 export function More({ of, items }: { of: string; items: { name: string; does: () => void }[] }) {
   return (
     <Menu.Root modal={false}>

@@ -8,6 +8,7 @@ import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
+import { TableMenu } from '../table/TableMenu'
 import { age, count, ms } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
@@ -45,7 +46,7 @@ function Content({ of }: { of: Pool }) {
         <Tile name="Algorithm" value={(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()} />
       </Tiles>
       <Filter of="servers" shown={shown.length} total={servers.length} />
-      <Panel title="Servers">
+      <Panel title="Servers" menu={<TableMenu of={`Servers of ${of.name}`} rows={shown} columns={columnsOf(of)} />}>
         {servers.length === 0 ? (
           <Empty title="This pool has no servers">The button above adds some.</Empty>
         ) : shown.length === 0 ? (
@@ -61,7 +62,7 @@ function Content({ of }: { of: Pool }) {
 
 const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
-  { key: 'state', head: 'State', width: '120px', sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
+  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
   { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
@@ -72,7 +73,7 @@ const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
   { key: 'act', head: 'Actions', width: '168px', cell: (server) => <ServerActions pool={pool} server={server} /> },
-  { key: 'why', head: 'Why', width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
+  { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 
 /** Those that are down come first, then those that are slow. */

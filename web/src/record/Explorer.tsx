@@ -47,7 +47,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
       <Shown of={entries} what={`the ${kind.name}`}>
         {(answer) => (
           <>
-            <Said answer={answer} kind={kind} />
+            <Said answer={answer} kind={kind} isLive={range.kind === 'live'} />
             <Panel title={`${kind.name[0]!.toUpperCase()}${kind.name.slice(1)} over time`} note="drag to zoom in; Back undoes it">
               <Shown of={counts} what="their number over time">{(counted) => <Histogram counted={counted} kind={kind} onRange={setRange} />}</Shown>
             </Panel>
@@ -58,7 +58,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
                   <Nothing kind={kind} isFiltered={filter !== ''} />
                 ) : (
                   <>
-                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" />
+                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" onOpen={(entry) => setParam('sel', idOf(entry), 'push')} />
                     <NextSize of={answer} size={size} onSize={setSize} />
                   </>
                 )}
@@ -73,14 +73,16 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
 }
 
 /** How much there is, how much of it was read, and what is missing. */
-function Said({ answer, kind }: { answer: Answer<Entry>; kind: Kind }) {
+function Said({ answer, kind, isLive }: { answer: Answer<Entry>; kind: Kind; isLive: boolean }) {
   const missing = answer.missing
   return (
     <p className={css.said} role="status">
       <span>
         <b>{whole(answer.count)}</b>
         {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{whole(answer.weight)}</b></> : ` ${kind.name}`}
+        {isLive && ` in the last ${kind.liveS < 86_400 ? `${kind.liveS / 60} minutes` : `${kind.liveS / 86_400} days`}`}
       </span>
+      {answer.unrecorded ? <span>{`${whole(answer.unrecorded)} of now have no record yet`}</span> : null}
       {answer.percent_remaining > 0 && <span>{`${(100 - answer.percent_remaining).toFixed(0)} % of the range was read in time: the newest`}</span>}
       {missing?.lost ? <span data-look="attention">{`${count(missing.lost)} were lost before they were stored`}</span> : null}
       {missing?.refused ? <span data-look="attention">{`${count(missing.refused)} could not be stored`}</span> : null}

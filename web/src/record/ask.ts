@@ -20,6 +20,8 @@ export interface Answer<T> {
   weight?: number
   results: T[]
   percent_remaining: number
+  /** Requests that no record stands for yet. */
+  unrecorded?: number
   missing?: Missing
 }
 

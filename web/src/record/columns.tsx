@@ -34,10 +34,10 @@ const total: Column<Entry> = { key: 'total', head: 'Total', number: true, width:
 const ofRequests: Column<Entry>[] = [
   { key: 'status', head: 'Status', number: true, width: '58px', sort: (entry) => Number(text(entry, 'response_code')), cell: (entry) => <Status of={text(entry, 'response_code')} /> },
   plain('method', 'Method', '64px', 'method'),
-  plain('path', 'Path', 'minmax(160px, 3fr)', 'uri_path'),
+  plain('path', 'Path', 'minmax(120px, 3fr)', 'uri_path'),
   total,
-  { key: 'bar', head: 'Where the time went', width: '130px', cell: (entry) => <TimingBar entry={entry} /> },
-  plain('server', 'Server', 'minmax(110px, 1fr)', 'server_ip', { cell: (entry) => <span>{[text(entry, 'server_ip'), text(entry, 'server_dest_port')].filter((part) => part && part !== '0').join(':') || '–'}</span> }),
+  { key: 'bar', head: 'Timing', width: '96px', cell: (entry) => <TimingBar entry={entry} /> },
+  plain('server', 'Server', 'minmax(130px, 1fr)', 'server_name'),
   plain('client', 'Client', 'minmax(100px, 1fr)', 'client_ip'),
   plain('service', 'Service', 'minmax(90px, 1fr)', 'vs_name'),
   plain('reason', 'Significant because', 'minmax(140px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
@@ -52,7 +52,7 @@ const ofConnections: Column<Entry>[] = [
   total,
   { key: 'received', head: 'Received', number: true, width: '80px', sort: (entry) => Number(text(entry, 'rx_bytes')), cell: (entry) => bytes(Number(text(entry, 'rx_bytes'))) },
   { key: 'sent', head: 'Sent', number: true, width: '80px', sort: (entry) => Number(text(entry, 'tx_bytes')), cell: (entry) => bytes(Number(text(entry, 'tx_bytes'))) },
-  plain('server', 'Server', 'minmax(110px, 1fr)', 'server_ip'),
+  plain('server', 'Server', 'minmax(130px, 1fr)', 'server_name'),
   plain('reason', 'Significant because', 'minmax(160px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
 ]
 

@@ -120,7 +120,7 @@ function serverOf(entry: Entry): string {
   return [
     `${server}${pool ? ` of pool ${pool}` : ''}${truth(entry, 'server_connection_reused') ? ', over a connection that was open' : ''}${tried !== undefined && tried > 1 ? `, as number ${tried} of those that were tried` : ''}.`,
     app === undefined ? '' : `It needed ${ms(app)}${rtt === undefined ? '' : `, and the round trip ${ms(rtt)}`}.`,
-    status && status !== '0' ? `It answered ${status}.` : 'It did not answer.',
+    status && status !== '0' ? `It answered ${status}.` : truth(entry, 'local_response') ? 'It did not answer.' : '',
   ].filter(Boolean).join(' ')
 }
 

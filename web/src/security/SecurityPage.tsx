@@ -8,6 +8,7 @@ import { Page } from '../part/Page'
 import { Panel } from '../part/Panel'
 import { Shown } from '../part/Shown'
 import { type Column, Table } from '../table/Table'
+import { TableMenu } from '../table/TableMenu'
 import { count, percent } from '../time/format'
 import { Link } from '../url/Link'
 import { Expiry } from './Expiry'
@@ -44,7 +45,7 @@ function Content({ services, certificates }: { services: Service[]; certificates
   return (
     <>
       <p className={css.sentence}>{sentence(rows, endingsOf(certificates, Date.now()), failures)}</p>
-      <Panel title="TLS with clients" note={`${withTLS.length} of ${rows.length} virtual services`}>
+      <Panel title="TLS with clients" note={`${withTLS.length} of ${rows.length} virtual services`} menu={<TableMenu of="TLS with clients" rows={withTLS} columns={tlsColumns} />}>
         {withTLS.length === 0 ? <p className={css.none}>No virtual service speaks TLS. A service does with <code>enable_ssl</code> on its port, and a certificate.</p> : <Table label="TLS of virtual services" rows={withTLS} columns={tlsColumns} id={(row) => row.service.uuid} first="-failed" />}
       </Panel>
       {mix.length > 0 && <Mix rows={mix} />}

@@ -1,17 +1,40 @@
-import { changeObject, readObject, removeObject } from '../api/changes'
+import { useState } from 'react'
+import { changeObject, readObject, removeWith } from '../api/changes'
 import { useSession } from '../api/session'
-import type { Service } from '../api/types'
+import { type Service, uuidOf } from '../api/types'
 import { useTenant } from '../api/useData'
 import { Act, ActLink, Actions } from '../form/Act'
 import { Link } from '../url/Link'
 import { go } from '../url/location'
+import css from './service.module.css'
 
 const kind = 'virtualservice'
+
+/** What was made for a service, most often. */
+function partsOf(of: Service): { kind: string; uuid: string }[] {
+  return [
+    { kind: 'pool', uuid: uuidOf(of.pool_ref) },
+    { kind: 'vsvip', uuid: uuidOf(of.vsvip_ref) },
+  ].filter((part) => part.uuid !== '')
+}
+
+function Deletion({ isWhole, onChange }: { isWhole: boolean; onChange: (isWhole: boolean) => void }) {
+  return (
+    <>
+      Engines stop serving it, and its clients are refused. Undo makes it again, until somebody else takes its name or port.
+      <label className={css.also}>
+        <input type="checkbox" checked={isWhole} onChange={(event) => onChange(event.target.checked)} />
+        Delete its pool and its address, too, where nothing else uses them. Certificates stay.
+      </label>
+    </>
+  )
+}
 
 /** What one does with a virtual service where one looks at it. */
 export function ServiceActions({ of }: { of: Service }) {
   const tenant = useTenant()
   const { user } = useSession()
+  const [isWhole, setWhole] = useState(false)
   const isOn = of.enabled !== false
   const set = (enabled: boolean) => () =>
     changeObject(kind, of.uuid, tenant, `service ${of.name} ${enabled ? 'enabled' : 'disabled'}`, (object) => ({ ...object, enabled }))
@@ -28,9 +51,9 @@ export function ServiceActions({ of }: { of: Service }) {
         kind={kind}
         needs="may_delete"
         isDangerous
-        asks={{ title: `Delete service ${of.name}?`, text: 'Engines stop serving it, and its clients are refused. Its pool, address and certificates stay. Undo makes it again, until somebody else takes its name or port.' }}
+        asks={{ title: `Delete service ${of.name}?`, text: <Deletion isWhole={isWhole} onChange={setWhole} /> }}
         does={async () => {
-          await removeObject(kind, await readObject(kind, of.uuid, tenant), tenant, `service ${of.name} deleted`)
+          await removeWith(kind, await readObject(kind, of.uuid, tenant), isWhole ? partsOf(of) : [], tenant, `service ${of.name} deleted`)
           go('/services')
         }}
       >

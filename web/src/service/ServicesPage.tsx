@@ -12,6 +12,7 @@ import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
+import { TableMenu } from '../table/TableMenu'
 import { count, msRow, percent } from '../time/format'
 import { Link } from '../url/Link'
 import { setParam, useParam } from '../url/location'
@@ -96,23 +97,23 @@ function States({ rows, chosen }: { rows: Row[]; chosen: string }) {
 
 const columns: Column<Row>[] = [
   { key: 'name', head: 'Name', width: 'minmax(120px, 1.6fr)', sort: (row) => row.service.name, cell: (row) => <Link to={`/services/${row.service.uuid}`}>{row.service.name}</Link> },
-  { key: 'need', head: 'State', width: '96px', sort: (row) => needs.indexOf(needOf(row.service, row.figures)), cell: (row) => <State state={row.service.runtime?.oper_status.state ?? ''} reasons={row.service.runtime?.oper_status.reason} />, title: 'Sorts by need of attention: down, errors, degraded, slow' },
+  { key: 'need', head: 'State', width: '96px', value: (row) => row.service.runtime?.oper_status.state, sort: (row) => needs.indexOf(needOf(row.service, row.figures)), cell: (row) => <State state={row.service.runtime?.oper_status.state ?? ''} reasons={row.service.runtime?.oper_status.reason} />, title: 'Sorts by need of attention: down, errors, degraded, slow' },
   { key: 'health', head: 'Health', width: '88px', sort: (row) => row.service.runtime?.health_score?.health_score ?? undefined, cell: (row) => <ScoreText of={row.service.runtime?.health_score} />, title: 'Health score, 0 to 100; its reasons are on the page of the service' },
   { key: 'address', head: 'Address', width: 'minmax(140px, 1.4fr)', sort: (row) => row.address, cell: (row) => <span title={row.address}>{row.address}</span> },
   { key: 'rate', head: 'Req/s', number: true, width: '96px', sort: (row) => row.figures.rate, cell: (row) => <Rate of={row.figures} />, title: 'Requests per second; at layer 4 connections, with UDP datagrams' },
   { key: 'recent', head: 'Last minute', width: '96px', cell: (row) => <Spark values={row.recent} /> },
   { key: 'errors', head: 'Errors', number: true, width: '76px', sort: (row) => row.figures.errors, cell: (row) => <Errors share={row.figures.errors} />, title: 'Share of requests that were answered with 5xx' },
-  { key: 'p99', head: 'p50 · p95 · p99', number: true, width: '140px', sort: (row) => row.figures.p99, cell: (row) => msRow([row.figures.p50, row.figures.p95, row.figures.p99]), title: 'Half, 95 % and 99 % of requests took less. Sorts by p99' },
+  { key: 'p99', head: 'p50 · p95 · p99', number: true, width: '140px', value: (row) => msRow([row.figures.p50, row.figures.p95, row.figures.p99]), sort: (row) => row.figures.p99, cell: (row) => msRow([row.figures.p50, row.figures.p95, row.figures.p99]), title: 'Half, 95 % and 99 % of requests took less. Sorts by p99' },
   { key: 'open', head: 'Open', number: true, width: '72px', sort: (row) => row.figures.open, cell: (row) => count(row.figures.open), title: 'Connections of clients that are open now' },
   { key: 'applied', head: 'Applied', number: true, width: '76px', sort: (row) => appliedShare(row.service), cell: (row) => <Applied of={row.service} />, title: 'On how many of its engines the newest configuration is in force' },
-  { key: 'why', head: 'Why', width: 'minmax(110px, 2fr)', cell: (row) => <Why of={row.service} /> },
+  { key: 'why', head: 'Why', value: (row) => (row.service.runtime?.oper_status.reason ?? []).join('; '), width: 'minmax(110px, 2fr)', cell: (row) => <Why of={row.service} /> },
 ]
 
 export function Rows({ rows }: { rows: Row[] }) {
   const streamed = rows.some((row) => row.recent.length > 0)
   const shown = useMemo(() => columns.filter((column) => streamed || column.key !== 'recent'), [streamed])
   return (
-    <Panel title="Virtual services">
+    <Panel title="Virtual services" menu={<TableMenu of="Virtual services" rows={rows} columns={shown} />}>
       <Table label="Virtual services" rows={rows} columns={shown} id={(row) => row.service.uuid} first="need" />
     </Panel>
   )

@@ -12,6 +12,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode
   /** What the column sorts by; missing: it does not sort. */
   sort?: (row: T) => Key
+  /** What a saved table has; missing: what the column sorts by. */
+  value?: (row: T) => Key
   /** A number, aligned right. The largest comes first when one sorts by it. */
   number?: boolean
   title?: string
@@ -24,12 +26,14 @@ interface Props<T> {
   id: (row: T) => string
   /** The order before the reader chooses one: the key of a column, with "-" in front for descending. */
   first: string
+  /** A click on a row; the row also has a link or a button that does the same. */
+  onOpen?: (row: T) => void
 }
 
 const rowHeight = 31
 
 /** A table with rows of one height. Only the rows in sight are in the page; under 640 px, rows are cards. */
-export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
+export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) {
   const chosen = useParam('sort') || first
   const list = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
@@ -64,6 +68,8 @@ export function Table<T>({ label, rows, columns, id, first }: Props<T>) {
                 ref={virtual.measureElement}
                 data-index={item.index}
                 data-row
+                data-opens={onOpen !== undefined}
+                onClick={onOpen && ((event) => !(event.target as Element).closest('a, button') && !window.getSelection()?.toString() && onOpen(row))}
                 role="row"
                 aria-rowindex={item.index + 2}
                 className={css.row}

@@ -8,7 +8,7 @@ use crate::{order::ORDERS_MAX, up::Up};
 /// A control thread that the test gives its messages, with one worker that the test plays.
 struct Rig {
     control: Control,
-    _orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<Order>,
     _worker: Reactor,
 }
 
@@ -18,7 +18,7 @@ impl Rig {
         let (orders, receiver) = mpsc::sync_channel(ORDERS_MAX);
         let mut control = Control::new("test", Cores::new(vec![0], true));
         control.employ(vec![WorkerLink { orders, waker: worker.waker(), thread: Thread::current() }]);
-        Self { control, _orders: receiver, _worker: worker }
+        Self { control, orders: receiver, _worker: worker }
     }
 
     fn agent_comes(&mut self, agent: u64) -> Agent {
@@ -60,6 +60,7 @@ impl Agent {
                 Reply::Sample(sample) => {
                     format!("sample of {:?}", sample.virtual_services.iter().map(|row| &row.uuid).collect::<Vec<_>>())
                 }
+                Reply::Explanation(told) => format!("explanation {} of {:?}: {}", told.id, told.server_id, told.error),
                 Reply::Records(records) => format!("records {} of worker {}", records.number, records.worker),
             });
         }
@@ -112,6 +113,29 @@ fn agent_that_came_and_went_while_a_plan_was_being_applied_is_forgotten() {
     rig.agent_sends(1, plan(2, &[]));
     rig.worker_applies(2);
     assert_eq!(first.hears(), ["hello at 0", "0 sockets", "ack 1", "ack 2"]);
+}
+
+#[test]
+fn question_is_answered_by_a_worker_and_nonsense_at_once() {
+    let mut rig = Rig::new();
+    let agent = rig.agent_comes(1);
+    let question = Question {
+        id: 7,
+        address: "10.0.0.1".into(),
+        port: 80,
+        client_address: "192.0.2.1".into(),
+        method: "GET".into(),
+        target: "/".into(),
+        ..Default::default()
+    };
+    rig.agent_sends(1, Frame::Question(Question { id: 6, port: 99_999, ..question.clone() }));
+    rig.agent_sends(1, Frame::Question(question));
+    let Ok(Order::Explain(asked)) = rig.orders.try_recv() else { panic!("the worker is asked") };
+    assert_eq!((asked.id, asked.worker, asked.question.head.as_slice()), (7, (0, 1), &b"GET / HTTP/1.1\r\n\r\n"[..]));
+    let told = Explanation { id: 7, server_id: "10.1.0.1:80".into(), ..Default::default() };
+    rig.control.take(Message::Answer(Answer::Explained(Box::new(told))));
+    let said = ["explanation 6 of \"\": 99999 is no port", "explanation 7 of \"10.1.0.1:80\": "];
+    assert_eq!(agent.hears()[2..], said);
 }
 
 #[test]

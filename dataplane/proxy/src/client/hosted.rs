@@ -14,6 +14,39 @@ use crate::{
     io::Io,
 };
 
+/// How a client came: to which virtual service, and by which server name of TLS.
+pub(crate) struct Came<'c> {
+    pub service: &'c Arc<VirtualService>,
+    pub is_tls: bool,
+    pub named: Option<HostName>,
+}
+
+impl Came<'_> {
+    /// Finds the child that a request is for. `has_sibling`: another connection would lead to where its host is served.
+    #[cold]
+    pub fn choose(
+        &self,
+        snapshot: &Snapshot,
+        host: Option<HostName>,
+        head: &RequestHead<'_>,
+        has_sibling: impl Fn() -> bool,
+    ) -> Result<Option<Arc<VirtualService>>, Error> {
+        match self.service.role {
+            Role::Parent(Hosting::ByRequest) => {
+                let Some(host) = host else { return Ok(None) };
+                let found = snapshot.child_by_request(self.service, &host, head.path);
+                found.map(|child| child.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
+            }
+            Role::ByServerName { any_host: false } if host.is_none() || host != self.named => {
+                Err(if has_sibling() { Error::Misdirected } else { Error::OtherHost })
+            }
+            // Its certificate may have made a client believe that it serves this host.
+            Role::Parent(Hosting::ByServerName) if self.is_tls && has_sibling() => Err(Error::Misdirected),
+            Role::Single | Role::Parent(_) | Role::ByServerName { .. } | Role::ByRequest => Ok(None),
+        }
+    }
+}
+
 impl Client {
     /// Finds the child that a request is for. `None`: it is for the client's own virtual service.
     #[cold]
@@ -24,24 +57,10 @@ impl Client {
         http2: bool,
     ) -> Result<Option<Arc<VirtualService>>, Error> {
         let host = head.host.and_then(HostName::of);
-        let other = || host.filter(|_| http2).and_then(|host| self.sibling(snapshot, &host));
-        match self.service.role {
-            Role::Parent(Hosting::ByRequest) => {
-                let Some(host) = host else { return Ok(None) };
-                let found = snapshot.child_by_request(&self.service, &host, head.path);
-                found.map(|child| child.cloned()).map_err(|_| Error::Request(weir_wire::Error::Target))
-            }
-            Role::ByServerName { any_host: false }
-                if host.is_none() || host != self.connection.channel.server_name() =>
-            {
-                Err(other().map_or(Error::OtherHost, |_| Error::Misdirected))
-            }
-            // Its certificate may have made a client believe that it serves this host.
-            Role::Parent(Hosting::ByServerName) if self.facts.is_tls() => {
-                other().map_or(Ok(None), |_| Err(Error::Misdirected))
-            }
-            Role::Single | Role::Parent(_) | Role::ByServerName { .. } | Role::ByRequest => Ok(None),
-        }
+        let sibling = || self.sibling(snapshot, &host.filter(|_| http2)?);
+        let named = self.connection.channel.server_name();
+        let came = Came { service: &self.service, is_tls: self.facts.is_tls(), named };
+        came.choose(snapshot, host, head, || sibling().is_some())
     }
 
     /// The child that serves another host of this client's listener. A client of HTTP/2 may use one connection for several

@@ -13,7 +13,7 @@ mod frames_out;
 mod introduction;
 mod records;
 mod request;
-mod rescue;
+pub(crate) mod rescue;
 mod reselect;
 mod response;
 mod server_events;

@@ -49,7 +49,7 @@ fn under(host: &str, paths: &[&str]) -> api::HostMatch {
 }
 
 /// A parent whose children get requests by host and path: shop.test, /cart of it, and *.test.
-fn by_request(mut plan: api::Plan) -> api::Plan {
+pub fn by_request(mut plan: api::Plan) -> api::Plan {
     plan.virtual_services[0].hosting = api::Hosting::ByRequest.into();
     child(&mut plan, 1, |child| child.host_matches = vec![under("shop.test", &[])]);
     child(&mut plan, 2, |child| child.host_matches = vec![under("shop.test", &["/cart", "/basket"])]);
@@ -57,7 +57,7 @@ fn by_request(mut plan: api::Plan) -> api::Plan {
     plan
 }
 
-fn get(host: &str, path: &str) -> String {
+pub fn get(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n")
 }
 
@@ -467,7 +467,7 @@ macro_rules! certificate {
 }
 
 /// A parent that terminates TLS, with children for shop.test and *.test.
-fn terminating(mut plan: api::Plan) -> api::Plan {
+pub fn terminating(mut plan: api::Plan) -> api::Plan {
     let service = &mut plan.virtual_services[0];
     service.hosting = api::Hosting::ByServerName.into();
     service.listeners[0].tls = true;

@@ -74,6 +74,169 @@ func (TransportProtocol) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
 }
 
+type Chosen int32
+
+const (
+	Chosen_CHOSEN_UNSPECIFIED    Chosen = 0
+	Chosen_CHOSEN_BY_SERVER_NAME Chosen = 1
+	Chosen_CHOSEN_BY_REQUEST     Chosen = 2
+)
+
+// Enum value maps for Chosen.
+var (
+	Chosen_name = map[int32]string{
+		0: "CHOSEN_UNSPECIFIED",
+		1: "CHOSEN_BY_SERVER_NAME",
+		2: "CHOSEN_BY_REQUEST",
+	}
+	Chosen_value = map[string]int32{
+		"CHOSEN_UNSPECIFIED":    0,
+		"CHOSEN_BY_SERVER_NAME": 1,
+		"CHOSEN_BY_REQUEST":     2,
+	}
+)
+
+func (x Chosen) Enum() *Chosen {
+	p := new(Chosen)
+	*p = x
+	return p
+}
+
+func (x Chosen) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Chosen) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+}
+
+func (Chosen) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+}
+
+func (x Chosen) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Chosen.Descriptor instead.
+func (Chosen) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+}
+
+// Why a server gets a request.
+type Picked int32
+
+const (
+	Picked_PICKED_UNSPECIFIED    Picked = 0
+	Picked_PICKED_BY_ALGORITHM   Picked = 1
+	Picked_PICKED_BY_PERSISTENCE Picked = 2 // the cookie names it
+	Picked_PICKED_FOR_TRIAL      Picked = 3 // it is suspect, and this request would show whether it answers
+	Picked_PICKED_AS_LAST        Picked = 4 // all that are up are suspect
+)
+
+// Enum value maps for Picked.
+var (
+	Picked_name = map[int32]string{
+		0: "PICKED_UNSPECIFIED",
+		1: "PICKED_BY_ALGORITHM",
+		2: "PICKED_BY_PERSISTENCE",
+		3: "PICKED_FOR_TRIAL",
+		4: "PICKED_AS_LAST",
+	}
+	Picked_value = map[string]int32{
+		"PICKED_UNSPECIFIED":    0,
+		"PICKED_BY_ALGORITHM":   1,
+		"PICKED_BY_PERSISTENCE": 2,
+		"PICKED_FOR_TRIAL":      3,
+		"PICKED_AS_LAST":        4,
+	}
+)
+
+func (x Picked) Enum() *Picked {
+	p := new(Picked)
+	*p = x
+	return p
+}
+
+func (x Picked) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Picked) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+}
+
+func (Picked) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+}
+
+func (x Picked) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Picked.Descriptor instead.
+func (Picked) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+}
+
+type Eligibility int32
+
+const (
+	Eligibility_ELIGIBILITY_UNSPECIFIED Eligibility = 0
+	Eligibility_ELIGIBILITY_ELIGIBLE    Eligibility = 1
+	Eligibility_ELIGIBILITY_DISABLED    Eligibility = 2
+	Eligibility_ELIGIBILITY_DOWN        Eligibility = 3 // a health monitor says so, or has not said that it is up
+	Eligibility_ELIGIBILITY_FULL        Eligibility = 4
+	Eligibility_ELIGIBILITY_SUSPECT     Eligibility = 5 // new connections to it have failed
+)
+
+// Enum value maps for Eligibility.
+var (
+	Eligibility_name = map[int32]string{
+		0: "ELIGIBILITY_UNSPECIFIED",
+		1: "ELIGIBILITY_ELIGIBLE",
+		2: "ELIGIBILITY_DISABLED",
+		3: "ELIGIBILITY_DOWN",
+		4: "ELIGIBILITY_FULL",
+		5: "ELIGIBILITY_SUSPECT",
+	}
+	Eligibility_value = map[string]int32{
+		"ELIGIBILITY_UNSPECIFIED": 0,
+		"ELIGIBILITY_ELIGIBLE":    1,
+		"ELIGIBILITY_DISABLED":    2,
+		"ELIGIBILITY_DOWN":        3,
+		"ELIGIBILITY_FULL":        4,
+		"ELIGIBILITY_SUSPECT":     5,
+	}
+)
+
+func (x Eligibility) Enum() *Eligibility {
+	p := new(Eligibility)
+	*p = x
+	return p
+}
+
+func (x Eligibility) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Eligibility) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+}
+
+func (Eligibility) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+}
+
+func (x Eligibility) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Eligibility.Descriptor instead.
+func (Eligibility) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+}
+
 // Whether each worker is pinned to a core.
 type WorkerPinning int32
 
@@ -108,11 +271,11 @@ func (x WorkerPinning) String() string {
 }
 
 func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (WorkerPinning) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x WorkerPinning) Number() protoreflect.EnumNumber {
@@ -121,7 +284,7 @@ func (x WorkerPinning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WorkerPinning.Descriptor instead.
 func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
@@ -158,11 +321,11 @@ func (x Hosting) String() string {
 }
 
 func (Hosting) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Hosting) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Hosting) Number() protoreflect.EnumNumber {
@@ -171,7 +334,7 @@ func (x Hosting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Hosting.Descriptor instead.
 func (Hosting) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 type PathCriterion int32
@@ -213,11 +376,11 @@ func (x PathCriterion) String() string {
 }
 
 func (PathCriterion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (PathCriterion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x PathCriterion) Number() protoreflect.EnumNumber {
@@ -226,7 +389,7 @@ func (x PathCriterion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PathCriterion.Descriptor instead.
 func (PathCriterion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
@@ -263,11 +426,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -276,7 +439,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 type ProxyProtocol int32
@@ -312,11 +475,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -325,7 +488,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -362,11 +525,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -375,7 +538,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 type XffUpdate int32
@@ -411,11 +574,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -424,7 +587,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -461,11 +624,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -474,7 +637,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type TlsVersion int32
@@ -516,11 +679,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -529,7 +692,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type Algorithm int32
@@ -565,11 +728,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -578,7 +741,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 type HashInput int32
@@ -617,11 +780,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -630,7 +793,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 // What a client gets when no server can take its request.
@@ -664,11 +827,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -677,7 +840,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 type ToDataplane struct {
@@ -692,6 +855,7 @@ type ToDataplane struct {
 	//	*ToDataplane_PlanChange
 	//	*ToDataplane_RecordsTaken
 	//	*ToDataplane_Greeting
+	//	*ToDataplane_Question
 	Frame         isToDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -806,6 +970,15 @@ func (x *ToDataplane) GetGreeting() *Greeting {
 	return nil
 }
 
+func (x *ToDataplane) GetQuestion() *Question {
+	if x != nil {
+		if x, ok := x.Frame.(*ToDataplane_Question); ok {
+			return x.Question
+		}
+	}
+	return nil
+}
+
 type isToDataplane_Frame interface {
 	isToDataplane_Frame()
 }
@@ -842,6 +1015,10 @@ type ToDataplane_Greeting struct {
 	Greeting *Greeting `protobuf:"bytes,60,opt,name=greeting,proto3,oneof"` // first frame on each connection
 }
 
+type ToDataplane_Question struct {
+	Question *Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"` // answered by an Explanation with its id, unless the data plane is older
+}
+
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
 
 func (*ToDataplane_Plan) isToDataplane_Frame() {}
@@ -857,6 +1034,8 @@ func (*ToDataplane_PlanChange) isToDataplane_Frame() {}
 func (*ToDataplane_RecordsTaken) isToDataplane_Frame() {}
 
 func (*ToDataplane_Greeting) isToDataplane_Frame() {}
+
+func (*ToDataplane_Question) isToDataplane_Frame() {}
 
 // Tells an agent from other processes: a connection without a prompt Greeting is closed, and receives nothing.
 type Greeting struct {
@@ -905,6 +1084,7 @@ type FromDataplane struct {
 	//	*FromDataplane_Nack
 	//	*FromDataplane_Sample
 	//	*FromDataplane_Records
+	//	*FromDataplane_Explanation
 	Frame         isFromDataplane_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1001,6 +1181,15 @@ func (x *FromDataplane) GetRecords() *Records {
 	return nil
 }
 
+func (x *FromDataplane) GetExplanation() *Explanation {
+	if x != nil {
+		if x, ok := x.Frame.(*FromDataplane_Explanation); ok {
+			return x.Explanation
+		}
+	}
+	return nil
+}
+
 type isFromDataplane_Frame interface {
 	isFromDataplane_Frame()
 }
@@ -1029,6 +1218,10 @@ type FromDataplane_Records struct {
 	Records *Records `protobuf:"bytes,300,opt,name=records,proto3,oneof"` // at most 4 of them wait for their RecordsTaken
 }
 
+type FromDataplane_Explanation struct {
+	Explanation *Explanation `protobuf:"bytes,370,opt,name=explanation,proto3,oneof"`
+}
+
 func (*FromDataplane_Hello) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Sockets) isFromDataplane_Frame() {}
@@ -1040,6 +1233,8 @@ func (*FromDataplane_Nack) isFromDataplane_Frame() {}
 func (*FromDataplane_Sample) isFromDataplane_Frame() {}
 
 func (*FromDataplane_Records) isFromDataplane_Frame() {}
+
+func (*FromDataplane_Explanation) isFromDataplane_Frame() {}
 
 type Hello struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -1624,6 +1819,451 @@ func (x *Drain) GetTimeoutMs() uint32 {
 	return 0
 }
 
+// What would happen to this request now? It is not sent anywhere, and nothing changes.
+type Question struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // that the client connects to, an IP literal
+	Port          uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
+	Tls           bool                   `protobuf:"varint,4,opt,name=tls,proto3" json:"tls,omitempty"`
+	ServerName    string                 `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"` // of TLS; empty: the client names none
+	ClientAddress string                 `protobuf:"bytes,6,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
+	ClientPort    uint32                 `protobuf:"varint,7,opt,name=client_port,json=clientPort,proto3" json:"client_port,omitempty"`
+	Method        string                 `protobuf:"bytes,8,opt,name=method,proto3" json:"method,omitempty"`
+	Target        string                 `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"` // path and query
+	Host          string                 `protobuf:"bytes,10,opt,name=host,proto3" json:"host,omitempty"`    // the field Host; empty: none
+	Fields        []*Field               `protobuf:"bytes,11,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Question) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Question) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Question) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Question) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
+func (x *Question) GetServerName() string {
+	if x != nil {
+		return x.ServerName
+	}
+	return ""
+}
+
+func (x *Question) GetClientAddress() string {
+	if x != nil {
+		return x.ClientAddress
+	}
+	return ""
+}
+
+func (x *Question) GetClientPort() uint32 {
+	if x != nil {
+		return x.ClientPort
+	}
+	return 0
+}
+
+func (x *Question) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *Question) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *Question) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Question) GetFields() []*Field {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+// A field of a request head.
+type Field struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Field) Reset() {
+	*x = Field{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Field) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Field) ProtoMessage() {}
+
+func (x *Field) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Field.ProtoReflect.Descriptor instead.
+func (*Field) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Field) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Field) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// By the Snapshot in force, as one worker sees it.
+type Explanation struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Id                 uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error              string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`        // why there is no answer; all other fields are empty then
+	Revision           uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"` // of the Plan in force
+	Worker             uint32                 `protobuf:"varint,4,opt,name=worker,proto3" json:"worker,omitempty"`
+	Workers            uint32                 `protobuf:"varint,5,opt,name=workers,proto3" json:"workers,omitempty"`
+	VirtualServiceUuid string                 `protobuf:"bytes,6,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"` // that has the listener; empty: nothing listens there
+	ChildUuid          string                 `protobuf:"bytes,7,opt,name=child_uuid,json=childUuid,proto3" json:"child_uuid,omitempty"`                              // of a child that gets the request instead; empty: none
+	ChildChosen        Chosen                 `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
+	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
+	// The response that the engine makes itself; 0: none, the request goes to a server.
+	Status        uint32      `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
+	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards"
+	Location      string      `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
+	PoolUuid      string      `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Algorithm     Algorithm   `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput     HashInput   `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
+	ServerId      string      `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
+	Picked        Picked      `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
+	Servers       []*Standing `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
+	ServersTotal  uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Explanation) Reset() {
+	*x = Explanation{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Explanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Explanation) ProtoMessage() {}
+
+func (x *Explanation) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
+func (*Explanation) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Explanation) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Explanation) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Explanation) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Explanation) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Explanation) GetWorkers() uint32 {
+	if x != nil {
+		return x.Workers
+	}
+	return 0
+}
+
+func (x *Explanation) GetVirtualServiceUuid() string {
+	if x != nil {
+		return x.VirtualServiceUuid
+	}
+	return ""
+}
+
+func (x *Explanation) GetChildUuid() string {
+	if x != nil {
+		return x.ChildUuid
+	}
+	return ""
+}
+
+func (x *Explanation) GetChildChosen() Chosen {
+	if x != nil {
+		return x.ChildChosen
+	}
+	return Chosen_CHOSEN_UNSPECIFIED
+}
+
+func (x *Explanation) GetDrains() bool {
+	if x != nil {
+		return x.Drains
+	}
+	return false
+}
+
+func (x *Explanation) GetStatus() uint32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *Explanation) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *Explanation) GetLocation() string {
+	if x != nil {
+		return x.Location
+	}
+	return ""
+}
+
+func (x *Explanation) GetPoolUuid() string {
+	if x != nil {
+		return x.PoolUuid
+	}
+	return ""
+}
+
+func (x *Explanation) GetAlgorithm() Algorithm {
+	if x != nil {
+		return x.Algorithm
+	}
+	return Algorithm_ALGORITHM_LEAST_CONNECTIONS
+}
+
+func (x *Explanation) GetHashInput() HashInput {
+	if x != nil {
+		return x.HashInput
+	}
+	return HashInput_HASH_INPUT_SOURCE_ADDRESS
+}
+
+func (x *Explanation) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+func (x *Explanation) GetPicked() Picked {
+	if x != nil {
+		return x.Picked
+	}
+	return Picked_PICKED_UNSPECIFIED
+}
+
+func (x *Explanation) GetServers() []*Standing {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
+func (x *Explanation) GetServersTotal() uint32 {
+	if x != nil {
+		return x.ServersTotal
+	}
+	return 0
+}
+
+// What a worker knows of a server.
+type Standing struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ServerId       string                 `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	Eligibility    Eligibility            `protobuf:"varint,2,opt,name=eligibility,proto3,enum=weir.dataplane.v1.Eligibility" json:"eligibility,omitempty"`
+	Connections    uint32                 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`                             // requests and tunnels that this worker has there
+	MaxConnections uint32                 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"` // of this worker; 0: no limit
+	Ratio          uint32                 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Standing) Reset() {
+	*x = Standing{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Standing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Standing) ProtoMessage() {}
+
+func (x *Standing) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
+func (*Standing) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Standing) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+func (x *Standing) GetEligibility() Eligibility {
+	if x != nil {
+		return x.Eligibility
+	}
+	return Eligibility_ELIGIBILITY_UNSPECIFIED
+}
+
+func (x *Standing) GetConnections() uint32 {
+	if x != nil {
+		return x.Connections
+	}
+	return 0
+}
+
+func (x *Standing) GetMaxConnections() uint32 {
+	if x != nil {
+		return x.MaxConnections
+	}
+	return 0
+}
+
+func (x *Standing) GetRatio() uint32 {
+	if x != nil {
+		return x.Ratio
+	}
+	return 0
+}
+
 type Plan struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Revision        uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1638,7 +2278,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +2290,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +2303,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -1721,7 +2361,7 @@ type PlanChange struct {
 
 func (x *PlanChange) Reset() {
 	*x = PlanChange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +2373,7 @@ func (x *PlanChange) String() string {
 func (*PlanChange) ProtoMessage() {}
 
 func (x *PlanChange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +2386,7 @@ func (x *PlanChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanChange.ProtoReflect.Descriptor instead.
 func (*PlanChange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanChange) GetBaseRevision() uint64 {
@@ -1783,7 +2423,7 @@ type Removed struct {
 
 func (x *Removed) Reset() {
 	*x = Removed{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +2435,7 @@ func (x *Removed) String() string {
 func (*Removed) ProtoMessage() {}
 
 func (x *Removed) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +2448,7 @@ func (x *Removed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removed.ProtoReflect.Descriptor instead.
 func (*Removed) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Removed) GetVirtualServices() []string {
@@ -1863,7 +2503,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +2515,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +2528,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -2029,7 +2669,7 @@ type Analytics struct {
 
 func (x *Analytics) Reset() {
 	*x = Analytics{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2681,7 @@ func (x *Analytics) String() string {
 func (*Analytics) ProtoMessage() {}
 
 func (x *Analytics) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2694,7 @@ func (x *Analytics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analytics.ProtoReflect.Descriptor instead.
 func (*Analytics) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Analytics) GetSignificantPerS() uint32 {
@@ -2175,7 +2815,7 @@ type RecordFilter struct {
 
 func (x *RecordFilter) Reset() {
 	*x = RecordFilter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2827,7 @@ func (x *RecordFilter) String() string {
 func (*RecordFilter) ProtoMessage() {}
 
 func (x *RecordFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2840,7 @@ func (x *RecordFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
 func (*RecordFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RecordFilter) GetClientSubnets() []string {
@@ -2249,7 +2889,7 @@ type Mask struct {
 
 func (x *Mask) Reset() {
 	*x = Mask{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2901,7 @@ func (x *Mask) String() string {
 func (*Mask) ProtoMessage() {}
 
 func (x *Mask) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2914,7 @@ func (x *Mask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mask.ProtoReflect.Descriptor instead.
 func (*Mask) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Mask) GetName() *PathMatch {
@@ -2302,7 +2942,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2954,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2967,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -2354,7 +2994,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +3006,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +3019,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostRule) GetName() string {
@@ -2409,7 +3049,7 @@ type PathMatch struct {
 
 func (x *PathMatch) Reset() {
 	*x = PathMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +3061,7 @@ func (x *PathMatch) String() string {
 func (*PathMatch) ProtoMessage() {}
 
 func (x *PathMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +3074,7 @@ func (x *PathMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMatch.ProtoReflect.Descriptor instead.
 func (*PathMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PathMatch) GetCriterion() PathCriterion {
@@ -2485,7 +3125,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2497,7 +3137,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2510,7 +3150,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Listener) GetAddress() string {
@@ -2589,7 +3229,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +3241,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +3254,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -2856,7 +3496,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +3508,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +3521,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -2937,7 +3577,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3589,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2962,7 +3602,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -2995,7 +3635,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3647,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3660,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -3073,7 +3713,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3725,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3738,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -3145,7 +3785,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3797,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3810,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -3243,7 +3883,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3255,7 +3895,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3268,7 +3908,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -3304,7 +3944,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3956,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3969,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -3372,7 +4012,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +4024,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +4037,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -3448,7 +4088,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +4100,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +4113,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Pool) GetUuid() string {
@@ -3622,7 +4262,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +4274,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +4287,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -3688,7 +4328,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +4340,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +4353,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -3742,7 +4382,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +4394,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +4407,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -3797,7 +4437,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +4449,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +4462,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -3870,7 +4510,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +4522,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +4535,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -3963,7 +4603,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3975,7 +4615,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3988,7 +4628,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Server) GetId() string {
@@ -4067,7 +4707,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4079,7 +4719,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4092,7 +4732,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -4154,7 +4794,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4806,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4819,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -4207,7 +4847,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4219,7 +4859,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4232,7 +4872,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -4267,7 +4907,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4279,7 +4919,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4292,7 +4932,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -4328,7 +4968,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4980,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4993,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -4395,7 +5035,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4407,7 +5047,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4420,7 +5060,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -4532,7 +5172,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +5184,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +5197,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -4775,7 +5415,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +5427,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +5440,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -4839,7 +5479,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4851,7 +5491,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4864,7 +5504,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -4925,7 +5565,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4937,7 +5577,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4950,7 +5590,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5009,7 +5649,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5021,7 +5661,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5034,7 +5674,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -5068,7 +5708,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5720,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5733,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -5136,7 +5776,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5148,7 +5788,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5161,7 +5801,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -5272,18 +5912,20 @@ func (x *ServerCounters) GetAppResponse() *Histogram {
 // One worker, since the process started.
 type WorkerCounters struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
-	Worker          uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`                                          // 0 for the first
-	CpuUs           uint64                 `protobuf:"varint,2,opt,name=cpu_us,json=cpuUs,proto3" json:"cpu_us,omitempty"`                               // that its thread has used
-	BatchesTotal    uint64                 `protobuf:"varint,3,opt,name=batches_total,json=batchesTotal,proto3" json:"batches_total,omitempty"`          // turns of its loop
-	EventsTotal     uint64                 `protobuf:"varint,4,opt,name=events_total,json=eventsTotal,proto3" json:"events_total,omitempty"`             // of connections, and datagrams
-	OpenConnections uint32                 `protobuf:"varint,5,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge: those to clients and to servers
+	Worker          uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`                                              // 0 for the first
+	CpuUs           uint64                 `protobuf:"varint,2,opt,name=cpu_us,json=cpuUs,proto3" json:"cpu_us,omitempty"`                                   // that its thread has used
+	BatchesTotal    uint64                 `protobuf:"varint,3,opt,name=batches_total,json=batchesTotal,proto3" json:"batches_total,omitempty"`              // turns of its loop
+	EventsTotal     uint64                 `protobuf:"varint,4,opt,name=events_total,json=eventsTotal,proto3" json:"events_total,omitempty"`                 // of connections, and datagrams
+	OpenConnections uint32                 `protobuf:"varint,5,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"`     // a gauge: those to clients and to servers
+	ReadyTicksTotal uint64                 `protobuf:"varint,355,opt,name=ready_ticks_total,json=readyTicksTotal,proto3" json:"ready_ticks_total,omitempty"` // how long its batches took, from when their events were ready; 2^-20 s
+	LongestTicks    uint64                 `protobuf:"varint,356,opt,name=longest_ticks,json=longestTicks,proto3" json:"longest_ticks,omitempty"`            // a gauge: the longest batch since the Sample before
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5295,7 +5937,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5308,7 +5950,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -5346,11 +5988,25 @@ func (x *WorkerCounters) GetOpenConnections() uint32 {
 	return 0
 }
 
+func (x *WorkerCounters) GetReadyTicksTotal() uint64 {
+	if x != nil {
+		return x.ReadyTicksTotal
+	}
+	return 0
+}
+
+func (x *WorkerCounters) GetLongestTicks() uint64 {
+	if x != nil {
+		return x.LongestTicks
+	}
+	return 0
+}
+
 var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xf0\x03\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -5360,17 +6016,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vplan_change\x18\x06 \x01(\v2\x1d.weir.dataplane.v1.PlanChangeH\x00R\n" +
 	"planChange\x12G\n" +
 	"\rrecords_taken\x18\xac\x02 \x01(\v2\x1f.weir.dataplane.v1.RecordsTakenH\x00R\frecordsTaken\x129\n" +
-	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreetingB\a\n" +
+	"\bgreeting\x18< \x01(\v2\x1b.weir.dataplane.v1.GreetingH\x00R\bgreeting\x12:\n" +
+	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestionB\a\n" +
 	"\x05frame\"\n" +
 	"\n" +
-	"\bGreeting\"\xcb\x02\n" +
+	"\bGreeting\"\x90\x03\n" +
 	"\rFromDataplane\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.weir.dataplane.v1.HelloH\x00R\x05hello\x126\n" +
 	"\asockets\x18\x02 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12*\n" +
 	"\x03ack\x18\x03 \x01(\v2\x16.weir.dataplane.v1.AckH\x00R\x03ack\x12-\n" +
 	"\x04nack\x18\x04 \x01(\v2\x17.weir.dataplane.v1.NackH\x00R\x04nack\x123\n" +
 	"\x06sample\x18\x05 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x127\n" +
-	"\arecords\x18\xac\x02 \x01(\v2\x1a.weir.dataplane.v1.RecordsH\x00R\arecordsB\a\n" +
+	"\arecords\x18\xac\x02 \x01(\v2\x1a.weir.dataplane.v1.RecordsH\x00R\arecords\x12C\n" +
+	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanationB\a\n" +
 	"\x05frame\"\x9d\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\rR\x03pid\x12\x18\n" +
@@ -5409,7 +6067,54 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05LetGo\"&\n" +
 	"\x05Drain\x12\x1d\n" +
 	"\n" +
-	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xee\x02\n" +
+	"timeout_ms\x18\x01 \x01(\rR\ttimeoutMs\"\xb9\x02\n" +
+	"\bQuestion\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\rR\x04port\x12\x10\n" +
+	"\x03tls\x18\x04 \x01(\bR\x03tls\x12\x1f\n" +
+	"\vserver_name\x18\x05 \x01(\tR\n" +
+	"serverName\x12%\n" +
+	"\x0eclient_address\x18\x06 \x01(\tR\rclientAddress\x12\x1f\n" +
+	"\vclient_port\x18\a \x01(\rR\n" +
+	"clientPort\x12\x16\n" +
+	"\x06method\x18\b \x01(\tR\x06method\x12\x16\n" +
+	"\x06target\x18\t \x01(\tR\x06target\x12\x12\n" +
+	"\x04host\x18\n" +
+	" \x01(\tR\x04host\x120\n" +
+	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
+	"\x05Field\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xb4\x05\n" +
+	"\vExplanation\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x16\n" +
+	"\x06worker\x18\x04 \x01(\rR\x06worker\x12\x18\n" +
+	"\aworkers\x18\x05 \x01(\rR\aworkers\x120\n" +
+	"\x14virtual_service_uuid\x18\x06 \x01(\tR\x12virtualServiceUuid\x12\x1d\n" +
+	"\n" +
+	"child_uuid\x18\a \x01(\tR\tchildUuid\x12<\n" +
+	"\fchild_chosen\x18\b \x01(\x0e2\x19.weir.dataplane.v1.ChosenR\vchildChosen\x12\x16\n" +
+	"\x06drains\x18\t \x01(\bR\x06drains\x12\x16\n" +
+	"\x06status\x18\n" +
+	" \x01(\rR\x06status\x12\x14\n" +
+	"\x05cause\x18\v \x01(\tR\x05cause\x12\x1a\n" +
+	"\blocation\x18\f \x01(\tR\blocation\x12\x1b\n" +
+	"\tpool_uuid\x18\r \x01(\tR\bpoolUuid\x12:\n" +
+	"\talgorithm\x18\x0e \x01(\x0e2\x1c.weir.dataplane.v1.AlgorithmR\talgorithm\x12;\n" +
+	"\n" +
+	"hash_input\x18\x0f \x01(\x0e2\x1c.weir.dataplane.v1.HashInputR\thashInput\x12\x1b\n" +
+	"\tserver_id\x18\x10 \x01(\tR\bserverId\x121\n" +
+	"\x06picked\x18\x11 \x01(\x0e2\x19.weir.dataplane.v1.PickedR\x06picked\x125\n" +
+	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
+	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\"\xca\x01\n" +
+	"\bStanding\x12\x1b\n" +
+	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
+	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
+	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
+	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xee\x02\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -5757,16 +6462,35 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10sent_bytes_total\x18\xc9\x01 \x01(\x04R\x0esentBytesTotal\x12(\n" +
 	"\x0fresponses_total\x18\xca\x01 \x03(\x04R\x0eresponsesTotal\x12/\n" +
 	"\x13connect_ticks_total\x18\xcb\x01 \x01(\x04R\x11connectTicksTotal\x12@\n" +
-	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\"\xb2\x01\n" +
+	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\"\x85\x02\n" +
 	"\x0eWorkerCounters\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x15\n" +
 	"\x06cpu_us\x18\x02 \x01(\x04R\x05cpuUs\x12#\n" +
 	"\rbatches_total\x18\x03 \x01(\x04R\fbatchesTotal\x12!\n" +
 	"\fevents_total\x18\x04 \x01(\x04R\veventsTotal\x12)\n" +
-	"\x10open_connections\x18\x05 \x01(\rR\x0fopenConnections*K\n" +
+	"\x10open_connections\x18\x05 \x01(\rR\x0fopenConnections\x12+\n" +
+	"\x11ready_ticks_total\x18\xe3\x02 \x01(\x04R\x0freadyTicksTotal\x12$\n" +
+	"\rlongest_ticks\x18\xe4\x02 \x01(\x04R\flongestTicks*K\n" +
 	"\x11TransportProtocol\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_TCP\x10\x00\x12\x1a\n" +
-	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*]\n" +
+	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*R\n" +
+	"\x06Chosen\x12\x16\n" +
+	"\x12CHOSEN_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15CHOSEN_BY_SERVER_NAME\x10\x01\x12\x15\n" +
+	"\x11CHOSEN_BY_REQUEST\x10\x02*~\n" +
+	"\x06Picked\x12\x16\n" +
+	"\x12PICKED_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13PICKED_BY_ALGORITHM\x10\x01\x12\x19\n" +
+	"\x15PICKED_BY_PERSISTENCE\x10\x02\x12\x14\n" +
+	"\x10PICKED_FOR_TRIAL\x10\x03\x12\x12\n" +
+	"\x0ePICKED_AS_LAST\x10\x04*\xa3\x01\n" +
+	"\vEligibility\x12\x1b\n" +
+	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
+	"\x14ELIGIBILITY_DISABLED\x10\x02\x12\x14\n" +
+	"\x10ELIGIBILITY_DOWN\x10\x03\x12\x14\n" +
+	"\x10ELIGIBILITY_FULL\x10\x04\x12\x17\n" +
+	"\x13ELIGIBILITY_SUSPECT\x10\x05*]\n" +
 	"\rWorkerPinning\x12\x17\n" +
 	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
 	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
@@ -5837,165 +6561,181 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
-	(WorkerPinning)(0),             // 1: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                   // 2: weir.dataplane.v1.Hosting
-	(PathCriterion)(0),             // 3: weir.dataplane.v1.PathCriterion
-	(Duty)(0),                      // 4: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 5: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 6: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 7: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 8: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 9: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 10: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 11: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 12: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 13: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 14: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 15: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 16: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 17: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 18: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 19: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 20: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 21: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 22: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 23: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 24: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 25: weir.dataplane.v1.Drain
-	(*Plan)(nil),                   // 26: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 27: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 28: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 29: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 30: weir.dataplane.v1.Analytics
-	(*RecordFilter)(nil),           // 31: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 32: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 33: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 34: weir.dataplane.v1.HostRule
-	(*PathMatch)(nil),              // 35: weir.dataplane.v1.PathMatch
-	(*Listener)(nil),               // 36: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 37: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 38: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 39: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 40: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 41: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 42: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 43: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 44: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 45: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 46: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 47: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 48: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 49: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 50: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 51: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 52: weir.dataplane.v1.Server
-	(*Records)(nil),                // 53: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 54: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 55: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 56: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 57: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 58: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 59: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 60: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 61: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 62: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 63: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 64: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 65: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 66: weir.dataplane.v1.WorkerCounters
+	(Chosen)(0),                    // 1: weir.dataplane.v1.Chosen
+	(Picked)(0),                    // 2: weir.dataplane.v1.Picked
+	(Eligibility)(0),               // 3: weir.dataplane.v1.Eligibility
+	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
+	(PathCriterion)(0),             // 6: weir.dataplane.v1.PathCriterion
+	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 16: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 17: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 18: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 19: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 20: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 21: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 22: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 23: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 24: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 25: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 26: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 27: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 28: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 29: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 30: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 31: weir.dataplane.v1.Explanation
+	(*Standing)(nil),               // 32: weir.dataplane.v1.Standing
+	(*Plan)(nil),                   // 33: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 34: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 35: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 36: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 37: weir.dataplane.v1.Analytics
+	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
+	(*PathMatch)(nil),              // 42: weir.dataplane.v1.PathMatch
+	(*Listener)(nil),               // 43: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 44: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 45: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 46: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 47: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 48: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 49: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 50: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 51: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 52: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 56: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 57: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 58: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 59: weir.dataplane.v1.Server
+	(*Records)(nil),                // 60: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 61: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 62: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 63: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 64: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 65: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 66: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 67: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 68: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 69: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 70: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 71: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 72: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 73: weir.dataplane.v1.WorkerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	17, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	26, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	22, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	25, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	24, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	27, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	57, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	14, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	16, // 8: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	17, // 9: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	19, // 10: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	20, // 11: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	58, // 12: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	53, // 13: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	18, // 14: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,  // 15: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	21, // 16: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	21, // 17: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	23, // 18: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	29, // 19: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	46, // 20: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	44, // 21: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	45, // 22: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	1,  // 23: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	26, // 24: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	28, // 25: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	36, // 26: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	37, // 27: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	39, // 28: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	40, // 29: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	41, // 30: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	42, // 31: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	4,  // 32: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	2,  // 33: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	33, // 34: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	30, // 35: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	31, // 36: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	32, // 37: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	32, // 38: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	48, // 39: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	35, // 40: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
-	35, // 41: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
-	34, // 42: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	35, // 43: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
-	3,  // 44: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
-	0,  // 45: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	7,  // 46: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	6,  // 47: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	38, // 48: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	5,  // 49: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	8,  // 50: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	9,  // 51: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	43, // 52: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	10, // 53: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	11, // 54: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	52, // 55: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	12, // 56: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	51, // 57: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	50, // 58: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	49, // 59: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	47, // 60: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	48, // 61: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	42, // 62: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	54, // 63: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	55, // 64: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	56, // 65: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 66: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	65, // 67: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	66, // 68: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	64, // 69: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	62, // 70: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	63, // 71: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	60, // 72: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	61, // 73: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	64, // 74: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	63, // 75: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	63, // 76: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	63, // 77: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	63, // 78: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	63, // 79: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	63, // 80: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	63, // 81: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	20, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	33, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	25, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	28, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	27, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	34, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	64, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	17, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	29, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	19, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	20, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	22, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	23, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	65, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	60, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	31, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	21, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	24, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	24, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	26, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	30, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	1,  // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	13, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	2,  // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	32, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	3,  // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	36, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	53, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	51, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,  // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	33, // 33: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	35, // 34: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	43, // 35: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	44, // 36: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	46, // 37: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	47, // 38: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	48, // 39: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	49, // 40: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,  // 41: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,  // 42: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40, // 43: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	37, // 44: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	38, // 45: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39, // 46: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39, // 47: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55, // 48: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	42, // 49: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
+	42, // 50: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
+	41, // 51: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	42, // 52: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
+	6,  // 53: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
+	0,  // 54: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10, // 55: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,  // 56: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	45, // 57: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,  // 58: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11, // 59: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12, // 60: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	50, // 61: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	13, // 62: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14, // 63: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	59, // 64: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15, // 65: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	58, // 66: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	57, // 67: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	56, // 68: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54, // 69: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55, // 70: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	49, // 71: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	61, // 72: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	62, // 73: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63, // 74: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	66, // 75: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	72, // 76: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	73, // 77: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	71, // 78: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	69, // 79: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	70, // 80: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	67, // 81: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	68, // 82: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	71, // 83: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	70, // 84: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	70, // 85: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	70, // 86: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	70, // 87: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	70, // 88: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	70, // 89: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	70, // 90: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	91, // [91:91] is the sub-list for method output_type
+	91, // [91:91] is the sub-list for method input_type
+	91, // [91:91] is the sub-list for extension type_name
+	91, // [91:91] is the sub-list for extension extendee
+	0,  // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -6012,6 +6752,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*ToDataplane_PlanChange)(nil),
 		(*ToDataplane_RecordsTaken)(nil),
 		(*ToDataplane_Greeting)(nil),
+		(*ToDataplane_Question)(nil),
 	}
 	file_dataplane_v1_dataplane_proto_msgTypes[2].OneofWrappers = []any{
 		(*FromDataplane_Hello)(nil),
@@ -6020,14 +6761,15 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Nack)(nil),
 		(*FromDataplane_Sample)(nil),
 		(*FromDataplane_Records)(nil),
+		(*FromDataplane_Explanation)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      13,
-			NumMessages:   54,
+			NumEnums:      16,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

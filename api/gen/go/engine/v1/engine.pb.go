@@ -525,6 +525,7 @@ type Directive struct {
 	//
 	//	*Directive_Welcome
 	//	*Directive_Plan
+	//	*Directive_Question
 	Body          isDirective_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -585,6 +586,15 @@ func (x *Directive) GetPlan() *PlanDelta {
 	return nil
 }
 
+func (x *Directive) GetQuestion() *v1.Question {
+	if x != nil {
+		if x, ok := x.Body.(*Directive_Question); ok {
+			return x.Question
+		}
+	}
+	return nil
+}
+
 type isDirective_Body interface {
 	isDirective_Body()
 }
@@ -597,9 +607,15 @@ type Directive_Plan struct {
 	Plan *PlanDelta `protobuf:"bytes,2,opt,name=plan,proto3,oneof"`
 }
 
+type Directive_Question struct {
+	Question *v1.Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"` // answered by an Explanation with its id
+}
+
 func (*Directive_Welcome) isDirective_Body() {}
 
 func (*Directive_Plan) isDirective_Body() {}
+
+func (*Directive_Question) isDirective_Body() {}
 
 type Welcome struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
@@ -1858,6 +1874,8 @@ type Report struct {
 	//	*Report_Event
 	//	*Report_Routing
 	//	*Report_Detours
+	//	*Report_Host
+	//	*Report_Explanation
 	Body          isReport_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1981,6 +1999,24 @@ func (x *Report) GetDetours() *Detours {
 	return nil
 }
 
+func (x *Report) GetHost() *HostSample {
+	if x != nil {
+		if x, ok := x.Body.(*Report_Host); ok {
+			return x.Host
+		}
+	}
+	return nil
+}
+
+func (x *Report) GetExplanation() *v1.Explanation {
+	if x != nil {
+		if x, ok := x.Body.(*Report_Explanation); ok {
+			return x.Explanation
+		}
+	}
+	return nil
+}
+
 type isReport_Body interface {
 	isReport_Body()
 }
@@ -2021,6 +2057,14 @@ type Report_Detours struct {
 	Detours *Detours `protobuf:"bytes,9,opt,name=detours,proto3,oneof"` // on change, at most once a second
 }
 
+type Report_Host struct {
+	Host *HostSample `protobuf:"bytes,350,opt,name=host,proto3,oneof"` // every few seconds
+}
+
+type Report_Explanation struct {
+	Explanation *v1.Explanation `protobuf:"bytes,370,opt,name=explanation,proto3,oneof"`
+}
+
 func (*Report_Hello) isReport_Body() {}
 
 func (*Report_Ack) isReport_Body() {}
@@ -2038,6 +2082,10 @@ func (*Report_Event) isReport_Body() {}
 func (*Report_Routing) isReport_Body() {}
 
 func (*Report_Detours) isReport_Body() {}
+
+func (*Report_Host) isReport_Body() {}
+
+func (*Report_Explanation) isReport_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2985,6 +3033,325 @@ func (x *Detours) GetDropped() uint64 {
 	return 0
 }
 
+// What the kernel counts of the engine's machine and of its agent. Cumulative since the machine, or the agent, started.
+type HostSample struct {
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	UnixMs               uint64                 `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
+	CpuBusyUs            uint64                 `protobuf:"varint,2,opt,name=cpu_busy_us,json=cpuBusyUs,proto3" json:"cpu_busy_us,omitempty"`    // of all cores
+	CpuTotalUs           uint64                 `protobuf:"varint,3,opt,name=cpu_total_us,json=cpuTotalUs,proto3" json:"cpu_total_us,omitempty"` // the same with idle time
+	MemoryBytes          uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	MemoryAvailableBytes uint64                 `protobuf:"varint,5,opt,name=memory_available_bytes,json=memoryAvailableBytes,proto3" json:"memory_available_bytes,omitempty"`
+	DiskBytes            uint64                 `protobuf:"varint,6,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"` // where the agent keeps its state
+	DiskFreeBytes        uint64                 `protobuf:"varint,7,opt,name=disk_free_bytes,json=diskFreeBytes,proto3" json:"disk_free_bytes,omitempty"`
+	Interfaces           []*NetworkInterface    `protobuf:"bytes,8,rep,name=interfaces,proto3" json:"interfaces,omitempty"`                                                    // at most 16: those with the most traffic, without the loopback
+	ListenOverflowsTotal uint64                 `protobuf:"varint,9,opt,name=listen_overflows_total,json=listenOverflowsTotal,proto3" json:"listen_overflows_total,omitempty"` // connections that found the queue of a listener full
+	ListenDropsTotal     uint64                 `protobuf:"varint,10,opt,name=listen_drops_total,json=listenDropsTotal,proto3" json:"listen_drops_total,omitempty"`
+	SynCookiesTotal      uint64                 `protobuf:"varint,11,opt,name=syn_cookies_total,json=synCookiesTotal,proto3" json:"syn_cookies_total,omitempty"`
+	AgentCpuUs           uint64                 `protobuf:"varint,12,opt,name=agent_cpu_us,json=agentCpuUs,proto3" json:"agent_cpu_us,omitempty"`
+	AgentRssBytes        uint64                 `protobuf:"varint,13,opt,name=agent_rss_bytes,json=agentRssBytes,proto3" json:"agent_rss_bytes,omitempty"`
+	// Of at most 1,000 monitored servers; with more of them, each message has the next ones.
+	CheckTimes    []*CheckTime `protobuf:"bytes,14,rep,name=check_times,json=checkTimes,proto3" json:"check_times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostSample) Reset() {
+	*x = HostSample{}
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostSample) ProtoMessage() {}
+
+func (x *HostSample) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostSample.ProtoReflect.Descriptor instead.
+func (*HostSample) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *HostSample) GetUnixMs() uint64 {
+	if x != nil {
+		return x.UnixMs
+	}
+	return 0
+}
+
+func (x *HostSample) GetCpuBusyUs() uint64 {
+	if x != nil {
+		return x.CpuBusyUs
+	}
+	return 0
+}
+
+func (x *HostSample) GetCpuTotalUs() uint64 {
+	if x != nil {
+		return x.CpuTotalUs
+	}
+	return 0
+}
+
+func (x *HostSample) GetMemoryBytes() uint64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *HostSample) GetMemoryAvailableBytes() uint64 {
+	if x != nil {
+		return x.MemoryAvailableBytes
+	}
+	return 0
+}
+
+func (x *HostSample) GetDiskBytes() uint64 {
+	if x != nil {
+		return x.DiskBytes
+	}
+	return 0
+}
+
+func (x *HostSample) GetDiskFreeBytes() uint64 {
+	if x != nil {
+		return x.DiskFreeBytes
+	}
+	return 0
+}
+
+func (x *HostSample) GetInterfaces() []*NetworkInterface {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *HostSample) GetListenOverflowsTotal() uint64 {
+	if x != nil {
+		return x.ListenOverflowsTotal
+	}
+	return 0
+}
+
+func (x *HostSample) GetListenDropsTotal() uint64 {
+	if x != nil {
+		return x.ListenDropsTotal
+	}
+	return 0
+}
+
+func (x *HostSample) GetSynCookiesTotal() uint64 {
+	if x != nil {
+		return x.SynCookiesTotal
+	}
+	return 0
+}
+
+func (x *HostSample) GetAgentCpuUs() uint64 {
+	if x != nil {
+		return x.AgentCpuUs
+	}
+	return 0
+}
+
+func (x *HostSample) GetAgentRssBytes() uint64 {
+	if x != nil {
+		return x.AgentRssBytes
+	}
+	return 0
+}
+
+func (x *HostSample) GetCheckTimes() []*CheckTime {
+	if x != nil {
+		return x.CheckTimes
+	}
+	return nil
+}
+
+// How long the last check of a server took, by the slowest of its monitors.
+type CheckTime struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	TookUs        uint32                 `protobuf:"varint,3,opt,name=took_us,json=tookUs,proto3" json:"took_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTime) Reset() {
+	*x = CheckTime{}
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTime) ProtoMessage() {}
+
+func (x *CheckTime) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTime.ProtoReflect.Descriptor instead.
+func (*CheckTime) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *CheckTime) GetPoolUuid() string {
+	if x != nil {
+		return x.PoolUuid
+	}
+	return ""
+}
+
+func (x *CheckTime) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
+}
+
+func (x *CheckTime) GetTookUs() uint32 {
+	if x != nil {
+		return x.TookUs
+	}
+	return 0
+}
+
+type NetworkInterface struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RxBytesTotal   uint64                 `protobuf:"varint,2,opt,name=rx_bytes_total,json=rxBytesTotal,proto3" json:"rx_bytes_total,omitempty"`
+	TxBytesTotal   uint64                 `protobuf:"varint,3,opt,name=tx_bytes_total,json=txBytesTotal,proto3" json:"tx_bytes_total,omitempty"`
+	RxPacketsTotal uint64                 `protobuf:"varint,4,opt,name=rx_packets_total,json=rxPacketsTotal,proto3" json:"rx_packets_total,omitempty"`
+	TxPacketsTotal uint64                 `protobuf:"varint,5,opt,name=tx_packets_total,json=txPacketsTotal,proto3" json:"tx_packets_total,omitempty"`
+	RxDroppedTotal uint64                 `protobuf:"varint,6,opt,name=rx_dropped_total,json=rxDroppedTotal,proto3" json:"rx_dropped_total,omitempty"`
+	TxDroppedTotal uint64                 `protobuf:"varint,7,opt,name=tx_dropped_total,json=txDroppedTotal,proto3" json:"tx_dropped_total,omitempty"`
+	RxErrorsTotal  uint64                 `protobuf:"varint,8,opt,name=rx_errors_total,json=rxErrorsTotal,proto3" json:"rx_errors_total,omitempty"`
+	TxErrorsTotal  uint64                 `protobuf:"varint,9,opt,name=tx_errors_total,json=txErrorsTotal,proto3" json:"tx_errors_total,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *NetworkInterface) Reset() {
+	*x = NetworkInterface{}
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NetworkInterface) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NetworkInterface) ProtoMessage() {}
+
+func (x *NetworkInterface) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NetworkInterface.ProtoReflect.Descriptor instead.
+func (*NetworkInterface) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *NetworkInterface) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NetworkInterface) GetRxBytesTotal() uint64 {
+	if x != nil {
+		return x.RxBytesTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetTxBytesTotal() uint64 {
+	if x != nil {
+		return x.TxBytesTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetRxPacketsTotal() uint64 {
+	if x != nil {
+		return x.RxPacketsTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetTxPacketsTotal() uint64 {
+	if x != nil {
+		return x.TxPacketsTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetRxDroppedTotal() uint64 {
+	if x != nil {
+		return x.RxDroppedTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetTxDroppedTotal() uint64 {
+	if x != nil {
+		return x.TxDroppedTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetRxErrorsTotal() uint64 {
+	if x != nil {
+		return x.RxErrorsTotal
+	}
+	return 0
+}
+
+func (x *NetworkInterface) GetTxErrorsTotal() uint64 {
+	if x != nil {
+		return x.TxErrorsTotal
+	}
+	return 0
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	UnixMs        uint64                 `protobuf:"varint,1,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
@@ -2998,7 +3365,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +3377,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +3390,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -3075,7 +3442,7 @@ type TelemetryUp struct {
 
 func (x *TelemetryUp) Reset() {
 	*x = TelemetryUp{}
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3454,7 @@ func (x *TelemetryUp) String() string {
 func (*TelemetryUp) ProtoMessage() {}
 
 func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3467,7 @@ func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryUp.ProtoReflect.Descriptor instead.
 func (*TelemetryUp) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TelemetryUp) GetBody() isTelemetryUp_Body {
@@ -3171,7 +3538,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3550,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3563,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Standing) GetEpoch() uint64 {
@@ -3233,7 +3600,7 @@ type TelemetryDown struct {
 
 func (x *TelemetryDown) Reset() {
 	*x = TelemetryDown{}
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3245,7 +3612,7 @@ func (x *TelemetryDown) String() string {
 func (*TelemetryDown) ProtoMessage() {}
 
 func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3258,7 +3625,7 @@ func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryDown.ProtoReflect.Descriptor instead.
 func (*TelemetryDown) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TelemetryDown) GetBody() isTelemetryDown_Body {
@@ -3313,7 +3680,7 @@ type BatchOffer struct {
 
 func (x *BatchOffer) Reset() {
 	*x = BatchOffer{}
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3692,7 @@ func (x *BatchOffer) String() string {
 func (*BatchOffer) ProtoMessage() {}
 
 func (x *BatchOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3705,7 @@ func (x *BatchOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchOffer.ProtoReflect.Descriptor instead.
 func (*BatchOffer) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BatchOffer) GetPackedBytes() uint32 {
@@ -3363,7 +3730,7 @@ type BatchGrant struct {
 
 func (x *BatchGrant) Reset() {
 	*x = BatchGrant{}
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3742,7 @@ func (x *BatchGrant) String() string {
 func (*BatchGrant) ProtoMessage() {}
 
 func (x *BatchGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3755,7 @@ func (x *BatchGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGrant.ProtoReflect.Descriptor instead.
 func (*BatchGrant) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 // The records of the batch are on disk, or can never be.
@@ -3403,7 +3770,7 @@ type BatchTaken struct {
 
 func (x *BatchTaken) Reset() {
 	*x = BatchTaken{}
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3782,7 @@ func (x *BatchTaken) String() string {
 func (*BatchTaken) ProtoMessage() {}
 
 func (x *BatchTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3795,7 @@ func (x *BatchTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchTaken.ProtoReflect.Descriptor instead.
 func (*BatchTaken) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BatchTaken) GetEpoch() uint64 {
@@ -3471,7 +3838,7 @@ type RecordBatch struct {
 
 func (x *RecordBatch) Reset() {
 	*x = RecordBatch{}
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3850,7 @@ func (x *RecordBatch) String() string {
 func (*RecordBatch) ProtoMessage() {}
 
 func (x *RecordBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3863,7 @@ func (x *RecordBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordBatch.ProtoReflect.Descriptor instead.
 func (*RecordBatch) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RecordBatch) GetEpoch() uint64 {
@@ -3576,7 +3943,7 @@ type RecordPart struct {
 
 func (x *RecordPart) Reset() {
 	*x = RecordPart{}
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3955,7 @@ func (x *RecordPart) String() string {
 func (*RecordPart) ProtoMessage() {}
 
 func (x *RecordPart) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3968,7 @@ func (x *RecordPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordPart.ProtoReflect.Descriptor instead.
 func (*RecordPart) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RecordPart) GetClass() uint32 {
@@ -3653,7 +4020,7 @@ type RecordTally struct {
 
 func (x *RecordTally) Reset() {
 	*x = RecordTally{}
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +4032,7 @@ func (x *RecordTally) String() string {
 func (*RecordTally) ProtoMessage() {}
 
 func (x *RecordTally) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +4045,7 @@ func (x *RecordTally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTally.ProtoReflect.Descriptor instead.
 func (*RecordTally) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordTally) GetVirtualServiceUuid() string {
@@ -3734,10 +4101,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\acsr_der\x18\x01 \x01(\fR\x06csrDer\"O\n" +
 	"\rRenewResponse\x12'\n" +
 	"\x0fcertificate_der\x18\x01 \x01(\fR\x0ecertificateDer\x12\x15\n" +
-	"\x06ca_der\x18\x02 \x03(\fR\x05caDer\"y\n" +
+	"\x06ca_der\x18\x02 \x03(\fR\x05caDer\"\xb5\x01\n" +
 	"\tDirective\x123\n" +
 	"\awelcome\x18\x01 \x01(\v2\x17.weir.engine.v1.WelcomeH\x00R\awelcome\x12/\n" +
-	"\x04plan\x18\x02 \x01(\v2\x19.weir.engine.v1.PlanDeltaH\x00R\x04planB\x06\n" +
+	"\x04plan\x18\x02 \x01(\v2\x19.weir.engine.v1.PlanDeltaH\x00R\x04plan\x12:\n" +
+	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestionB\x06\n" +
 	"\x04body\"=\n" +
 	"\aWelcome\x122\n" +
 	"\x15heartbeat_interval_ms\x18\x01 \x01(\rR\x13heartbeatIntervalMs\"\xb0\x01\n" +
@@ -3845,7 +4213,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
 	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\x121\n" +
 	"\x14maintenance_contains\x18\x03 \x01(\tR\x13maintenanceContains\x12\x1b\n" +
-	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\xd2\x03\n" +
+	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\xca\x04\n" +
 	"\x06Report\x12-\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.weir.engine.v1.HelloH\x00R\x05hello\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.weir.engine.v1.AckH\x00R\x03ack\x12*\n" +
@@ -3855,7 +4223,9 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x06sample\x18\x06 \x01(\v2\x19.weir.dataplane.v1.SampleH\x00R\x06sample\x12-\n" +
 	"\x05event\x18\a \x01(\v2\x15.weir.engine.v1.EventH\x00R\x05event\x123\n" +
 	"\arouting\x18\b \x01(\v2\x17.weir.engine.v1.RoutingH\x00R\arouting\x123\n" +
-	"\adetours\x18\t \x01(\v2\x17.weir.engine.v1.DetoursH\x00R\adetoursB\x06\n" +
+	"\adetours\x18\t \x01(\v2\x17.weir.engine.v1.DetoursH\x00R\adetours\x121\n" +
+	"\x04host\x18\xde\x02 \x01(\v2\x1a.weir.engine.v1.HostSampleH\x00R\x04host\x12C\n" +
+	"\vexplanation\x18\xf2\x02 \x01(\v2\x1e.weir.dataplane.v1.ExplanationH\x00R\vexplanationB\x06\n" +
 	"\x04body\"\xc8\x02\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
@@ -3933,7 +4303,44 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tpassed_on\x18\x04 \x01(\x04R\bpassedOn\x12\x14\n" +
 	"\x05taken\x18\x05 \x01(\x04R\x05taken\x12\x18\n" +
 	"\aunowned\x18\x06 \x01(\x04R\aunowned\x12\x18\n" +
-	"\adropped\x18\a \x01(\x04R\adropped\"\x8c\x01\n" +
+	"\adropped\x18\a \x01(\x04R\adropped\"\xdf\x04\n" +
+	"\n" +
+	"HostSample\x12\x17\n" +
+	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x1e\n" +
+	"\vcpu_busy_us\x18\x02 \x01(\x04R\tcpuBusyUs\x12 \n" +
+	"\fcpu_total_us\x18\x03 \x01(\x04R\n" +
+	"cpuTotalUs\x12!\n" +
+	"\fmemory_bytes\x18\x04 \x01(\x04R\vmemoryBytes\x124\n" +
+	"\x16memory_available_bytes\x18\x05 \x01(\x04R\x14memoryAvailableBytes\x12\x1d\n" +
+	"\n" +
+	"disk_bytes\x18\x06 \x01(\x04R\tdiskBytes\x12&\n" +
+	"\x0fdisk_free_bytes\x18\a \x01(\x04R\rdiskFreeBytes\x12@\n" +
+	"\n" +
+	"interfaces\x18\b \x03(\v2 .weir.engine.v1.NetworkInterfaceR\n" +
+	"interfaces\x124\n" +
+	"\x16listen_overflows_total\x18\t \x01(\x04R\x14listenOverflowsTotal\x12,\n" +
+	"\x12listen_drops_total\x18\n" +
+	" \x01(\x04R\x10listenDropsTotal\x12*\n" +
+	"\x11syn_cookies_total\x18\v \x01(\x04R\x0fsynCookiesTotal\x12 \n" +
+	"\fagent_cpu_us\x18\f \x01(\x04R\n" +
+	"agentCpuUs\x12&\n" +
+	"\x0fagent_rss_bytes\x18\r \x01(\x04R\ragentRssBytes\x12:\n" +
+	"\vcheck_times\x18\x0e \x03(\v2\x19.weir.engine.v1.CheckTimeR\n" +
+	"checkTimes\"^\n" +
+	"\tCheckTime\x12\x1b\n" +
+	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x17\n" +
+	"\atook_us\x18\x03 \x01(\rR\x06tookUs\"\xea\x02\n" +
+	"\x10NetworkInterface\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
+	"\x0erx_bytes_total\x18\x02 \x01(\x04R\frxBytesTotal\x12$\n" +
+	"\x0etx_bytes_total\x18\x03 \x01(\x04R\ftxBytesTotal\x12(\n" +
+	"\x10rx_packets_total\x18\x04 \x01(\x04R\x0erxPacketsTotal\x12(\n" +
+	"\x10tx_packets_total\x18\x05 \x01(\x04R\x0etxPacketsTotal\x12(\n" +
+	"\x10rx_dropped_total\x18\x06 \x01(\x04R\x0erxDroppedTotal\x12(\n" +
+	"\x10tx_dropped_total\x18\a \x01(\x04R\x0etxDroppedTotal\x12&\n" +
+	"\x0frx_errors_total\x18\b \x01(\x04R\rrxErrorsTotal\x12&\n" +
+	"\x0ftx_errors_total\x18\t \x01(\x04R\rtxErrorsTotal\"\x8c\x01\n" +
 	"\x05Event\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1f\n" +
@@ -4041,7 +4448,7 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
 	(NackCause)(0),             // 1: weir.engine.v1.NackCause
@@ -4081,97 +4488,107 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*PeerState)(nil),          // 35: weir.engine.v1.PeerState
 	(*AnnouncedRoute)(nil),     // 36: weir.engine.v1.AnnouncedRoute
 	(*Detours)(nil),            // 37: weir.engine.v1.Detours
-	(*Event)(nil),              // 38: weir.engine.v1.Event
-	(*TelemetryUp)(nil),        // 39: weir.engine.v1.TelemetryUp
-	(*Standing)(nil),           // 40: weir.engine.v1.Standing
-	(*TelemetryDown)(nil),      // 41: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),         // 42: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),         // 43: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),         // 44: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),        // 45: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),         // 46: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),        // 47: weir.engine.v1.RecordTally
-	(*v1.VirtualService)(nil),  // 48: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),     // 49: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),      // 50: weir.dataplane.v1.PkiProfile
-	(v1.WorkerPinning)(0),      // 51: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 52: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),          // 53: weir.dataplane.v1.Sample
-	(*v1.Finding)(nil),         // 54: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 55: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 56: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 57: weir.dataplane.v1.RecordedServer
+	(*HostSample)(nil),         // 38: weir.engine.v1.HostSample
+	(*CheckTime)(nil),          // 39: weir.engine.v1.CheckTime
+	(*NetworkInterface)(nil),   // 40: weir.engine.v1.NetworkInterface
+	(*Event)(nil),              // 41: weir.engine.v1.Event
+	(*TelemetryUp)(nil),        // 42: weir.engine.v1.TelemetryUp
+	(*Standing)(nil),           // 43: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),      // 44: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),         // 45: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),         // 46: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),         // 47: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),        // 48: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),         // 49: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),        // 50: weir.engine.v1.RecordTally
+	(*v1.Question)(nil),        // 51: weir.dataplane.v1.Question
+	(*v1.VirtualService)(nil),  // 52: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),     // 53: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),      // 54: weir.dataplane.v1.PkiProfile
+	(v1.WorkerPinning)(0),      // 55: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 56: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),          // 57: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),     // 58: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),         // 59: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 60: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 61: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 62: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
 	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
-	13, // 2: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	13, // 3: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	48, // 4: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	20, // 5: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	49, // 6: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	21, // 7: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	50, // 8: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	15, // 9: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	18, // 10: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	14, // 11: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	51, // 12: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	16, // 13: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	17, // 14: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	19, // 15: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	52, // 16: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 17: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	22, // 18: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	24, // 19: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	23, // 20: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	26, // 21: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	28, // 22: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	29, // 23: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	30, // 24: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	31, // 25: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	53, // 26: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	38, // 27: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	34, // 28: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	37, // 29: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	27, // 30: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	30, // 31: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	31, // 32: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	34, // 33: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	37, // 34: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	54, // 35: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 36: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	54, // 37: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 38: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	32, // 39: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	33, // 40: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	35, // 41: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	36, // 42: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 43: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 44: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	42, // 45: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	45, // 46: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	40, // 47: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	55, // 48: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	43, // 49: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	44, // 50: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	46, // 51: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	56, // 52: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	57, // 53: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	55, // 54: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	47, // 55: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	5,  // 56: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 57: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	25, // 58: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	39, // 59: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	6,  // 60: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 61: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 62: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	41, // 63: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	60, // [60:64] is the sub-list for method output_type
-	56, // [56:60] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	51, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
+	13, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	13, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	52, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	20, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	53, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	21, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	54, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	15, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	18, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	14, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	55, // 13: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	16, // 14: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	17, // 15: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	19, // 16: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	56, // 17: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 18: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	22, // 19: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	24, // 20: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	23, // 21: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	26, // 22: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	28, // 23: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	29, // 24: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	30, // 25: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	31, // 26: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	57, // 27: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	41, // 28: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	34, // 29: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	37, // 30: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	38, // 31: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	58, // 32: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	27, // 33: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	30, // 34: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	31, // 35: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	34, // 36: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	37, // 37: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	59, // 38: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 39: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	59, // 40: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 41: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	32, // 42: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	33, // 43: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	35, // 44: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	36, // 45: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 46: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 47: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	40, // 48: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	39, // 49: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	45, // 50: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	48, // 51: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	43, // 52: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	60, // 53: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	46, // 54: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	47, // 55: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	49, // 56: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	61, // 57: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	62, // 58: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	60, // 59: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	50, // 60: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	5,  // 61: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 62: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	25, // 63: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	42, // 64: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	6,  // 65: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 66: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 67: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	44, // 68: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	65, // [65:69] is the sub-list for method output_type
+	61, // [61:65] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -4182,6 +4599,7 @@ func file_engine_v1_engine_proto_init() {
 	file_engine_v1_engine_proto_msgTypes[4].OneofWrappers = []any{
 		(*Directive_Welcome)(nil),
 		(*Directive_Plan)(nil),
+		(*Directive_Question)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[8].OneofWrappers = []any{
 		(*Resource_VirtualService)(nil),
@@ -4203,13 +4621,15 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Event)(nil),
 		(*Report_Routing)(nil),
 		(*Report_Detours)(nil),
+		(*Report_Host)(nil),
+		(*Report_Explanation)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[34].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[37].OneofWrappers = []any{
 		(*TelemetryUp_Offer)(nil),
 		(*TelemetryUp_Batch)(nil),
 		(*TelemetryUp_Standing)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[36].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[39].OneofWrappers = []any{
 		(*TelemetryDown_Grant)(nil),
 		(*TelemetryDown_Taken)(nil),
 	}
@@ -4219,7 +4639,7 @@ func file_engine_v1_engine_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   43,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/client/top"
+	"github.com/weir-lb/weir/controller/schema/column"
+)
+
+func explainCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "explain URL", Short: "Say what would happen to a request now, and why", Args: arguments("URL"),
+		Long: `Say what would happen to a request now: which virtual service and child it is for, what an engine answers itself,
+which pool it goes to, which of its servers take requests and why others do not, and which server would get it. The
+engines are asked; nothing is sent to a server, and nothing changes. With consistent hashing and persistence, the server
+is the one that each such request gets. Otherwise it is the one that the next request at this worker would get.
+
+Without --address and --vs, the virtual service is the one that listens on the port and wants the host. If there are
+several, the host is looked up.`,
+		Example: `  weir explain https://shop.example/cart
+  weir explain http://10.1.0.14/api -X POST -H 'Cookie: id=7' --client 198.51.100.7
+  weir explain https://shop.example/ --vs shop --engine engine-2 -o json`,
+	}
+	var asked explainFlags
+	asked.add(command)
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if !strings.Contains(args[0], "://") {
+			return fmt.Errorf("%s is no URL: give one that begins with http:// or https://", top.Clean(args[0]))
+		}
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		answer, err := asked.ask(command.Context(), session, args[0])
+		if err != nil {
+			return err
+		}
+		if *output == asJSON {
+			return printJSON(os.Stdout, answer)
+		}
+		return printExplanation(os.Stdout, answer)
+	}
+	return command
+}
+
+// explainFlags are what a user says of a request beside its URL.
+type explainFlags struct {
+	method, client, address, service, engine string
+	headers                                  []string
+}
+
+func (f *explainFlags) add(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVarP(&f.method, "method", "X", "GET", "method of the request")
+	flags.StringArrayVarP(&f.headers, "header", "H", nil, "a header, as 'Name: value'; may be repeated")
+	flags.StringVar(&f.client, "client", "",
+		"IP address of the client, with or without a port (default 192.0.2.1:50000)")
+	flags.StringVar(&f.address, "address", "", "IP address that the client connects to")
+	flags.StringVar(&f.service, "vs", "", "name of the virtual service")
+	flags.StringVar(&f.engine, "engine", "", "name of the only engine to ask")
+}
+
+// lookupMax is how long the look-up of a host may take.
+const lookupMax = 3 * time.Second
+
+func (f *explainFlags) ask(ctx context.Context, session *client.Session, target string) (map[string]any, error) {
+	fields := map[string]any{"url": target, "method": f.method}
+	if len(f.headers) > 0 {
+		fields["header"] = f.headers
+	}
+	for field, given := range map[string]string{"client": f.client, "address": f.address} {
+		if given != "" {
+			fields[field] = given
+		}
+	}
+	for _, named := range []struct{ kind, field, name string }{
+		{"virtualservice", "virtualservice", f.service}, {"serviceengine", "engine", f.engine},
+	} {
+		if named.name == "" {
+			continue
+		}
+		object, err := session.ByName(ctx, named.kind, named.name)
+		if err != nil {
+			return nil, err
+		}
+		fields[named.field] = object["uuid"]
+	}
+	var answer map[string]any
+	err := session.Post(ctx, "weir/explain", fields, &answer)
+	var problem *client.Problem
+	if f.address != "" || f.service != "" || !errors.As(err, &problem) || problem.Status != http.StatusBadRequest {
+		return answer, err
+	}
+	// The URL leads to several virtual services, or to none by its name.
+	address := resolve(ctx, target)
+	if address == "" {
+		return nil, err
+	}
+	fields["address"] = address
+	return answer, session.Post(ctx, "weir/explain", fields, &answer)
+}
+
+// resolve is the first address of the host of a URL; empty: there is none, or it is an address itself.
+func resolve(ctx context.Context, target string) string {
+	u, err := url.Parse(target)
+	if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupMax)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0].Unmap().String()
+}
+
+// printExplanation prints what the engines say, all texts safe for a terminal.
+func printExplanation(out io.Writer, answer map[string]any) error {
+	say := func(path ...string) string { return top.Clean(column.Text(column.At(answer, path...))) }
+	scheme := "http"
+	if answer["tls"] == true {
+		scheme = "https"
+	}
+	fmt.Fprintf(out, "%s %s://%s%s\nfrom %s to %s:%s, virtual service %s\n", say("method"), scheme, say("host"),
+		say("target"), say("client"), bracketed(say("address")), say("port"), say("virtualservice", "name"))
+	engines, _ := answer["engines"].([]any)
+	if len(engines) == 0 {
+		fmt.Fprintln(out, "\nNo engine serves it: `weir vs show` says why.")
+	}
+	for _, item := range engines {
+		engine, _ := item.(map[string]any)
+		fmt.Fprintln(out)
+		if err := printParts(out, explainedBy(engine), explainedServers(engine)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bracketed(address string) string {
+	if strings.Contains(address, ":") {
+		return "[" + address + "]"
+	}
+	return address
+}
+
+// explainedBy has a row for each stage of the request at an engine.
+func explainedBy(engine map[string]any) table {
+	say := func(path ...string) string { return top.Clean(column.Text(column.At(engine, path...))) }
+	rows := table{{"ENGINE " + say("name"), revisionOf(engine, say)}}
+	for _, ending := range []string{"error", "hidden"} {
+		if why := say(ending); why != "" {
+			return append(rows, []string{"no answer", why})
+		}
+	}
+	if engine["listens"] == false {
+		return append(rows, []string{"listener", "none: it does not listen at this address and port"})
+	}
+	rows = append(rows, []string{"virtual service", say("virtualservice", "name")})
+	if child := say("child", "name"); child != "" {
+		rows = append(rows, []string{"child", child + ", chosen by " + chosenBy[say("child", "chosen_by")]})
+	}
+	if engine["drains"] == true {
+		rows = append(rows, []string{"drains", "the client is asked to connect to another engine afterwards"})
+	}
+	if pool := say("pool", "name"); pool != "" {
+		rows = append(rows, []string{"pool", pool + ", " + algorithmOf(engine, say)})
+	}
+	if server := say("server"); server != "" {
+		rows = append(rows, []string{"server", server + ", " + pickedBy[say("picked_by")]})
+	}
+	if cause := say("response", "cause"); cause != "" {
+		rows = append(rows, []string{"answers itself", ownAnswer(say("response", "status"), cause,
+			say("response", "location"))})
+	}
+	return rows
+}
+
+func revisionOf(engine map[string]any, say func(...string) string) string {
+	switch {
+	case engine["revision"] == nil:
+		return ""
+	case engine["newest"] == true:
+		return "revision " + say("revision") + ", the newest"
+	default:
+		return "revision " + say("revision") + ", NOT the newest"
+	}
+}
+
+func ownAnswer(status, cause, location string) string {
+	answer := "status " + status
+	if status == "0" {
+		answer = "ends the connection"
+	}
+	if location != "" {
+		answer += " to " + location
+	}
+	why := ownCauses[cause]
+	if why == "" {
+		why = causes[cause]
+	}
+	if why != "" {
+		cause += ": " + why
+	}
+	return answer + ", because of " + cause
+}
+
+// ownCauses are those that are no failures.
+var ownCauses = map[string]string{
+	"tls_expected":      "the port speaks TLS, and the URL begins with http://",
+	"tls_unexpected":    "the port does not speak TLS, and the URL begins with https://",
+	"redirect_to_https": "the application profile redirects plain requests (http_to_https)",
+	"max_forwards":      "Max-Forwards is 0",
+}
+
+var chosenBy = map[string]string{"server_name": "the server name of TLS", "host_and_path": "host and path"}
+
+var pickedBy = map[string]string{
+	"algorithm":   "picked by the algorithm",
+	"persistence": "because the cookie names it",
+	"trial":       "a trial: it is suspect, and this request would show whether it answers",
+	"last":        "because the others take no requests",
+}
+
+func algorithmOf(engine map[string]any, say func(...string) string) string {
+	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(say("algorithm"), "LB_ALGORITHM_"), "_", " "))
+	if of := say("hash_input"); of != "" {
+		return name + " of the " + strings.ReplaceAll(of, "_", " ")
+	}
+	if workers, _ := engine["workers"].(float64); workers > 1 {
+		name += fmt.Sprintf(" (as worker %s of %s sees it)", say("worker"), say("workers"))
+	}
+	return name
+}
+
+// explainedServers has a row for each server of the pool. It is empty if the request comes to no pool.
+func explainedServers(engine map[string]any) table {
+	servers, _ := engine["servers"].([]any)
+	if len(servers) == 0 {
+		return nil
+	}
+	rows := table{{"SERVER", "STATE", "REQUESTS", "RATIO", "WHY"}}
+	for _, item := range servers {
+		server, _ := item.(map[string]any)
+		say := func(field string) string { return top.Clean(column.Text(server[field])) }
+		requests := say("connections")
+		if most := say("max_connections"); most != "" {
+			requests += " of " + most
+		}
+		rows = append(rows, []string{say("id"), say("state"), requests, say("ratio"), say("reason")})
+	}
+	total, _ := engine["servers_total"].(float64)
+	if more := int(total) - len(servers); more > 0 {
+		rows = append(rows, []string{"and " + strconv.Itoa(more) + " more"})
+	}
+	return rows
+}

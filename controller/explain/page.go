@@ -1,0 +1,141 @@
+package explain
+
+import (
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// page is the answers as JSON.
+func (e *Explainer) page(q Question, found Found, engines []*asked, sees func(uuid string) bool) schema.Object {
+	all := []any{}
+	e.fleet.Read(func(known *fleet.Known) {
+		for _, engine := range engines {
+			all = append(all, (&teller{known, engine, sees}).page())
+		}
+	})
+	return schema.Object{
+		"virtualservice": schema.Object{"uuid": found.VirtualService, "name": found.Name},
+		"address":        found.Address.String(), "port": int64(q.Port), "tls": q.TLS, "method": q.Method,
+		"host": q.Authority, "target": q.Target, "client": q.Client.String(), "engines": all,
+	}
+}
+
+// teller shows what one engine said.
+type teller struct {
+	known  *fleet.Known
+	engine *asked
+	sees   func(uuid string) bool
+}
+
+func (t *teller) page() schema.Object {
+	page := schema.Object{"uuid": t.engine.uuid, "name": t.engine.name}
+	said := t.engine.said
+	switch {
+	case t.engine.error != "":
+		page["error"] = t.engine.error
+		return page
+	case said.GetError() != "":
+		page["error"] = said.GetError()
+		return page
+	}
+	page["revision"], page["newest"] = int64(said.GetRevision()), t.engine.newest
+	page["worker"], page["workers"] = int64(said.GetWorker()), int64(said.GetWorkers())
+	page["listens"] = said.GetVirtualServiceUuid() != ""
+	if said.GetVirtualServiceUuid() == "" {
+		return page
+	}
+	for _, uuid := range []string{said.GetVirtualServiceUuid(), said.GetChildUuid()} {
+		if uuid != "" && !t.sees(uuid) {
+			page["hidden"] = "the request is for a virtual service that you may not read"
+			return page
+		}
+	}
+	page["virtualservice"] = t.service(said.GetVirtualServiceUuid())
+	if uuid := said.GetChildUuid(); uuid != "" {
+		child := t.service(uuid)
+		child["chosen_by"] = chosenBy[said.GetChildChosen()]
+		page["child"] = child
+	}
+	page["drains"] = said.GetDrains()
+	if said.GetCause() != "" {
+		response := schema.Object{"status": int64(said.GetStatus()), "cause": said.GetCause()}
+		if said.GetLocation() != "" {
+			response["location"] = said.GetLocation()
+		}
+		page["response"] = response
+	}
+	if said.GetPoolUuid() != "" {
+		t.pool(page, said)
+	}
+	return page
+}
+
+var chosenBy = map[dataplanev1.Chosen]string{
+	dataplanev1.Chosen_CHOSEN_BY_SERVER_NAME: "server_name", dataplanev1.Chosen_CHOSEN_BY_REQUEST: "host_and_path",
+}
+
+var algorithms = map[dataplanev1.Algorithm]string{
+	dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS: "LB_ALGORITHM_LEAST_CONNECTIONS",
+	dataplanev1.Algorithm_ALGORITHM_ROUND_ROBIN:       "LB_ALGORITHM_ROUND_ROBIN",
+	dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH:   "LB_ALGORITHM_CONSISTENT_HASH",
+}
+
+var hashInputs = map[dataplanev1.HashInput]string{
+	dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS:          "client_address",
+	dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS_AND_PORT: "client_address_and_port",
+	dataplanev1.HashInput_HASH_INPUT_URI:                     "uri",
+	dataplanev1.HashInput_HASH_INPUT_HEADER:                  "header",
+}
+
+var pickedBy = map[dataplanev1.Picked]string{
+	dataplanev1.Picked_PICKED_BY_ALGORITHM: "algorithm", dataplanev1.Picked_PICKED_BY_PERSISTENCE: "persistence",
+	dataplanev1.Picked_PICKED_FOR_TRIAL: "trial", dataplanev1.Picked_PICKED_AS_LAST: "last",
+}
+
+var states = map[dataplanev1.Eligibility]string{
+	dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE: "eligible", dataplanev1.Eligibility_ELIGIBILITY_DISABLED: "disabled",
+	dataplanev1.Eligibility_ELIGIBILITY_DOWN: "down", dataplanev1.Eligibility_ELIGIBILITY_FULL: "full",
+	dataplanev1.Eligibility_ELIGIBILITY_SUSPECT: "suspect",
+}
+
+// service is a virtual service with its name, which is empty if it has just been deleted.
+func (t *teller) service(uuid string) schema.Object {
+	page := schema.Object{"uuid": uuid, "name": ""}
+	if vs := t.known.VirtualService(uuid); vs != nil {
+		page["name"] = vs.Name
+	}
+	return page
+}
+
+func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
+	of := schema.Object{"uuid": said.GetPoolUuid(), "name": ""}
+	if pool := t.known.Pool(said.GetPoolUuid()); pool != nil {
+		of["name"] = pool.Name
+	}
+	page["pool"], page["algorithm"] = of, algorithms[said.GetAlgorithm()]
+	if said.GetAlgorithm() == dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH {
+		page["hash_input"] = hashInputs[said.GetHashInput()]
+	}
+	if said.GetServerId() != "" {
+		page["server"], page["picked_by"] = said.GetServerId(), pickedBy[said.GetPicked()]
+	}
+	servers := []any{}
+	for _, standing := range said.GetServers() {
+		server := schema.Object{
+			"id": standing.GetServerId(), "state": states[standing.GetEligibility()],
+			"connections": int64(standing.GetConnections()), "ratio": int64(standing.GetRatio()),
+		}
+		if standing.GetMaxConnections() > 0 {
+			server["max_connections"] = int64(standing.GetMaxConnections())
+		}
+		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_DOWN {
+			key := fleet.ServerKey{Pool: said.GetPoolUuid(), Server: standing.GetServerId()}
+			if engine := t.known.Engine(t.engine.uuid); engine != nil {
+				server["reason"] = engine.Verdict(key).GetReason()
+			}
+		}
+		servers = append(servers, server)
+	}
+	page["servers"], page["servers_total"] = servers, int64(said.GetServersTotal())
+}

@@ -1,0 +1,58 @@
+//! What would be picked now, and why not others. Nothing that a later choice depends on changes.
+
+use crate::{Algorithm, Balancer, HashKey, balancer::Server};
+
+/// What speaks against a server, or nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    Eligible,
+    Disabled,
+    Down,
+    Full,
+    Suspect,
+}
+
+/// Why a server would be picked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    Algorithm,
+    /// It is suspect, and a request has to show whether it answers.
+    Trial,
+    /// Those that are not suspect take no requests.
+    Last,
+}
+
+impl Balancer {
+    /// What [`pick`](Self::pick) would return for a request that was tried nowhere.
+    pub fn preview(&mut self, now_ns: u64, key: HashKey) -> Option<(usize, Reason)> {
+        let by_algorithm = match self.algorithm {
+            Algorithm::ConsistentHash => self.next_on_ring(now_ns, key, &[]),
+            Algorithm::RoundRobin | Algorithm::LeastConnections => {
+                let trial_is_due = self.next_trial_ns <= now_ns && !self.needs_all;
+                let trial = if trial_is_due { self.due_for_trial(now_ns, &[]) } else { None };
+                trial.or_else(|| self.order.first().map(|first| first.position as usize))
+            }
+        };
+        let of = |position: usize| match self.servers[position].health.is_suspect() && !self.needs_all {
+            true => (position, Reason::Trial),
+            false => (position, Reason::Algorithm),
+        };
+        by_algorithm.map(of).or_else(|| self.next_suspect(&[]).map(|position| (position, Reason::Last)))
+    }
+
+    /// What [`take`](Self::take) would return.
+    pub fn preview_of(&self, now_ns: u64, id: u32) -> Option<usize> {
+        self.position(id).filter(|position| self.would_take(*position, now_ns))
+    }
+
+    pub fn standing(&self, position: usize) -> Standing {
+        match self.servers.get(position) {
+            None => Standing::Down,
+            Some(server) if !server.spec.enabled => Standing::Disabled,
+            Some(server) if !server.up => Standing::Down,
+            Some(server) if !Server::eligible(server) => Standing::Full,
+            Some(server) if server.health.is_suspect() => Standing::Suspect,
+            Some(_) => Standing::Eligible,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Questions of the agent about requests that nobody sends, and the answers of a worker, as the contract has them.
+
+use std::net::{IpAddr, SocketAddr};
+
+use weir_api::dataplane::v1::{self, Eligibility};
+use weir_proxy::explain::{Algorithm, Chosen, Explanation, Picked, Question, Standing};
+use weir_snapshot::{HashInput, Pool};
+
+/// Beyond it a request has no place in any head.
+const HEAD_BYTES_MAX: usize = 256 * 1024;
+
+/// Reads a question. The error says what is wrong with it.
+pub fn read(asked: &v1::Question) -> Result<Question, String> {
+    Ok(Question {
+        listener: address("address", &asked.address, asked.port)?,
+        tls: asked.tls,
+        server_name: asked.server_name.clone(),
+        client: address("client_address", &asked.client_address, asked.client_port)?,
+        head: head(asked)?,
+    })
+}
+
+fn address(field: &str, ip: &str, port: u32) -> Result<SocketAddr, String> {
+    let ip: IpAddr = ip.parse().map_err(|_| format!("{field} {ip:?} is no IP address"))?;
+    let port = u16::try_from(port).map_err(|_| format!("{port} is no port"))?;
+    Ok(SocketAddr::new(ip, port))
+}
+
+/// The head as HTTP/1.1 has it. Other nonsense in its parts than the end of a line is for the parser to refuse, as it would
+/// that of a client.
+fn head(asked: &v1::Question) -> Result<Vec<u8>, String> {
+    let mut head = format!("{} {} HTTP/1.1\r\n", asked.method, asked.target);
+    if !asked.host.is_empty() {
+        head += &format!("Host: {}\r\n", asked.host);
+    }
+    for v1::Field { name, value } in &asked.fields {
+        head += &format!("{name}: {value}\r\n");
+    }
+    let lines = 1 + usize::from(!asked.host.is_empty()) + asked.fields.len();
+    if head.bytes().filter(|byte| matches!(byte, b'\r' | b'\n')).count() != 2 * lines {
+        return Err("a part of the request holds the end of a line".into());
+    }
+    if head.len() > HEAD_BYTES_MAX {
+        return Err(format!("the head of the request has more than {HEAD_BYTES_MAX} bytes"));
+    }
+    head += "\r\n";
+    Ok(head.into_bytes())
+}
+
+/// What a worker, one of some, tells about a question.
+pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32, u32)) -> v1::Explanation {
+    let mut answer = v1::Explanation { id, revision, worker, workers, ..Default::default() };
+    if let Some(service) = &told.service {
+        answer.virtual_service_uuid.clone_from(&service.uuid);
+        answer.drains = service.drains;
+    }
+    if let Some((child, chosen)) = &told.child {
+        answer.child_uuid.clone_from(&child.uuid);
+        answer.drains = child.drains;
+        answer.child_chosen = match chosen {
+            Chosen::ByServerName => v1::Chosen::ByServerName,
+            Chosen::ByRequest => v1::Chosen::ByRequest,
+        }
+        .into();
+    }
+    if let Some(local) = &told.local {
+        answer.status = local.status.unwrap_or_default().into();
+        answer.cause = local.cause.into();
+        answer.location = String::from_utf8_lossy(&local.location).into_owned();
+    }
+    if let Some(pool) = &told.pool {
+        write_pool(&mut answer, pool, told);
+    }
+    answer
+}
+
+fn write_pool(answer: &mut v1::Explanation, pool: &Pool, told: &Explanation) {
+    answer.pool_uuid.clone_from(&pool.uuid);
+    answer.algorithm = match pool.balance.algorithm {
+        Algorithm::LeastConnections => v1::Algorithm::LeastConnections,
+        Algorithm::RoundRobin => v1::Algorithm::RoundRobin,
+        Algorithm::ConsistentHash => v1::Algorithm::ConsistentHash,
+    }
+    .into();
+    answer.hash_input = match pool.hash_input {
+        HashInput::SourceAddress => v1::HashInput::SourceAddress,
+        HashInput::SourceAddressAndPort => v1::HashInput::SourceAddressAndPort,
+        HashInput::Uri => v1::HashInput::Uri,
+        HashInput::Header(_) => v1::HashInput::Header,
+    }
+    .into();
+    if let Some((position, picked)) = told.picked {
+        answer.server_id = pool.servers.get(position).map(|server| server.name.clone()).unwrap_or_default();
+        answer.picked = match picked {
+            Picked::ByAlgorithm => v1::Picked::ByAlgorithm,
+            Picked::ByPersistence => v1::Picked::ByPersistence,
+            Picked::ForTrial => v1::Picked::ForTrial,
+            Picked::AsLast => v1::Picked::AsLast,
+        }
+        .into();
+    }
+    answer.servers_total = pool.servers.len() as u32;
+    let servers = pool.servers.iter().zip(&pool.balance.servers).zip(&told.servers);
+    answer.servers = servers
+        .map(|((server, spec), (standing, connections))| v1::Standing {
+            server_id: server.name.clone(),
+            eligibility: eligibility(*standing).into(),
+            connections: *connections,
+            max_connections: spec.max_connections,
+            ratio: spec.ratio,
+        })
+        .collect();
+}
+
+fn eligibility(standing: Standing) -> Eligibility {
+    match standing {
+        Standing::Eligible => Eligibility::Eligible,
+        Standing::Disabled => Eligibility::Disabled,
+        Standing::Down => Eligibility::Down,
+        Standing::Full => Eligibility::Full,
+        Standing::Suspect => Eligibility::Suspect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> v1::Question {
+        v1::Question {
+            address: "10.0.0.1".into(),
+            port: 443,
+            client_address: "2001:db8::1".into(),
+            client_port: 40_000,
+            method: "GET".into(),
+            target: "/a?b".into(),
+            host: "shop.test".into(),
+            fields: vec![v1::Field { name: "Cookie".into(), value: "a=b".into() }],
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn question_is_the_head_that_a_client_would_send() {
+        let question = read(&asked()).unwrap();
+        assert_eq!(question.head, b"GET /a?b HTTP/1.1\r\nHost: shop.test\r\nCookie: a=b\r\n\r\n");
+        assert_eq!((question.listener.port(), question.client.port()), (443, 40_000));
+    }
+
+    #[test]
+    fn no_part_may_hold_another_line() {
+        let edits: [fn(&mut v1::Question); 5] = [
+            |asked| asked.method = "GET / HTTP/1.1\r\nX: y\r\n\r\nGET".into(),
+            |asked| asked.target = "/\n".into(),
+            |asked| asked.host = "a\rb".into(),
+            |asked| asked.fields[0].name = "X\r\nY".into(),
+            |asked| asked.fields[0].value = "1\r\n\r\n".into(),
+        ];
+        for edit in edits {
+            let mut asked = asked();
+            edit(&mut asked);
+            assert!(read(&asked).is_err(), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_named() {
+        let wrong = |edit: fn(&mut v1::Question)| {
+            let mut asked = asked();
+            edit(&mut asked);
+            read(&asked).err().unwrap()
+        };
+        assert_eq!(wrong(|asked| asked.address = "shop.test".into()), "address \"shop.test\" is no IP address");
+        assert_eq!(wrong(|asked| asked.port = 70_000), "70000 is no port");
+        assert!(wrong(|asked| asked.client_address.clear()).contains("client_address"));
+        assert!(wrong(|asked| asked.target = "x".repeat(HEAD_BYTES_MAX)).contains("more than"));
+    }
+}

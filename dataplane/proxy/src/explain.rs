@@ -1,0 +1,207 @@
+//! What would happen to a request now: to which virtual service it would go, what the engine would answer itself, and which
+//! server would get it. Nothing is sent, counted or changed.
+//!
+//! It follows the way of a request (`client/`, `flow/choice.rs`) by the same functions.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_balance::Reason;
+pub use weir_balance::{Algorithm, Standing};
+use weir_policy::ClientFacts;
+use weir_snapshot::{FailAction, HostName, Pool, VirtualService};
+use weir_wire::{
+    head::{BodyLength, FieldTable, RequestHead},
+    http1::{self, Parsed},
+};
+
+use crate::{
+    client::{
+        hello,
+        hosted::{Came, lacks_pool},
+    },
+    core::Core,
+    error::Error,
+    flow::rescue::remedy,
+    io::{Time, TransportAddress},
+    pool::{Preview, balance_key},
+    proxy::Proxy,
+};
+
+/// A request that nobody sends.
+pub struct Question {
+    /// Where the client connects.
+    pub listener: SocketAddr,
+    pub tls: bool,
+    /// The server name of TLS; empty: none.
+    pub server_name: String,
+    pub client: SocketAddr,
+    /// The head of the request, as HTTP/1.1 has it.
+    pub head: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub struct Explanation {
+    /// That has the listener. `None`: nothing listens there.
+    pub service: Option<Arc<VirtualService>>,
+    pub child: Option<(Arc<VirtualService>, Chosen)>,
+    /// The engine answers itself, or ends the connection; `None`: a server gets the request.
+    pub local: Option<Local>,
+    pub pool: Option<Arc<Pool>>,
+    /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
+    pub servers: Vec<(Standing, u32)>,
+    /// By position.
+    pub picked: Option<(usize, Picked)>,
+}
+
+impl Explanation {
+    pub const SERVERS_MAX: usize = 1000;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Chosen {
+    ByServerName,
+    ByRequest,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Picked {
+    ByAlgorithm,
+    /// A cookie names it.
+    ByPersistence,
+    ForTrial,
+    AsLast,
+}
+
+/// What the client gets from the engine itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Local {
+    /// `None`: its connection ends.
+    pub status: Option<u16>,
+    /// As telemetry names it, or one of [`TLS_EXPECTED`], [`TLS_UNEXPECTED`], [`REDIRECT`], [`MAX_FORWARDS`].
+    pub cause: &'static str,
+    pub location: Vec<u8>,
+}
+
+/// The listener speaks TLS, and the client does not.
+pub const TLS_EXPECTED: &str = "tls_expected";
+/// The client speaks TLS, and the listener does not.
+pub const TLS_UNEXPECTED: &str = "tls_unexpected";
+/// The application profile redirects plain requests to HTTPS.
+pub const REDIRECT: &str = "redirect_to_https";
+/// Max-Forwards is 0.
+pub const MAX_FORWARDS: &str = "max_forwards";
+
+impl Local {
+    fn because(status: Option<u16>, cause: &'static str) -> Self {
+        Self { status, cause, location: Vec::new() }
+    }
+}
+
+impl From<Error> for Local {
+    fn from(error: Error) -> Self {
+        let remedy = remedy(error);
+        Self::because(remedy.page, remedy.cause.name())
+    }
+}
+
+impl Proxy {
+    pub fn explain(&mut self, now: Time, question: &Question) -> Explanation {
+        let mut told = Explanation::default();
+        told.local = tell(&mut self.core, now, question, &mut told).err();
+        told
+    }
+}
+
+/// Tells what it finds on the way, until the engine answers.
+fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation) -> Result<(), Local> {
+    let Some(listener) = core.snapshot.listener(TransportAddress::tcp(question.listener)) else { return Ok(()) };
+    let mut service = listener.service.clone();
+    told.service = Some(service.clone());
+    match (listener.tls, question.tls) {
+        (true, false) => return Err(Local::because(None, TLS_EXPECTED)),
+        (false, true) if service.http().is_some() => return Err(Local::because(None, TLS_UNEXPECTED)),
+        _ => {}
+    }
+    let chooses = question.tls && hello::chooses(listener);
+    let named = HostName::of(question.server_name.as_bytes()).filter(|_| chooses);
+    let child = named.and_then(|named| core.snapshot.child_by_name(&service, &named)).cloned();
+    if let Some(child) = child {
+        told.child = Some((child.clone(), Chosen::ByServerName));
+        service = child;
+    }
+    if service.http().is_none() {
+        return tell_server(core, now, &service, None, question.client, told);
+    }
+    let Some(limits) = service.http().map(|http| http.request_limits) else { return Ok(()) };
+    let mut fields = FieldTable::new();
+    match http1::request(&question.head, &limits, &mut fields) {
+        Err(wrong) => Err(Error::Request(wrong).into()),
+        Ok(Parsed::Partial) => Err(Error::Request(weir_wire::Error::HeadTooLarge).into()),
+        Ok(Parsed::Whole(request)) => tell_request(core, now, question, (service, named), &request.head, told),
+    }
+}
+
+fn tell_request(
+    core: &mut Core,
+    now: Time,
+    question: &Question,
+    (mut service, named): (Arc<VirtualService>, Option<HostName>),
+    head: &RequestHead<'_>,
+    told: &mut Explanation,
+) -> Result<(), Local> {
+    if service.shares_listeners() {
+        let came = Came { service: &service, is_tls: question.tls, named };
+        // A client of HTTP/1.1 has no sibling.
+        let child = came.choose(&core.snapshot, head.host.and_then(HostName::of), head, || false)?;
+        if let Some(child) = child {
+            told.child = Some((child.clone(), Chosen::ByRequest));
+            service = child;
+        }
+    }
+    let Some(http) = service.http() else { return Ok(()) };
+    let facts = ClientFacts::new(question.client, question.listener, question.tls);
+    if http.refuses(head) {
+        return Err(Error::Request(weir_wire::Error::Field).into());
+    }
+    if let Some(redirect) = http.redirect_to_https(head, &facts) {
+        let location = redirect.location().concat();
+        return Err(Local { status: Some(redirect.status()), cause: REDIRECT, location });
+    }
+    if let Some(last) = http.answer_as_last(head, &facts) {
+        return Err(Local::because(Some(last.status()), MAX_FORWARDS));
+    }
+    if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
+        return Err(Error::BodyTooLarge.into());
+    }
+    tell_server(core, now, &service, Some(head), question.client, told)
+}
+
+fn tell_server(
+    core: &mut Core,
+    now: Time,
+    service: &Arc<VirtualService>,
+    head: Option<&RequestHead<'_>>,
+    client: SocketAddr,
+    told: &mut Explanation,
+) -> Result<(), Local> {
+    let Some(pool) = service.pool.clone() else { return Err(lacks_pool(service).into()) };
+    let key = balance_key(&pool, head, client);
+    let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
+    if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, named) {
+        let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
+        told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();
+        told.picked = preview.map(|preview| match preview {
+            Preview::Named(position) => (position, Picked::ByPersistence),
+            Preview::Picked(position, Reason::Algorithm) => (position, Picked::ByAlgorithm),
+            Preview::Picked(position, Reason::Trial) => (position, Picked::ForTrial),
+            Preview::Picked(position, Reason::Last) => (position, Picked::AsLast),
+        });
+    }
+    let hangs_up = pool.fail_action == FailAction::CloseConnection || head.is_none();
+    told.pool = Some(pool);
+    if told.picked.is_none() {
+        let local = Local::from(Error::NoServer);
+        return Err(if hangs_up { Local { status: None, ..local } } else { local });
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! What is said of a request agrees with what happens to it, and changes nothing.
+
+use std::net::SocketAddr;
+
+use weir_api::dataplane::v1 as api;
+use weir_proxy::{
+    explain::{Chosen, Explanation, Picked, Question, Standing},
+    io::{Gone, Io},
+};
+
+use crate::{
+    OK,
+    hosted::{by_request, get, terminating},
+    status,
+    tape::{Stage, l4_plan, plan},
+};
+
+const CLIENT: &str = "192.0.2.1:4000";
+
+fn question(head: &str) -> Question {
+    let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
+    Question {
+        listener: address("10.0.0.1:80"),
+        tls: false,
+        server_name: String::new(),
+        client: address(CLIENT),
+        head: head.as_bytes().to_vec(),
+    }
+}
+
+impl Stage {
+    fn explain(&mut self, question: &Question) -> Explanation {
+        let now = self.tape.now();
+        self.proxy.explain(now, question)
+    }
+
+    /// The address of the server that would get a request.
+    fn foresees(&mut self, head: &str) -> String {
+        let told = self.explain(&question(head));
+        let pool = told.pool.expect("the request has a pool");
+        pool.servers[told.picked.expect("a server is picked").0].address.to_string()
+    }
+
+    /// The address of the server that gets a request.
+    fn sees(&mut self, head: &str) -> String {
+        let client = self.client_from("10.0.0.1:80", CLIENT);
+        self.says(client, head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+        let server = self.connected();
+        self.says(server, OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+        self.dialled_address()
+    }
+}
+
+#[test]
+fn server_that_is_foreseen_gets_the_request_whatever_the_algorithm() {
+    for algorithm in [api::Algorithm::RoundRobin, api::Algorithm::LeastConnections, api::Algorithm::ConsistentHash] {
+        let mut plan = plan(5);
+        plan.pools[0].algorithm = algorithm.into();
+        plan.pools[0].hash_input = api::HashInput::Uri.into();
+        let mut stage = Stage::new(&plan);
+        for number in 0..40 {
+            let head = get("a", &format!("/{number}"));
+            let foreseen = stage.foresees(&head);
+            assert_eq!(stage.foresees(&head), foreseen, "a question changes nothing");
+            assert_eq!(stage.sees(&head), foreseen, "{algorithm:?} {number}");
+        }
+        let counted = stage.proxy.counters().service(0).expect("the service has counters");
+        assert_eq!((counted.requests, counted.connections), (40, 40));
+    }
+}
+
+#[test]
+fn cookie_and_disabled_and_down_servers_are_explained() {
+    let mut plan = plan(4);
+    let pool = &mut plan.pools[0];
+    pool.persistence = Some(api::CookiePersistence { cookie_name: "to".into(), ..Default::default() });
+    pool.monitored = true;
+    pool.servers.iter_mut().enumerate().for_each(|(number, server)| server.token = format!("t{number}"));
+    pool.servers[0].enabled = false;
+    let mut stage = Stage::new(&plan);
+    for server in ["server 0", "server 2", "server 3"] {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", server, true);
+    }
+    let to = |token| question(&format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: to={token}\r\n\r\n"));
+    let told = stage.explain(&to("t3"));
+    assert_eq!((told.picked, told.local), (Some((3, Picked::ByPersistence)), None));
+    let standings: Vec<_> = told.servers.iter().map(|(standing, _)| *standing).collect();
+    assert_eq!(standings, [Standing::Disabled, Standing::Down, Standing::Eligible, Standing::Eligible]);
+    for unusable in ["t0", "t1", "none"] {
+        assert_eq!(stage.explain(&to(unusable)).picked.map(|(_, why)| why), Some(Picked::ByAlgorithm), "{unusable}");
+    }
+}
+
+#[test]
+fn pool_of_which_no_server_takes_requests_is_503() {
+    let mut plan = plan(2);
+    plan.pools[0].monitored = true;
+    let mut stage = Stage::new(&plan);
+    let local = |stage: &mut Stage| stage.explain(&question(&get("a", "/"))).local.expect("the engine answers");
+    assert_eq!((local(&mut stage).status, local(&mut stage).cause), (Some(503), "no_server"));
+    plan.pools[0].fail_action = api::FailAction::CloseConnection.into();
+    plan.revision += 1;
+    stage.replace(&plan);
+    assert_eq!(local(&mut stage).status, None, "the connection ends");
+}
+
+#[test]
+fn suspect_and_full_servers_are_named_and_the_trial_is_foreseen() {
+    let mut plan = plan(2);
+    plan.pools[0].inline_health = true;
+    plan.pools[0].servers[1].max_connections = 1;
+    let mut stage = Stage::new(&plan);
+    // The first server refuses, and the second one gets the request after that. It is full from then on.
+    let client = stage.client();
+    stage.says(client, get("a", "/"));
+    assert_eq!(stage.dialled_address(), "10.1.0.1:8000");
+    let dialled = stage.dialled();
+    stage.gone(dialled, Gone::Refused);
+    assert_eq!(stage.dialled_address(), "10.1.0.2:8000");
+    stage.connected();
+    let standings = |told: &Explanation| told.servers.iter().map(|(standing, _)| *standing).collect::<Vec<_>>();
+    let told = stage.explain(&question(&get("a", "/")));
+    assert_eq!(
+        (standings(&told), told.picked),
+        (vec![Standing::Eligible, Standing::Full], Some((0, Picked::ByAlgorithm)))
+    );
+    assert_eq!(told.servers[1].1, 1, "it has one request");
+    for _ in 0..2 {
+        let client = stage.client();
+        stage.says(client, get("a", "/"));
+        let dialled = stage.dialled();
+        stage.gone(dialled, Gone::Refused);
+        assert_eq!(status(&stage.sent(client)), "502");
+    }
+    let told = stage.explain(&question(&get("a", "/")));
+    assert_eq!(standings(&told), [Standing::Suspect, Standing::Full]);
+    assert_eq!(told.picked.map(|(at, _)| at), Some(0), "it is the last that may be asked");
+}
+
+#[test]
+fn child_by_host_and_path_is_the_one_that_gets_the_request() {
+    let mut stage = Stage::new(&by_request(plan(1)));
+    for (host, path, child) in
+        [("shop.test", "/", "child-1"), ("shop.test", "/cart", "child-2"), ("x.test", "/", "child-3"), ("a", "/", "")]
+    {
+        let head = get(host, path);
+        let told = stage.explain(&question(&head));
+        let chosen = told.child.as_ref().map(|(service, chosen)| (service.uuid.as_str(), *chosen));
+        assert_eq!(chosen.unwrap_or(("", Chosen::ByRequest)), (child, Chosen::ByRequest));
+        let foreseen = stage.foresees(&head);
+        assert_eq!(stage.sees(&head), foreseen, "{host}{path}");
+    }
+    let ambiguous = stage.explain(&question(&get("shop.test", "/x/../cart"))).local;
+    assert_eq!(ambiguous.and_then(|local| local.status), Some(400));
+}
+
+#[test]
+fn child_by_server_name_is_that_of_tls() {
+    let mut stage = Stage::new(&terminating(plan(1)));
+    let mut asked = question(&get("shop.test", "/"));
+    assert_eq!(stage.explain(&asked).local.map(|local| local.cause), Some("tls_expected"));
+    (asked.tls, asked.server_name) = (true, "shop.test".into());
+    let told = stage.explain(&asked);
+    let chosen = told.child.map(|(service, chosen)| (service.uuid.clone(), chosen));
+    assert_eq!(chosen, Some(("child-1".into(), Chosen::ByServerName)));
+    asked.head = get("other.test", "/").into_bytes();
+    assert_eq!(stage.explain(&asked).local.and_then(|local| local.status), Some(400), "another host than the name");
+}
+
+#[test]
+fn what_the_engine_answers_itself_is_what_a_client_gets() {
+    let mut secure = plan(1);
+    let http = secure.virtual_services[0].http.as_mut().expect("it is of HTTP");
+    (http.http_to_https, http.https_port) = (true, 8443);
+    let mut stage = Stage::new(&secure);
+    let local = stage.explain(&question(&get("a.test", "/x?y"))).local.expect("the engine answers");
+    assert_eq!((local.status, local.location.as_slice()), (Some(301), &b"https://a.test:8443/x?y"[..]));
+
+    let nonsense = [
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n",
+    ];
+    for head in nonsense {
+        let mut stage = Stage::new(&plan(1));
+        let local = stage.explain(&question(head)).local.expect("the engine answers");
+        let client = stage.client();
+        stage.says(client, head);
+        assert_eq!(
+            Some(status(&stage.sent(client))),
+            local.status.map(|status| status.to_string()).as_deref(),
+            "{head}"
+        );
+    }
+    assert!(stage.explain(&question("GET / HTTP/1.1\r\nHost")).local.is_some(), "a head that does not end");
+}
+
+#[test]
+fn elsewhere_nothing_listens_and_layer_4_knows_no_head() {
+    let mut stage = Stage::new(&l4_plan(2));
+    let mut asked = question("nonsense");
+    let told = stage.explain(&asked);
+    assert!(told.local.is_none() && told.picked.is_some());
+    asked.listener.set_port(81);
+    assert!(stage.explain(&asked).service.is_none());
+}

@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/weir-lb/weir/client"
+	logtext "github.com/weir-lb/weir/logs/text"
+)
+
+var recorded = flag.Int("records.requests", 100_000, "how many requests are counted by their records")
+
+// recordAll makes the virtual service "web", and has each request leave a record, so many a second; 0: without a limit.
+func (s *stage) recordAll(server string, throttle int, more client.Object) {
+	s.Helper()
+	s.must(s.startController())
+	s.must(s.startEngine())
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{server})})
+	vip := s.create("vsvip", client.Object{"name": "web", "vip": []any{client.Object{"ip_address": client.Object{
+		"addr": vip, "type": "V4"}}}})
+	policy := client.Object{"significant_log_throttle": throttle, "udf_log_throttle": throttle,
+		"full_client_logs": client.Object{"enabled": true, "duration": 0, "throttle": throttle}}
+	for name, value := range more {
+		policy[name] = value
+	}
+	s.create("virtualservice", client.Object{
+		"name": "web", "vsvip_ref": vip["url"], "pool_ref": client.Ref("pool", "web"), "analytics_policy": policy,
+		"services": []any{client.Object{"port": plainPort}, client.Object{"port": tlsPort, "enable_ssl": true}},
+	})
+	s.waitUp("web")
+}
+
+// answered is an answer of the list of records.
+type answered struct {
+	Count      uint64          `json:"count"`
+	Weight     uint64          `json:"weight"`
+	Unrecorded uint64          `json:"unrecorded"`
+	Results    []client.Object `json:"results"`
+}
+
+func (s *stage) records(parameters string) (page answered, err error) {
+	err = s.controller.Session.Get(s.ctx, "analytics/logs?virtualservice=web&"+parameters, &page)
+	return page, err
+}
+
+// weighed is how many requests and connections the records stand for, with those that none stands for yet.
+func (s *stage) weighed() (uint64, error) {
+	requests, err := s.records("type=1&page_size=1")
+	if err != nil {
+		return 0, err
+	}
+	connections, err := s.records("type=0&page_size=1")
+	return requests.Weight + connections.Weight + requests.Unrecorded, err
+}
+
+// recordedOnce waits until the records stand for each request, and checks that none is there twice.
+func (s *stage) recordedOnce(requests uint64) {
+	s.Helper()
+	s.eventually("the records stand for all requests", func() error {
+		weighed, err := s.weighed()
+		if err == nil && weighed != requests {
+			err = fmt.Errorf("they stand for %d of %d", weighed, requests)
+		}
+		return err
+	})
+	var twice answered
+	s.must(s.controller.Session.Get(s.ctx,
+		"analytics/logs?type=1&groupby=request_id&cols=sum(weight)&orderby=-count&page_size=1", &twice))
+	if len(twice.Results) > 0 && twice.Results[0]["count"].(float64) != 1 {
+		s.Errorf("a record is there more than once: %v", twice.Results[0])
+	}
+}
+
+func TestEachRequestIsInARecordOnceThoughTheStoreAndTheControllerAreKilled(t *testing.T) {
+	for _, throttle := range []int{10, 0} {
+		t.Run(fmt.Sprint("throttle ", throttle), func(t *testing.T) {
+			s := bareStage(t)
+			s.recordAll(nginx(t, s.lab, 1)[0], throttle, nil)
+			load, err := s.lab.BeginLoad(s.ctx, append([]string{"--url", plainURL("/"),
+				"--connections", "16", "--drain",
+				"--requests-per-connection", "100", "--count", strconv.Itoa(*recorded)}, untilTold...)...)
+			s.must(err)
+			for n := range 4 {
+				s.eventually("requests are answered", func() error {
+					if now := s.requests("web"); now < float64(*recorded)*float64(n+1)/6 {
+						return fmt.Errorf("%v", now)
+					}
+					return nil
+				})
+				if n == 3 {
+					s.must(s.controller.Kill())
+					s.must(s.controller.Restart(s.ctx))
+				} else if pid := s.store(); pid > 0 {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+			s.eventually("the load is over", func() error {
+				if now := s.requests("web"); now < float64(*recorded) {
+					return fmt.Errorf("%v", now)
+				}
+				return nil
+			})
+			_, err = load.End()
+			s.must(err)
+			s.recordedOnce(uint64(s.requests("web")))
+		})
+	}
+}
+
+// hostile are texts that a page, a terminal or a spreadsheet must not act on.
+var hostile = []string{
+	"<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "=cmd|' /C calc'!A0", "+1+1", "@SUM(A1)",
+	"%1b%5b31mred", "\xff\xfe", "\u202egnp.exe", "\u009b31m", "a\u200bb", "${jndi:ldap://x}", "'; DROP TABLE x; --",
+}
+
+// command is the command-line tool, logged in.
+func (s *stage) command(args ...string) *exec.Cmd {
+	s.Helper()
+	home := filepath.Join(s.dir, "home")
+	s.must(os.MkdirAll(home, 0o700))
+	run := func(args ...string) *exec.Cmd {
+		command := exec.CommandContext(s.ctx, weir(s.T), args...)
+		command.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home)
+		command.Stderr = s.Output()
+		return command
+	}
+	s.must(run("login", s.controller.URL, "--trust-on-first-use", "--password-file", s.controller.PasswordFile()).Run())
+	return run(args...)
+}
+
+func TestWhatStrangersSendIsInertInEachForm(t *testing.T) {
+	s := bareStage(t)
+	s.recordAll(nginx(t, s.lab, 1)[0], 0, client.Object{"all_headers": true})
+	for n, text := range hostile {
+		connection, err := net.Dial("tcp", plainAddress)
+		s.must(err)
+		_, err = fmt.Fprintf(connection, "GET /%d HTTP/1.1\r\nHost: web\r\nUser-Agent: %s\r\nReferer: %s\r\n"+
+			"X-Forwarded-For: %s\r\nX-Strange: %s\r\nConnection: close\r\n\r\n", n, text, text, text, text)
+		s.must(err)
+		_, err = io.ReadAll(connection)
+		s.must(err)
+		connection.Close()
+	}
+	var page answered
+	s.eventually("each request has its record", func() (err error) {
+		page, err = s.records("type=1&page_size=1000")
+		if err == nil && len(page.Results) < len(hostile) {
+			err = fmt.Errorf("%d records", len(page.Results))
+		}
+		return err
+	})
+	shown := map[string]bool{}
+	for _, record := range page.Results {
+		shown[fmt.Sprint(record["user_agent"])] = true
+	}
+	for _, text := range hostile {
+		if !shown[logtext.Encode(text)] && !strings.Contains(text, "\u009b") {
+			t.Errorf("no record has %q", text)
+		}
+	}
+	for _, form := range []string{"table", "json", "csv"} {
+		printed, err := s.command("logs", "web", "--output", form, "--most", "1000").Output()
+		s.must(err)
+		out := string(printed)
+		if at := strings.IndexFunc(out, func(char rune) bool {
+			return char != '\n' && !unicode.IsPrint(char)
+		}); at >= 0 {
+			t.Errorf("%s has %q", form, out[at:min(len(out), at+20)])
+		}
+		if form == "csv" {
+			rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+			if err != nil || len(rows) < len(hostile) {
+				t.Errorf("%d rows, %v", len(rows), err)
+			}
+			for _, row := range rows {
+				for _, cell := range row {
+					if cell != "" && strings.ContainsRune("=+@", rune(cell[0])) {
+						t.Errorf("a cell is a formula: %q", cell)
+					}
+				}
+			}
+		}
+	}
+	var story client.Object
+	s.must(s.controller.Session.Get(s.ctx, fmt.Sprint("weir/explain/", page.Results[0]["request_id"]), &story))
+	contains(t, fmt.Sprint(story["stages"]), "the virtual service web", "of the engine engine-1", "It took ")
+}
+
+func TestRecordsComeLaterIfTheControllerWasAway(t *testing.T) {
+	s := bareStage(t)
+	s.recordAll(nginx(t, s.lab, 1)[0], 0, nil)
+	s.must(s.controller.Kill())
+	const requests = 50
+	for range requests {
+		s.curl(plainURL("/away"))
+	}
+	s.eventually("records are on the disk of the engine", func() error {
+		files, err := filepath.Glob(filepath.Join(s.dir, "*", "records", "*.batches"))
+		if err == nil && len(files) == 0 {
+			err = errors.New("there is no file")
+		}
+		return err
+	})
+	s.must(s.engine.Kill())
+	s.must(s.controller.Restart(s.ctx))
+	s.must(s.engine.Restart())
+	s.recordedOnce(requests)
+}
+
+// A record is there soon after it happened.
+func TestRecordsAreFollowedSoonAfterTheyHappened(t *testing.T) {
+	s := bareStage(t)
+	s.recordAll(nginx(t, s.lab, 1)[0], 0, nil)
+	following := s.command("logs", "web", "--follow", "--output", "json")
+	out, err := following.StdoutPipe()
+	s.must(err)
+	s.must(following.Start())
+	lines := bufio.NewScanner(out)
+	for n := range 5 {
+		s.curl(plainURL(fmt.Sprint("/", n)))
+		happened := time.Now()
+		var record client.Object
+		if !lines.Scan() {
+			t.Fatalf("no line comes: %v", lines.Err())
+		}
+		s.must(json.Unmarshal(lines.Bytes(), &record))
+		if record["uri_path"] != fmt.Sprint("/", n) {
+			t.Errorf("record %d is %v", n, record)
+		}
+		const most = 3 * time.Second
+		if took := time.Since(happened); took > most {
+			t.Errorf("record %d came after %v", n, took)
+		}
+	}
+}
