@@ -27,8 +27,10 @@ type Config struct {
 	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators start them
 	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
 	Records           RecordStore // of events and audit entries
-	Out               io.Writer   // one line for each fact that an operator needs
-	Log               *slog.Logger
+	// AllowLocalReceivers lets alerts be sent to services of this machine and its link.
+	AllowLocalReceivers bool
+	Out                 io.Writer // one line for each fact that an operator needs
+	Log                 *slog.Logger
 }
 
 // Run serves until ctx ends. Its error is one line that says what is wrong and what to do.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/controller/alert"
 	"github.com/weir-lb/weir/controller/cloud"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/explain"
@@ -37,6 +38,7 @@ type leader struct {
 	reader  *reader
 	keeper  *cloud.Keeper
 	history *metrics.History
+	alerts  *alert.Alerts
 	explain *explain.Explainer
 }
 
@@ -48,7 +50,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	}
 	known := fleet.New(find, told, time.Now)
 	grades := grading.New(known, time.Now)
-	return &leader{
+	l := &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
 		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
 		history: historyOf(config, data, known, grades, told),
@@ -58,6 +60,9 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
+	l.alerts = alertsOf(config, data, l)
+	data.gate.Check(ruleKind, checkMetrics(l.history.Catalog()))
+	return l
 }
 
 // pages are the runtime pages that REST serves.
@@ -80,6 +85,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.keeper.Run(ctx) })
 	group.Go(func() error { return l.live.Run(ctx) })
 	group.Go(func() error { return l.grades.Run(ctx) })
+	group.Go(func() error { return l.alerts.Run(ctx) })
 	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()

@@ -47,6 +47,7 @@ func openNode(
 		Metrics:  leader.history,
 		Explain:  explainOf(leader.explain),
 		Scores:   scoresOf(leader.grades),
+		Tester:   testerOf(leader.alerts),
 		Logs:     records.logs(),
 		Requests: taken,
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),

@@ -48,6 +48,8 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&engines, "engines", byOperators,
 		"who starts the engines of groups in a cloud of type CLOUD_NONE: \"none\" (operators do), "+
 			"\"process\" (the controller, on this machine), \"lab:NAME\" (the controller, in the namespaces of a lab)")
+	flags.BoolVar(&config.AllowLocalReceivers, "allow-local-receivers", false,
+		"let alerts be sent to addresses of this machine and of its link (loopback, link-local)")
 	flags.StringVar(&logs, "logs", logsInStore,
 		"where events and audit entries are kept: \"store\" (the record store, in <data-dir>/records), "+
 			"\"memory\" (the newest ones, until the controller ends)")

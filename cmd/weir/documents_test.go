@@ -48,8 +48,11 @@ func TestDocumentsShowCommandsThatTheSchemaAccepts(t *testing.T) {
 			t.Errorf("%s: there is no kind %s", line, words[0])
 			continue
 		}
-		object := client.Object{"name": words[2]}
-		for _, pair := range words[3:] {
+		object, pairs := client.Object{}, words[2:]
+		if kind.Only == "" {
+			object["name"], pairs = words[2], words[3:]
+		}
+		for _, pair := range pairs {
 			field, value, isPair := strings.Cut(pair, "=")
 			if !isPair {
 				break // an explanation beside the command

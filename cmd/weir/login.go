@@ -31,7 +31,7 @@ func loginCommand() *cobra.Command {
 
 The command asks for the password, or reads it from --password-file or WEIR_PASSWORD. A controller that signs its own
 certificate is recognised by the SHA-256 fingerprint of the certificate, which the controller prints when it starts. The
-first login shows the fingerprint and asks. --fingerprint states it; --trust-on-first-use accepts any.`,
+first login shows the fingerprint and asks, and the next ones know it. --fingerprint states it; --trust-on-first-use accepts any.`,
 		Example: `  weir login https://127.0.0.1:9443
   weir login lb.example.net:9443 --user alice --password-file ~/.lb-password`,
 		Args: arguments("URL"),
@@ -68,13 +68,19 @@ func logIn(ctx context.Context, credentials client.Credentials, trustNew bool) (
 	if !errors.As(err, &unknown) {
 		return session, err
 	}
-	if !trustNew {
+	if !trustNew && !isTrusted(unknown) {
 		if err := agree(ctx, unknown); err != nil {
 			return nil, err
 		}
 	}
 	credentials.Fingerprint = unknown.Fingerprint
 	return client.Login(ctx, credentials)
+}
+
+// isTrusted tells whether the last login was to the same controller, with the same certificate.
+func isTrusted(unknown *client.UnknownCertificate) bool {
+	saved, err := savedSession()
+	return err == nil && saved.URL == "https://"+unknown.Host && saved.Fingerprint == unknown.Fingerprint
 }
 
 func passwordFor(ctx context.Context, user, file string) (string, error) {
@@ -166,21 +172,42 @@ func saveSession(saved client.Saved) error {
 	return nil
 }
 
+// inTenant is the tenant that the flag --tenant names; empty: that of the login.
+var inTenant string
+
+func addTenant(commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.PersistentFlags().StringVar(&inTenant, "tenant", "",
+			"tenant to act in; * for all (default: that of the login)")
+	}
+}
+
 // openSession goes on with the session that `weir login` kept.
 func openSession() (*client.Session, error) {
-	file, err := sessionFile()
+	saved, err := savedSession()
 	if err != nil {
 		return nil, err
 	}
+	session, err := client.Resume(saved)
+	if err != nil || inTenant == "" {
+		return session, err
+	}
+	return session.InTenant(inTenant), nil
+}
+
+func savedSession() (saved client.Saved, err error) {
+	file, err := sessionFile()
+	if err != nil {
+		return saved, err
+	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNotLoggedIn
+		return saved, errNotLoggedIn
 	} else if err != nil {
-		return nil, fmt.Errorf("the session cannot be read: %w", err)
+		return saved, fmt.Errorf("the session cannot be read: %w", err)
 	}
-	var saved client.Saved
 	if err := json.Unmarshal(text, &saved); err != nil {
-		return nil, fmt.Errorf("%s is damaged: run `weir login` again: %w", file, err)
+		return saved, fmt.Errorf("%s is damaged: run `weir login` again: %w", file, err)
 	}
-	return client.Resume(saved)
+	return saved, nil
 }

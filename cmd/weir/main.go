@@ -63,10 +63,12 @@ commands; every kind of object has list, show, create, set and delete, for examp
 	})
 	add(root, "processes", controllerCommand(), agentCommand(), demoCommand(), labCommand(), benchCommand(),
 		recordsCommand())
-	add(root, "operate", loginCommand(), statusCommand(), topCommand(), healthCommand(), explainCommand(),
-		metricsCommand(), logsCommand(), eventsCommand(),
-		auditCommand(), tokenCommand())
-	add(root, "objects", kindCommands()...)
+	operating := []*cobra.Command{statusCommand(), topCommand(), healthCommand(), explainCommand(),
+		metricsCommand(), logsCommand(), eventsCommand(), auditCommand(), tokenCommand()}
+	kinds := kindCommands()
+	addTenant(append(operating, kinds...)...)
+	add(root, "operate", append([]*cobra.Command{loginCommand()}, operating...)...)
+	add(root, "objects", kinds...)
 	return menu(root)
 }
 

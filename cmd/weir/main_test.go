@@ -110,3 +110,23 @@ func TestSaysWhatStandsInTheWayOfADelete(t *testing.T) {
 		}
 	}
 }
+
+func TestKnowsTheControllerOfTheLastLogin(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	unknown := &client.UnknownCertificate{Host: "lb.example.net:9443", Fingerprint: "ab"}
+	if isTrusted(unknown) {
+		t.Error("a controller is trusted before any login")
+	}
+	if err := saveSession(client.Saved{URL: "https://lb.example.net:9443", Fingerprint: "ab"}); err != nil {
+		t.Fatal(err)
+	}
+	if !isTrusted(unknown) {
+		t.Error("the controller of the last login is not known any more")
+	}
+	for _, other := range []*client.UnknownCertificate{{Host: "other:9443", Fingerprint: "ab"},
+		{Host: "lb.example.net:9443", Fingerprint: "cd"}} {
+		if isTrusted(other) {
+			t.Errorf("%+v is trusted", other)
+		}
+	}
+}

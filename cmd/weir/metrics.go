@@ -170,8 +170,8 @@ func metricsListCommand() *cobra.Command {
 		rows := table{{"METRIC", "OF", "UNIT", "WHAT IT SAYS"}}
 		for _, metric := range answer.Results {
 			if metric.Counted || *all {
-				of := strings.ToLower(strings.ReplaceAll(strings.Join(metric.Entities, ", "), "_METRICS_ENTITY", ""))
-				of = strings.NewReplacer("vserver", "vs", "se", "engine").Replace(of)
+				of := strings.NewReplacer("virtualservice", "vs", "serviceengine", "engine").Replace(
+					strings.Join(metric.Entities, ", "))
 				rows = append(rows, []string{metric.Name, of, unitOf(metric.Unit), metric.Text})
 			}
 		}

@@ -17,7 +17,12 @@ import (
 
 // actionsOf are commands for what can be done with objects of a kind beside changing them.
 var actionsOf = map[string]func(*schema.Kind) []*cobra.Command{
-	"virtualservice": scaleCommands,
+	"virtualservice":    scaleCommands,
+	"alertconfig":       silenceCommands,
+	"webhook":           testCommands,
+	"actiongroupconfig": testCommands,
+	"alertemailconfig":  testCommands,
+	"alertsyslogconfig": testCommands,
 	"serviceenginegroup": func(kind *schema.Kind) []*cobra.Command {
 		return []*cobra.Command{redistributeCommand(kind)}
 	},

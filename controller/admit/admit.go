@@ -33,7 +33,14 @@ type Gate struct {
 	logins   *queue  // apart from chores, so that logins do not delay users who are logged in
 	chores   *queue
 	now      func() time.Time
+	checks   map[string]Check // by kind
 }
+
+// Check finds a problem of an object that its kind cannot find by itself.
+type Check func(object schema.Object) *schema.FieldError
+
+// Check has objects of a kind pass a check of another part of the controller. Call it before the first write.
+func (g *Gate) Check(kind string, check Check) { g.checks[kind] = check }
 
 const (
 	loginsAtOnce  = 4 // bounds the memory for logins to 76 MiB
@@ -67,6 +74,7 @@ func Open(ctx context.Context, objects *store.Store, now func() time.Time, log *
 		logins:   newQueue(loginsAtOnce, loginsWaiting),
 		chores:   newQueue(choresAtOnce, choresWaiting),
 		now:      now,
+		checks:   map[string]Check{},
 	}, nil
 }
 
@@ -166,6 +174,12 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 	})
 	if err != nil {
 		return nil, err
+	}
+	if check := g.checks[w.Kind.Name]; check != nil {
+		if problem := check(object); problem != nil {
+			problem.Kind = w.Kind.Name
+			return nil, problem
+		}
 	}
 	record := &store.Record{Kind: w.Kind.Name, UUID: textOf(object, "uuid"), Tenant: tenant,
 		Name: textOf(object, "name"), Object: object}

@@ -73,6 +73,9 @@ func (a *Audit) note(w Write, action, object string, err error) {
 
 // noteChange records what an object was before and after.
 func (a *Audit) noteChange(w Write, action, object string, made change, err error) {
+	if w.system && w.Kind.Unaudited && err == nil {
+		return
+	}
 	entry := Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: action,
 		Kind: w.Kind.Name, Object: object}
 	if err == nil {

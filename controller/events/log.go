@@ -31,6 +31,8 @@ type Entry struct {
 	Tenant  string    `json:"tenant"` // uuid
 	Message string    `json:"event_description"`
 	Related []string  `json:"related_uuids"`
+	// Part is the part of the object that the event is about: a server of a pool. Only alerts have it.
+	Part string `json:"-"`
 }
 
 // ForAll tells whether every tenant may see the event: engines serve them all.
@@ -51,6 +53,9 @@ type Log struct {
 	// Keep has each entry kept beyond the list, and never waits; nil: only the list has it. It is set before the first
 	// entry.
 	Keep func(Entry)
+
+	// Hear hears of each entry, and never waits; nil: nobody listens. It is set before the first entry.
+	Hear func(Entry)
 
 	log     *slog.Logger
 	now     func() time.Time
@@ -79,6 +84,9 @@ func (l *Log) Add(entry Entry) {
 	l.entries.Add(entry)
 	if l.Keep != nil {
 		l.Keep(entry)
+	}
+	if l.Hear != nil {
+		l.Hear(entry)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

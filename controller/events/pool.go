@@ -40,7 +40,9 @@ func (w *Watcher) servers(pool *model.Pool, states []health.Server) {
 			continue
 		}
 		if told[state.State]++; told[state.State] <= serversTold {
-			w.log.Add(poolEntry(pool, "SERVER", state.State, "server "+member.ID+" "+saying(state.State, state.Reason)))
+			entry := poolEntry(pool, "SERVER", state.State, "server "+member.ID+" "+saying(state.State, state.Reason))
+			entry.Part = member.ID
+			w.log.Add(entry)
 		}
 	}
 	w.serversUp[pool.UUID] = up

@@ -68,6 +68,14 @@ func (g *Grades) ServerScore(key fleet.ServerKey) (score.Score, bool) {
 	return found(g.read().servers, key)
 }
 
+// All returns the scores of all objects of a kind, by uuid. Do not change it.
+func (g *Grades) All(kind series.Kind) map[string]score.Score {
+	now := g.read()
+	return map[series.Kind]map[string]score.Score{
+		series.VirtualService: now.services, series.Pool: now.pools, series.Engine: now.engines,
+	}[kind]
+}
+
 func found[K comparable](in map[K]score.Score, key K) (of score.Score, graded bool) {
 	of, graded = in[key]
 	return of, graded

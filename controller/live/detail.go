@@ -76,8 +76,8 @@ type engineLine struct {
 	Points  []loadJSON `json:"points"`
 }
 
-// engines shows all engines by name.
-func (l *Live) engines(known *fleet.Known, afterMs int64) []engineLine {
+// engines shows all engines by name, with their loads or without.
+func (l *Live) engines(known *fleet.Known, about string, afterMs int64) []engineLine {
 	list := []engineLine{}
 	for uuid, engine := range known.Engines() {
 		line := engineLine{
@@ -86,7 +86,7 @@ func (l *Live) engines(known *fleet.Known, afterMs int64) []engineLine {
 		if !engine.Works() {
 			line.State, line.Reasons = runtime.StateName(health.Down), []string{engine.WhyDown()}
 		}
-		if heard := l.ring.engines[uuid]; heard != nil {
+		if heard := l.ring.engines[uuid]; heard != nil && about == engineLoads {
 			line.Points = shownSince(l, &heard.loads, afterMs, showLoad)
 		}
 		list = append(list, line)

@@ -61,7 +61,7 @@ func (l *Live) shown(known *fleet.Known, topic Topic, afterMs int64) any {
 	case Overview:
 		return l.overview(known, topic.UUID, afterMs)
 	case Engines:
-		return l.engines(known, afterMs)
+		return l.engines(known, topic.UUID, afterMs)
 	case VirtualService:
 		return l.service(known, topic, afterMs)
 	default:

@@ -8,9 +8,11 @@ import (
 
 // Topics are what one watch is about.
 type Topics struct {
-	Tenant          string // uuid of the tenant whose overview it is; "": all tenants
-	Overview        bool
-	Engines         bool
+	Tenant   string // uuid of the tenant whose overview it is; "": all tenants
+	Overview bool
+	Engines  bool
+	// EngineLoads has the engines with their loads, which are those of all tenants; otherwise with their states only.
+	EngineLoads     bool
 	VirtualServices []string // uuids
 	Pools           []string // uuids
 	// AfterMs is the id of the last event that the client has, and 0 if it has none.
@@ -23,7 +25,11 @@ func (t Topics) list() []Topic {
 		all = append(all, Topic{Overview, t.Tenant})
 	}
 	if t.Engines {
-		all = append(all, Topic{Engines, ""})
+		about := engineStates
+		if t.EngineLoads {
+			about = engineLoads
+		}
+		all = append(all, Topic{Engines, about})
 	}
 	for _, uuid := range t.VirtualServices {
 		all = append(all, Topic{VirtualService, uuid})
@@ -33,6 +39,12 @@ func (t Topics) list() []Topic {
 	}
 	return all
 }
+
+// What is told about engines.
+const (
+	engineLoads  = ""
+	engineStates = "states"
+)
 
 // Watch is one reader of events. It is not safe for concurrent use. A reader that does not call Next delays nobody: its
 // next event has all that happened meanwhile.

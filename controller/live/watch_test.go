@@ -120,12 +120,17 @@ func TestOverviewAddsUpATenantAndOrdersByNeed(t *testing.T) {
 
 func TestEnginesShowTheirLoad(t *testing.T) {
 	s := newStage(t, "vs-a")
-	w := s.live.Watch(Topics{Engines: true})
+	w, withoutLoads := s.live.Watch(Topics{Engines: true, EngineLoads: true}), s.live.Watch(Topics{Engines: true})
 	s.seconds(3, "vs-a", map[string]uint64{"se-one": 100}, nil)
 	s.Disconnected("se-two", "its host is gone")
 	engines := s.next(w, "snapshot").Engines
 	if len(engines) != 2 || engines[0].State != "OPER_UP" || engines[1].State != "OPER_DOWN" {
 		t.Fatalf("got %+v", engines)
+	}
+	for _, engine := range s.next(withoutLoads, "snapshot").Engines {
+		if len(engine.Points) > 0 || engine.Name == "" || engine.State == "" {
+			t.Errorf("without loads: %+v", engine)
+		}
 	}
 	last := engines[0].Points[2]
 	// 100 ms of each second, of two workers
@@ -219,7 +224,8 @@ func TestReadersDelayNobody(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
-	topics := Topics{Overview: true, Engines: true, VirtualServices: []string{"vs-1"}, Pools: []string{"pool-1"}}
+	topics := Topics{Overview: true, Engines: true, EngineLoads: true, VirtualServices: []string{"vs-1"},
+		Pools: []string{"pool-1"}}
 	idle := l.Watch(topics)
 	defer idle.Close()
 	for range 20 {

@@ -1,19 +1,110 @@
 package metrics
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/prometheus/model/labels"
 )
+
+// Expose writes the newest values of a tenant's series (empty: of all), for a scrape by Prometheus. Clients that accept
+// protobuf get native histograms; text has none, because its histograms have other buckets. Errors: series.ErrBusy,
+// ErrTimeout.
+func (h *History) Expose(ctx context.Context, tenant, accepted string) (content string, text []byte, err error) {
+	leave, err := h.places.enter(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	defer leave()
+	format := expfmt.NegotiateAccept(http.Header{"Accept": {accepted}}, expfmt.FmtText, expfmt.FmtProtoDelim)
+	h.collector.mu.Lock()
+	defer h.collector.mu.Unlock()
+	if format.FormatType() == expfmt.TypeProtoDelim {
+		text, err = h.collector.asProtobuf(tenant)
+		return string(format), text, err
+	}
+	return string(expfmt.FmtText), h.collector.asText(tenant), nil
+}
+
+// shown calls show with each series of a tenant that has a value now.
+func (c *collector) shown(tenant string, show func(*group, *entry)) {
+	for _, g := range c.groups {
+		if g.idle || g.ended || tenant != "" && tenant != g.of.tenantUUID {
+			continue
+		}
+		for _, e := range g.entries {
+			if !e.absent && !e.labels.IsEmpty() {
+				show(g, e)
+			}
+		}
+	}
+}
+
+func (c *collector) asText(tenant string) (text []byte) {
+	lines := map[string][]string{}
+	c.shown(tenant, func(g *group, e *entry) {
+		if e.sort == times {
+			return
+		}
+		line := e.exposed(e.name, e.value)
+		if count := countOf(g, e); count != nil {
+			line += e.exposed(summaryOf(e.name)+"_count", count.value)
+		}
+		lines[e.name] = append(lines[e.name], line)
+	})
+	for _, f := range families {
+		if len(lines[f.name]) == 0 {
+			continue
+		}
+		slices.Sort(lines[f.name])
+		name, sort, help := f.name, f.sort, f.text
+		if summary := summaryOf(name); summary != "" {
+			name, sort, help = summary, "summary", strings.TrimPrefix(help, "sum of ")
+		}
+		text = fmt.Appendf(text, "# HELP %s %s\n# TYPE %s %s\n%s", name, help, name, sort,
+			strings.Join(lines[f.name], ""))
+	}
+	return text
+}
+
+// counts are the series with the number of times in a sum.
+var counts = map[string]string{
+	"weir_service_total_seconds_sum":         "weir_service_timed_requests_total",
+	"weir_service_wait_seconds_sum":          "weir_service_timed_requests_total",
+	"weir_service_response_seconds_sum":      "weir_service_timed_requests_total",
+	"weir_service_server_rtt_seconds_sum":    "weir_service_timed_requests_total",
+	"weir_service_app_response_seconds_sum":  "weir_service_timed_requests_total",
+	"weir_service_data_transfer_seconds_sum": "weir_service_timed_requests_total",
+	"weir_service_client_rtt_seconds_sum":    "weir_service_timed_clients_total",
+	"weir_server_connect_seconds_sum":        "weir_server_connections_total",
+	"weir_server_app_response_seconds_sum":   "weir_server_timed_requests_total",
+	"weir_engine_batch_seconds_sum":          "weir_engine_batches_total",
+}
+
+// summaryOf is the name of the summary that a sum of times belongs to; empty: the series is no such sum.
+func summaryOf(name string) string {
+	if counts[name] == "" {
+		return ""
+	}
+	return strings.TrimSuffix(name, "_sum")
+}
+
+// countOf is the number of times in a sum; nil: the series is no sum.
+func countOf(g *group, e *entry) *entry { return g.entries[counts[e.name]] }
 
 // escapes are what the text format wants in the values of labels.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// exposed is the newest value as a line of the text format of Prometheus.
-func (e *entry) exposed() string {
+// exposed is a value with the labels of a series, as a line of the text format of Prometheus.
+func (e *entry) exposed(name string, value float64) string {
 	var line strings.Builder
-	line.WriteString(e.name)
+	line.WriteString(name)
 	between := "{"
 	e.labels.Range(func(l labels.Label) {
 		if l.Name != labels.MetricName {
@@ -24,6 +115,17 @@ func (e *entry) exposed() string {
 	if between == "," {
 		line.WriteString("}")
 	}
-	line.WriteString(" " + strconv.FormatFloat(e.value, 'g', -1, 64) + "\n")
+	line.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 	return line.String()
+}
+
+func (c *collector) asProtobuf(tenant string) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := expfmt.NewEncoder(&out, expfmt.FmtProtoDelim)
+	for _, f := range c.protobufs(tenant) {
+		if err := encoder.Encode(f); err != nil {
+			return nil, fmt.Errorf("%s as protobuf: %w", f.GetName(), err)
+		}
+	}
+	return out.Bytes(), nil
 }

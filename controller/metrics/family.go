@@ -1,11 +1,7 @@
 package metrics
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/weir-lb/weir/controller/series"
 )
@@ -171,37 +167,4 @@ func (*History) Metadata(name string) (series.Found, error) {
 	}
 	data, err := json.Marshal(all)
 	return series.Found{Data: data}, err
-}
-
-// Expose writes the newest values of a tenant's series (empty: of all) in the text format of Prometheus. It has no
-// histograms, which that format would give other buckets. Errors: series.ErrBusy, ErrTimeout.
-func (h *History) Expose(ctx context.Context, tenant string) ([]byte, error) {
-	leave, err := h.places.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	h.collector.mu.Lock()
-	defer h.collector.mu.Unlock()
-	lines := map[string][]string{}
-	for _, g := range h.collector.groups {
-		if g.idle || g.ended || tenant != "" && tenant != g.of.tenantUUID {
-			continue
-		}
-		for _, e := range g.entries {
-			if e.sort != times && !e.absent && !e.labels.IsEmpty() {
-				lines[e.name] = append(lines[e.name], e.exposed())
-			}
-		}
-	}
-	var text []byte
-	for _, f := range families {
-		if len(lines[f.name]) == 0 {
-			continue
-		}
-		slices.Sort(lines[f.name])
-		text = fmt.Appendf(text, "# HELP %s %s\n# TYPE %s %s\n%s", f.name, f.text, f.name, f.sort,
-			strings.Join(lines[f.name], ""))
-	}
-	return text, nil
 }

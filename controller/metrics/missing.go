@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -31,6 +32,18 @@ se_stats.pct_connections_dropped se_if.avg_rx_pkts_dropped_non_vs`,
 controller_stats.avg_num_service_cores controller_stats.avg_total_se_throughput`,
 }
 
+// avi_ids.txt has ids that exporters of others ask for. If one were unknown, they would get no answer at all.
+//
+//go:embed avi_ids.txt
+var aviIDs string
+
+// familyKinds are the kinds of object that have the metrics of a family: what stands before the dot of their ids.
+var familyKinds = map[string][]series.Kind{
+	"l4_client": {service}, "l7_client": {service}, "dns_client": {service}, "dns_server": {service},
+	"l4_server": {service, pool}, "l7_server": {service, pool}, "se_if": {engine}, "se_stats": {engine},
+	"controller_stats": {series.Controller},
+}
+
 // Catalog lists all metrics, sorted by id.
 func Catalog() []series.Metric {
 	byID := map[string]*series.Metric{}
@@ -52,6 +65,14 @@ func Catalog() []series.Metric {
 			add(id, kind, series.Metric{Missing: true, Unit: count, Text: "Weir does not count this"})
 		}
 	}
+	for id := range strings.FieldsSeq(aviIDs) {
+		family, _, _ := strings.Cut(id, ".")
+		for _, kind := range familyKinds[family] {
+			if known := byID[id]; known == nil || !slices.Contains(known.Kinds, kind) {
+				add(id, kind, series.Metric{Missing: true, Unit: count, Text: "Weir does not count this"})
+			}
+		}
+	}
 	var all []series.Metric
 	for _, metric := range byID {
 		all = append(all, *metric)
@@ -62,7 +83,8 @@ func Catalog() []series.Metric {
 
 // isKnown tells whether an object of any kind has a metric with this id.
 func isKnown(id string) bool {
-	return slices.ContainsFunc(series.Kinds, func(kind series.Kind) bool {
-		return find(kind, id) != nil || slices.Contains(strings.Fields(missing[kind]), id)
-	})
+	return slices.Contains(strings.Fields(aviIDs), id) || slices.ContainsFunc(series.Kinds,
+		func(kind series.Kind) bool {
+			return find(kind, id) != nil || slices.Contains(strings.Fields(missing[kind]), id)
+		})
 }

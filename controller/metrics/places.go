@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	queriesAtOnce = 2
+	queriesAtOnce = 3
 	queriesQueued = 8
 )
 

@@ -14,6 +14,9 @@ import (
 	"github.com/weir-lb/weir/controller/series"
 )
 
+// Language is the version of Prometheus whose PromQL this is: that of the library, whose v0.315.0 is Prometheus 3.15.0.
+func (*History) Language() string { return "3.15.0" }
+
 const (
 	queryTimeout = 30 * time.Second
 	// samplesMax bounds the samples that a query holds in memory, of 16 bytes each.

@@ -171,7 +171,7 @@ func (s *stage) points(metric string, step time.Duration, count int) (values []*
 // exposed is what a tenant scrapes.
 func (s *stage) exposed(tenant string) string {
 	s.Helper()
-	text, err := s.history.Expose(s.Context(), tenant)
+	_, text, err := s.history.Expose(s.Context(), tenant, "")
 	s.must(err)
 	return string(text)
 }

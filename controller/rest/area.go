@@ -29,6 +29,9 @@ var areas = map[string]endpoint{
 	promqlPath + "/label/*/values": {tenants, methods{"GET": promqlLabelValues}},
 	promqlPath + "/series":         {tenants, methods{"GET": promqlSeries, "POST": promqlSeries}},
 	promqlPath + "/metadata":       {tenants, methods{"GET": promqlMetadata}},
+
+	promqlPath + "/status/buildinfo": {users, methods{"GET": promqlBuild}},
+	promqlPath + "/query_exemplars":  {tenants, methods{"GET": promqlExemplars, "POST": promqlExemplars}},
 }
 
 const promqlPath = "api/weir/promql/api/v1"

@@ -53,6 +53,7 @@ func (c *call) serve() error {
 			return err
 		}
 		c.conn.Trust()
+		c.asks()
 	}
 	if audience == tenants || audience == watchers {
 		if err := c.enter(audience); err != nil {

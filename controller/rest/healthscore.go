@@ -38,8 +38,11 @@ func showScore(c *call) error {
 		return err
 	}
 	if len(pages) == 0 {
-		of, _ := schema.Lookup(c.path[3])
-		return &admit.NotFound{Title: of.Title}
+		title := "Controller"
+		if of, isKind := schema.Lookup(c.path[3]); isKind {
+			title = of.Title
+		}
+		return &admit.NotFound{Title: title}
 	}
 	return c.reply(http.StatusOK, pages[0])
 }

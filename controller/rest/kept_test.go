@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -313,12 +314,15 @@ func TestNoFieldThatAviKnowsIsLost(t *testing.T) {
 	c := h.login()
 	s := &survey{client: c, table: aviTable(t), existing: map[string]string{}}
 	bodies := map[string]schema.Object{}
-	for _, kind := range schema.Kinds() {
+	all := slices.DeleteFunc(schema.Kinds(), func(kind *schema.Kind) bool {
+		return kind.Name == "alertscriptconfig" // all of them are refused
+	})
+	for _, kind := range all {
 		body := s.smallest(kind)
 		bodies[kind.Name] = body
 		s.existing[kind.Name] = s.make(kind, body)
 	}
-	for _, kind := range schema.Kinds() {
+	for _, kind := range all {
 		s.at = s.existing[kind.Name]
 		for _, field := range s.table[kind.Title] {
 			if strings.Contains(" uuid url _last_modified tenant_ref cloud_ref name ", " "+field[0]+" ") {
@@ -376,6 +380,13 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 	case "sslkeyandcertificate":
 		body["certificate"] = schema.Object{"certificate": s.authority()}
 		body["type"] = "SSL_CERTIFICATE_TYPE_CA"
+	case "alertconfig":
+		body["source"] = "EVENT_LOGS"
+		body["alert_rule"] = schema.Object{"sys_event_rule": []any{schema.Object{"event_id": "VS_DOWN"}}}
+	case "alertemailconfig":
+		body["to_emails"] = "a@example.com"
+	case "webhook":
+		body["callback_url"], body["verification_token"] = "https://pager.example.com", "0123456789abcdef"
 	case "cloudconnectoruser":
 		body["password"] = "a long password"
 	case "user":

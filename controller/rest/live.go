@@ -22,6 +22,7 @@ type LiveTopics struct {
 	Tenant          string // uuid of the tenant whose overview it is; "": all tenants
 	Overview        bool
 	Engines         bool
+	EngineLoads     bool     // with what they do for all tenants together
 	VirtualServices []string // uuids
 	Pools           []string // uuids
 	AfterMs         int64    // id of the last event that the client has; 0: none
@@ -55,7 +56,7 @@ func streamLive(c *call) error {
 	if holder == "" {
 		holder = c.who.UUID
 	}
-	leave, err := c.api.streams.enter(holder)
+	leave, err := c.api.streams.enter(holder, c.who.UUID)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (c *call) addTopic(wanted *LiveTopics, topic string) error {
 		wanted.Overview = true
 		return nil
 	case topic == "engines":
-		wanted.Engines = true
+		wanted.Engines, wanted.EngineLoads = true, c.tenant.All || c.tenant.UUID == admit.AdminTenant
 		return nil
 	case name == "vs" && uuid != "":
 	case name == "pool" && uuid != "":

@@ -152,7 +152,7 @@ func TestStreamTellsEventsAsTheyCome(t *testing.T) {
 		}
 		r.wants("event: snapshot", "id: 1", `data: {"at_ms":1}`, "", "event: snapshot", "id: 2",
 			`data: {"at_ms":1}`, "")
-		want := LiveTopics{Tenant: "admin", Overview: true, Engines: true,
+		want := LiveTopics{Tenant: "admin", Overview: true, Engines: true, EngineLoads: true,
 			VirtualServices: []string{vs["uuid"].(string)}, AfterMs: 17}
 		if got := fmt.Sprint(h.feeds.wanted[0]); got != fmt.Sprint(want) {
 			t.Errorf("asked for %s", got)
@@ -352,7 +352,7 @@ func TestStreamsAreLimited(t *testing.T) {
 	h.eventually("the others are closed", func() bool { return h.streamsOpen() == streamsOfSession-1 })
 	var leaves []func()
 	for i := range streamsMost {
-		leave, err := h.api.streams.enter(fmt.Sprint(i))
+		leave, err := h.api.streams.enter(fmt.Sprint(i), fmt.Sprint("user ", i/streamsOfUser))
 		if err == nil {
 			leaves = append(leaves, leave)
 		}

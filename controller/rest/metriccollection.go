@@ -10,7 +10,7 @@ import (
 )
 
 // requestsMax bounds the requests of a collection.
-const requestsMax = 100
+const requestsMax = 2000
 
 // collectMetrics answers "POST /api/analytics/metrics/collection". A request with an id has its series below the id.
 func collectMetrics(c *call) error {
@@ -92,9 +92,10 @@ func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 			into = schema.Object{}
 			all[one.id] = into
 		}
+		found := byObject(answers[:len(one.ids)])
 		for _, record := range one.records {
 			before, _ := into[record.UUID].([]any)
-			into[record.UUID] = append(before, one.seriesOf(record, answers[:len(one.ids)])...)
+			into[record.UUID] = append(before, one.seriesOf(record, found)...)
 		}
 		answers = answers[len(one.ids):]
 	}
@@ -117,6 +118,8 @@ func (c *call) collectedKind(entity, uuids, engines string) (series.Kind, error)
 		return series.Pool, nil
 	case "SE":
 		return series.Engine, nil
+	case "CONTROLLER":
+		return series.Controller, nil
 	case "":
 		for _, kind := range series.Kinds {
 			if strings.HasPrefix(uuids, string(kind)+"-") {
@@ -128,5 +131,7 @@ func (c *call) collectedKind(entity, uuids, engines string) (series.Kind, error)
 		}
 		return series.VirtualService, nil
 	}
-	return "", &badQuery{"metric_entity", entity + "_METRICS_ENTITY has no metrics in Weir: give VSERVER, POOL or SE"}
+	return "", &badQuery{"metric_entity", entity +
+		"_METRICS_ENTITY has no metrics in Weir: give VSERVER, POOL, SE or " +
+		"CONTROLLER"}
 }

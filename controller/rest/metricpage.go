@@ -8,8 +8,26 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
+// metricFound is the answer to one question, by the uuid of the object.
+type metricFound struct {
+	metric series.Metric
+	of     map[string][]series.Series
+}
+
+func byObject(answers []series.Answer) []metricFound {
+	all := make([]metricFound, len(answers))
+	for i, answer := range answers {
+		of := make(map[string][]series.Series, len(answer.Series))
+		for _, one := range answer.Series {
+			of[one.UUID] = append(of[one.UUID], one)
+		}
+		all[i] = metricFound{answer.Metric, of}
+	}
+	return all
+}
+
 // page is the answer about one object.
-func (m *metricRequest) page(record *store.Record, answers []series.Answer) schema.Object {
+func (m *metricRequest) page(record *store.Record, answers []metricFound) schema.Object {
 	return schema.Object{
 		"entity_uuid": record.UUID, "metric_entity": metricEntities[m.kind], "metric_id": strings.Join(m.ids, ","),
 		"start": stamp(m.start), "stop": stamp(m.stop), "step": int64(m.step.Seconds()),
@@ -19,18 +37,15 @@ func (m *metricRequest) page(record *store.Record, answers []series.Answer) sche
 }
 
 // seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls.
-func (m *metricRequest) seriesOf(record *store.Record, answers []series.Answer) []any {
+func (m *metricRequest) seriesOf(record *store.Record, answers []metricFound) []any {
 	list := []any{}
 	for _, answer := range answers {
-		found := false
-		for _, one := range answer.Series {
-			if one.UUID == record.UUID {
-				found = true
-				list = append(list, m.oneSeries(record, answer.Metric, one))
-			}
+		found := answer.of[record.UUID]
+		if len(found) == 0 {
+			found = []series.Series{m.nothing(record)}
 		}
-		if !found {
-			list = append(list, m.oneSeries(record, answer.Metric, m.nothing(record)))
+		for _, one := range found {
+			list = append(list, m.oneSeries(record, answer.metric, one))
 		}
 	}
 	return list

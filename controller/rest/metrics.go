@@ -25,8 +25,11 @@ type Metrics interface {
 	LabelValues(ctx context.Context, name string, selection series.Selection) (series.Found, error)
 	Series(ctx context.Context, selection series.Selection) (series.Found, error)
 	Metadata(name string) (series.Found, error)
-	// Expose returns the newest values in the text format of Prometheus, those of a tenant (its uuid) or of all.
-	Expose(ctx context.Context, tenant string) ([]byte, error)
+	// Language is the version of Prometheus whose PromQL queries are in: 3.15.0.
+	Language() string
+	// Expose returns the newest values in a format of Prometheus, those of a tenant (its uuid) or of all. accepted is
+	// the header Accept of the client, and content the Content-Type of the answer.
+	Expose(ctx context.Context, tenant, accepted string) (content string, text []byte, err error)
 }
 
 // metricEntities are the names of kinds in requests and answers about metrics.
@@ -37,13 +40,19 @@ var metricEntities = map[series.Kind]string{
 	series.Controller:     "CONTROLLER_METRICS_ENTITY",
 }
 
+// entityTypes are the names of kinds in the list of metrics.
+var entityTypes = map[series.Kind]string{
+	series.VirtualService: "virtualservice", series.Pool: "pool", series.Engine: "serviceengine",
+	series.Controller: "cluster",
+}
+
 // listMetrics lists the ids of metrics: "GET /api/analytics/metric_id".
 func listMetrics(c *call) error {
 	results := []schema.Object{}
 	for _, metric := range c.api.metrics.Catalog() {
 		entities := []any{}
 		for _, kind := range metric.Kinds {
-			entities = append(entities, metricEntities[kind])
+			entities = append(entities, entityTypes[kind])
 		}
 		results = append(results, schema.Object{"name": metric.ID, "entity_types": entities,
 			"metric_units": metric.Unit,
@@ -83,7 +92,11 @@ func (c *call) metricPages(uuids string) ([]schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := c.metricRequest(kind, requestOf(c.query))
+	fields := requestOf(c.query)
+	if c.query.Get("metric_id") == "" && kind != series.Controller {
+		fields["metric_id"] = scoreIDs[0] // get_healthscore of the Python SDK names none
+	}
+	asked, err := c.metricRequest(kind, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +104,9 @@ func (c *call) metricPages(uuids string) ([]schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := []schema.Object{}
+	pages, found := []schema.Object{}, byObject(answers)
 	for _, record := range asked.records {
-		pages = append(pages, asked.page(record, answers))
+		pages = append(pages, asked.page(record, found))
 	}
 	return pages, nil
 }
@@ -129,10 +142,9 @@ func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, erro
 		return c.measuredController(), nil
 	}
 	of, _ := schema.Lookup(string(kind))
-	own := func(record *store.Record) bool { return c.tenant.All || record.Tenant == c.tenant.UUID }
 	if len(uuids) == 0 || slices.Equal(uuids, []string{"*"}) {
 		return slices.DeleteFunc(slices.Clone(c.view.List(string(kind))),
-			func(record *store.Record) bool { return !own(record) }), nil
+			func(record *store.Record) bool { return !c.owns(record) }), nil
 	}
 	var found []*store.Record
 	for _, uuid := range uuids {
@@ -140,7 +152,7 @@ func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, erro
 		if err != nil {
 			return nil, err
 		}
-		if !own(record) {
+		if !c.owns(record) {
 			return nil, &admit.NotFound{Title: of.Title}
 		}
 		found = append(found, record)
@@ -148,17 +160,18 @@ func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, erro
 	return found, nil
 }
 
-// adminTenant is the uuid of the tenant that engines and the controller belong to.
-const adminTenant = "admin"
+// owns tells whether an object belongs to the tenant of the request.
+func (c *call) owns(record *store.Record) bool { return c.tenant.All || record.Tenant == c.tenant.UUID }
 
 // measuredController stands for the controller, whatever uuid a client knows it by. It belongs to the tenant admin, as
 // engines do.
 func (c *call) measuredController() []*store.Record {
-	if !c.tenant.All && c.tenant.UUID != adminTenant {
+	self := &store.Record{Kind: string(series.Controller), UUID: series.ControllerUUID, Name: c.api.cluster.node,
+		Tenant: admit.AdminTenant}
+	if !c.owns(self) {
 		return nil
 	}
-	return []*store.Record{{Kind: string(series.Controller), UUID: series.ControllerUUID, Name: c.api.cluster.node,
-		Tenant: adminTenant}}
+	return []*store.Record{self}
 }
 
 // requestOf turns a query into the fields that an item of a collection has.

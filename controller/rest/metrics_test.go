@@ -74,8 +74,10 @@ func (n *numbers) Metadata(name string) (series.Found, error) {
 	return series.Found{Data: json.RawMessage(`{"` + name + `":[]}`)}, nil
 }
 
-func (n *numbers) Expose(_ context.Context, tenant string) ([]byte, error) {
-	return []byte("weir_of{tenant_uuid=\"" + tenant + "\"} 1\n"), n.failure
+func (*numbers) Language() string { return "3.15.0" }
+
+func (n *numbers) Expose(_ context.Context, tenant, _ string) (string, []byte, error) {
+	return textContent, []byte("weir_of{tenant_uuid=\"" + tenant + "\"} 1\n"), n.failure
 }
 
 // measuring is a house with a history, and a virtual service of tenant admin and one of tenant blue.
@@ -146,7 +148,6 @@ func TestMetricsTakeWhatClientsOfAviSend(t *testing.T) {
 		}
 	}
 	for query, problem := range map[string]string{
-		"":                                    "metric_id: name at least one metric",
 		"metric_id=a&step=x":                  `step: "x" is not a whole number`,
 		"metric_id=a&start=noon":              `start: "noon" is no time`,
 		"metric_id=a&dimensions=x":            "keeps no metrics by dimension",
@@ -158,8 +159,36 @@ func TestMetricsTakeWhatClientsOfAviSend(t *testing.T) {
 		admin.refused(http.StatusBadRequest, problem, "GET", "/api/analytics/metrics/virtualservice/"+
 			web+"?"+query, nil)
 	}
-	admin.refused(http.StatusNotFound, "tenant has no metrics", "GET",
-		"/api/analytics/metrics/tenant?metric_id=a", nil)
+	admin.refused(http.StatusNotFound, "tenant has no metrics", "GET", "/api/analytics/metrics/tenant?metric_id=a", nil)
+	admin.refused(http.StatusBadRequest, "name at least one metric", "GET", "/api/analytics/metrics/controller", nil)
+}
+
+func TestMetricsWithoutIdAreHealthScores(t *testing.T) { // get_healthscore of the Python SDK asks so
+	_, n, admin, _, web, _ := measuring(t)
+	admin.want(http.StatusOK, "GET", "/api/analytics/metrics/virtualservice/"+web+"?step=300&limit=1", nil)
+	if n.asked[0].Metric != "healthscore.health_score_value" {
+		t.Errorf("asked %+v", n.asked[0])
+	}
+}
+
+func TestControllerHasMetricsThatItsOwnTenantSees(t *testing.T) {
+	h, n, admin, blue, _, _ := measuring(t)
+	const page = "/api/analytics/metrics/controller"
+	listed := admin.want(http.StatusOK, "GET", page+"?metric_id=a", nil)["results"].([]any)[0].(schema.Object)
+	if listed["metric_entity"] != "CONTROLLER_METRICS_ENTITY" || n.asked[0].Kind != series.Controller {
+		t.Errorf("got %v, asked %+v", listed, n.asked)
+	}
+	admin.want(http.StatusOK, "GET", page+"/"+h.api.cluster.uuid+"?metric_id=a", nil)
+	collected := admin.want(http.StatusOK, "POST", "/api/analytics/metrics/collection",
+		schema.Object{"metric_requests": []any{schema.Object{"metric_entity": "CONTROLLER_METRICS_ENTITY",
+			"entity_uuid": "*", "metric_id": "a"}}})["series"].(schema.Object)
+	if len(collected) != 1 {
+		t.Errorf("collection: %v", collected)
+	}
+	blue.want(http.StatusNotFound, "GET", page+"/"+series.ControllerUUID+"?metric_id=a", nil)
+	if listed := blue.want(http.StatusOK, "GET", page+"?metric_id=a", nil); listed["count"] != 0.0 {
+		t.Errorf("another tenant sees %v", listed)
+	}
 }
 
 func TestCollectionOfMetricsGoesByIdAndObject(t *testing.T) {
@@ -183,9 +212,9 @@ func TestCollectionOfMetricsGoesByIdAndObject(t *testing.T) {
 	}
 	admin.refused(http.StatusBadRequest, "give at least one request", "POST", "/api/analytics/metrics/collection",
 		schema.Object{})
-	admin.refused(http.StatusBadRequest, "metric_requests[0]: query parameter metric_entity: CONTROLLER", "POST",
+	admin.refused(http.StatusBadRequest, "metric_requests[0]: query parameter metric_entity: TENANT", "POST",
 		"/api/analytics/metrics/collection", schema.Object{"metric_requests": []any{
-			schema.Object{"metric_entity": "CONTROLLER_METRICS_ENTITY", "metric_id": "a"}}})
+			schema.Object{"metric_entity": "TENANT_METRICS_ENTITY", "metric_id": "a"}}})
 }
 
 func TestMetricsStayInTheirTenant(t *testing.T) {

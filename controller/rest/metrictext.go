@@ -22,15 +22,15 @@ const (
 
 // exposeMetrics answers a scrape by Prometheus: "GET /metrics".
 func exposeMetrics(c *call) error {
-	text, err := c.api.metrics.Expose(c.r.Context(), ownTenant(c.tenant))
+	content, text, err := c.api.metrics.Expose(c.r.Context(), ownTenant(c.tenant), c.r.Header.Get("Accept"))
 	if err != nil {
 		return err
 	}
-	return c.sendText(text)
+	return c.sendText(content, text)
 }
 
-func (c *call) sendText(text []byte) error {
-	c.w.Header().Set("Content-Type", textContent)
+func (c *call) sendText(content string, text []byte) error {
+	c.w.Header().Set("Content-Type", content)
 	c.w.Header().Set("Cache-Control", "no-store")
 	c.send(http.StatusOK, text)
 	return nil
@@ -80,7 +80,7 @@ func showMetricsAsText(c *call) error {
 		return err
 	}
 	text := fmt.Sprintf("# Successfully gathered %d metrics for %s\n", len(lines), kind)
-	return c.sendText([]byte(text + strings.Join(lines, "")))
+	return c.sendText(textContent, []byte(text+strings.Join(lines, "")))
 }
 
 // countedOf are the ids of all metrics that Weir counts of a kind of object.
@@ -153,9 +153,10 @@ func (c *call) textOf(requests []*metricRequest, questions []series.Question) (l
 	}
 	each := len(answers) / len(requests)
 	for _, asked := range requests {
+		found := byObject(answers[:each])
 		for _, record := range asked.records {
-			for _, answer := range answers[:each] {
-				lines = append(lines, c.textLines(asked.kind, record, answer)...)
+			for i, answer := range answers[:each] {
+				lines = append(lines, c.textLines(asked.kind, record, answer.Metric.ID, found[i].of[record.UUID])...)
 			}
 		}
 		answers = answers[each:]
@@ -164,11 +165,10 @@ func (c *call) textOf(requests []*metricRequest, questions []series.Question) (l
 }
 
 // textLines are the lines of one object and one metric.
-func (c *call) textLines(kind series.Kind, record *store.Record, answer series.Answer) (lines []string) {
-	for _, one := range answer.Series {
-		last := len(one.Points) - 1
-		if one.UUID == record.UUID && last >= 0 && !one.Points[last].Null {
-			lines = append(lines, c.textLine(kind, record, answer.Metric.ID, one.Server, one.Points[last].Value))
+func (c *call) textLines(kind series.Kind, record *store.Record, id string, found []series.Series) (lines []string) {
+	for _, one := range found {
+		if last := len(one.Points) - 1; last >= 0 && !one.Points[last].Null {
+			lines = append(lines, c.textLine(kind, record, id, one.Server, one.Points[last].Value))
 		}
 	}
 	return lines

@@ -3,8 +3,10 @@ package rest
 import (
 	"math"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/weir-lb/weir/controller/admit"
@@ -14,6 +16,19 @@ import (
 
 // list answers with one page of the objects of a kind that match the query.
 func list(c *call, kind *schema.Kind) error {
+	style := c.rendering()
+	return c.listWith(kind, c.query, func(records []*store.Record) ([]schema.Object, error) {
+		results := []schema.Object{}
+		for _, record := range records {
+			results = append(results, c.render(kind, record, style))
+		}
+		return results, nil
+	})
+}
+
+// listWith answers with one page of the objects of a kind that match filters, as show shows them.
+func (c *call) listWith(kind *schema.Kind, filters url.Values,
+	show func([]*store.Record) ([]schema.Object, error)) error {
 	if err := c.who.MayRead(kind); err != nil {
 		return err
 	}
@@ -29,26 +44,25 @@ func list(c *call, kind *schema.Kind) error {
 	if err != nil {
 		return err
 	}
-	found, err := c.matching(kind, tenant)
+	found, err := c.matching(kind, tenant, filters)
 	if err != nil {
 		return err
 	}
 	sortRecords(kind, found, c.query.Get("sort"))
 	found = found[:min(len(found), limit)]
-	style := c.rendering()
-	results := []schema.Object{}
-	for _, record := range page.of(found) {
-		results = append(results, c.render(kind, record, style))
+	results, err := show(page.of(found))
+	if err != nil {
+		return err
 	}
 	answer := schema.Object{"count": len(found), "results": results}
 	if page.hasNext(len(found)) {
-		answer["next"] = c.origin() + "/api/" + kind.Name + "?" + page.next(c.query).Encode()
+		answer["next"] = c.origin() + "/" + strings.Join(c.path, "/") + "?" + page.next(c.query).Encode()
 	}
 	return c.reply(http.StatusOK, answer)
 }
 
-// matching returns the objects of a tenant that match the query. All cores filter if there are many objects.
-func (c *call) matching(kind *schema.Kind, tenant admit.Tenant) ([]*store.Record, error) {
+// matching returns the objects of a tenant that match filters. All cores filter if there are many objects.
+func (c *call) matching(kind *schema.Kind, tenant admit.Tenant, filters url.Values) ([]*store.Record, error) {
 	all := c.candidates(kind)
 	cores := runtime.GOMAXPROCS(0)
 	share := max(filteredAtOnce, (len(all)+cores-1)/cores)
@@ -56,7 +70,7 @@ func (c *call) matching(kind *schema.Kind, tenant admit.Tenant) ([]*store.Record
 	var filtering sync.WaitGroup
 	defer filtering.Wait()
 	for i := range found {
-		match, err := parseFilters(c.view, kind, c.query) // a filter is for one goroutine
+		match, err := parseFilters(c.view, kind, filters) // a filter is for one goroutine
 		if err != nil {
 			return nil, err
 		}

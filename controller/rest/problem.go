@@ -47,6 +47,9 @@ func (c *call) refuse(err error) {
 		errors.Is(err, logs.ErrBusy) {
 		c.w.Header().Set("Retry-After", "1")
 	}
+	if _, full := errors.AsType[*crowded](err); full {
+		c.w.Header().Set("Retry-After", "1")
+	}
 	if errors.Is(err, series.ErrOpening) {
 		c.w.Header().Set("Retry-After", "5")
 	}
@@ -90,7 +93,7 @@ func statusOf(err error) int {
 		return http.StatusConflict
 	case *admit.InUse:
 		return http.StatusPreconditionFailed
-	case *admit.Throttled, *tooManyStreams:
+	case *admit.Throttled, *tooManyStreams, *crowded:
 		return http.StatusTooManyRequests
 	case *http.MaxBytesError:
 		return http.StatusRequestEntityTooLarge

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -110,6 +111,19 @@ func promqlSeries(c *call) error {
 func promqlMetadata(c *call) error {
 	found, err := c.api.metrics.Metadata(c.query.Get("metric"))
 	return c.replyPromQL(found, err)
+}
+
+// promqlBuild says whose PromQL this is. Grafana asks for it to know what it can query.
+func promqlBuild(c *call) error {
+	data, err := json.Marshal(map[string]string{"version": c.api.metrics.Language(),
+		"revision": "weir " + c.api.cluster.version, "branch": "", "buildUser": "", "buildDate": "",
+		"goVersion": runtime.Version()})
+	return c.replyPromQL(series.Found{Data: data}, err)
+}
+
+func promqlExemplars(*call) error {
+	return &series.Refusal{Parameter: "query_exemplars", Problem: "Weir keeps no exemplars: switch them off in the " +
+		"data source. Requests themselves are in /api/analytics/logs"}
 }
 
 // selectedBefore is how far back a selection goes that names no start.

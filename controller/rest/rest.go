@@ -70,6 +70,7 @@ type Config struct {
 	Metrics    Metrics
 	Explain    Explain
 	Scores     Scores           // nil: no object has a score
+	Tester     Tester           // nil: nothing is sent
 	Logs       Logs             // nil: only what is in memory is listed
 	Requests   Requests         // nil: there are no records of requests
 	Version    string           // of this build
@@ -92,6 +93,7 @@ type API struct {
 	metrics  Metrics
 	explain  Explain
 	scores   Scores
+	tester   Tester
 	logs     Logs // nil: there is no record store
 	requests Requests
 	log      *slog.Logger
@@ -109,7 +111,7 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
-		scores: config.Scores, explain: config.Explain,
+		scores: config.Scores, tester: config.Tester, explain: config.Explain,
 		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {
@@ -118,8 +120,17 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	if a.scores == nil {
 		a.scores = func(string, string) (score.Report, bool) { return score.Report{}, false }
 	}
+	if a.tester == nil {
+		a.tester = func(context.Context, string, string, string) []Tested { return nil }
+	}
 	if a.now == nil {
 		a.now = time.Now
+	}
+	if a.metrics != nil {
+		a.metrics = fairMetrics{a.metrics, newTurns()}
+	}
+	if a.logs != nil {
+		a.logs = fairLogs{a.logs, newTurns()}
 	}
 	id, err := clusterUUID(ctx, config.Store.Vault("cluster"))
 	if err != nil {

@@ -56,6 +56,11 @@ var endpoints = map[string]endpoint{
 	"api/virtualservice/*/retryplacement":   {tenants, methods{"POST": scale(place.DoRetry)}},
 	"api/virtualservice/*/rotatekeys":       {tenants, methods{"POST": rotateKeys}},
 	"api/virtualservice/*/scaleoutstatus":   {tenants, methods{"GET": scaleStatus}},
+	"api/actiongroupconfig/*/test":          {tenants, methods{"POST": testReceiver}},
+	"api/webhook/*/test":                    {tenants, methods{"POST": testReceiver}},
+	"api/alertemailconfig/*/test":           {tenants, methods{"POST": testReceiver}},
+	"api/alertsyslogconfig/*/test":          {tenants, methods{"POST": testReceiver}},
+	"api/alertconfig/*/silence":             {tenants, methods{"POST": silenceAlerts}},
 	"api/serviceenginegroup/*/redistribute": {tenants, methods{"POST": redistribute}},
 }
 
@@ -94,6 +99,9 @@ func (c *call) endpoint() (endpoint, bool) {
 		return found, true
 	}
 	if found, ok := c.area(); ok {
+		return found, true
+	}
+	if found, ok := c.inventory(); ok {
 		return found, true
 	}
 	if len(c.path) < 3 {

@@ -18,7 +18,7 @@ func showReport(report Report) handler {
 		if err != nil {
 			return err
 		}
-		told := report(record.UUID)
+		told := c.toldOf(record, report)
 		items, isList := told.([]schema.Object)
 		if !isList {
 			return c.reply(http.StatusOK, c.withURLs(told))
@@ -31,13 +31,37 @@ func showReport(report Report) handler {
 	}
 }
 
+// ofAllTenants are the parts of the page of an engine that tell what it does for all tenants together. Metrics and live
+// events show them to the tenant of engines only, and so do these pages.
+var ofAllTenants = []string{"counters", "workers", "host"}
+
+// toldOf makes a page about an object.
+func (c *call) toldOf(record *store.Record, report Report) any {
+	told := report(record.UUID)
+	page, is := told.(schema.Object)
+	if record.Kind != "serviceengine" || !is || c.owns(record) {
+		return told
+	}
+	for _, name := range ofAllTenants {
+		delete(page, name)
+	}
+	if dataplane, is := page["dataplane"].(schema.Object); is {
+		for name := range dataplane {
+			if strings.HasPrefix(name, "cpu_") || name == "rss_bytes" {
+				delete(dataplane, name)
+			}
+		}
+	}
+	return page
+}
+
 // runtimeOf returns what engines report about an object; nil: its kind has no runtime.
-func (c *call) runtimeOf(kind, uuid string) schema.Object {
-	report := c.api.reports[kind][runtimePage]
+func (c *call) runtimeOf(record *store.Record) schema.Object {
+	report := c.api.reports[record.Kind][runtimePage]
 	if report == nil {
 		return nil
 	}
-	runtime, _ := report(uuid).(schema.Object)
+	runtime, _ := c.toldOf(record, report).(schema.Object)
 	return runtime
 }
 
@@ -52,7 +76,7 @@ func (c *call) reported() (*store.Record, error) {
 
 // joinRuntime adds the runtime to an object, if its kind has one.
 func (c *call) joinRuntime(shown schema.Object, record *store.Record) {
-	if runtime := c.runtimeOf(record.Kind, record.UUID); runtime != nil {
+	if runtime := c.runtimeOf(record); runtime != nil {
 		shown["runtime"] = c.withURLs(runtime)
 	}
 }

@@ -82,7 +82,11 @@ func scale(verb place.Verb) handler {
 			return err
 		}
 		tell()
-		runtime := c.runtimeOf(c.path[1], c.path[2])
+		record, err := c.reported()
+		if err != nil {
+			return err
+		}
+		runtime := c.runtimeOf(record)
 		runtime["num_se_requested"] = int64(engines)
 		return c.reply(http.StatusOK, c.withURLs(runtime))
 	}
@@ -131,8 +135,12 @@ func (c *call) act(action string, do func(tx *admit.Tx, object *store.Record) er
 // scaleStatus answers "GET /api/virtualservice/<uuid>/scaleoutstatus" with the part of the runtime that is about
 // orders.
 func scaleStatus(c *call) error {
-	return showReport(func(uuid string) any {
-		runtime, status := c.runtimeOf(c.path[1], uuid), schema.Object{}
+	record, err := c.reported()
+	if err != nil {
+		return err
+	}
+	return showReport(func(string) any {
+		runtime, status := c.runtimeOf(record), schema.Object{}
 		for _, field := range []string{
 			"num_se_requested", "num_se_assigned", "scaleout_in_progress", "scalein_in_progress", "migrate_in_progress",
 			"last_scale_status",

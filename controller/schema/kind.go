@@ -30,7 +30,10 @@ type Definition struct {
 	Private  bool     // other tenants do not see the objects of tenant admin
 	Sealed   bool     // its secrets are never exported
 	Own      bool     // Avi has no such kind
-	Serving  Serving
+	// Unaudited: the controller writes the objects to report something, and no operator's action is hidden by leaving
+	// such writes out of the audit trail.
+	Unaudited bool
+	Serving   Serving
 
 	FilledBy  func(Object)                        // defaults that depend on other fields
 	DerivedBy func(Object, time.Time) *FieldError // computed fields

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	queriesMax = 2 // that run at once
+	queriesMax = 3 // that run at once; rest gives no user more than two of them
 	queueMax   = 8 // that wait
 )
 

@@ -29,6 +29,7 @@ var mayNameKinds = map[string][]string{
 		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
 	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
+		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
 		"pool"}, // what can be watched
 	"controller/explain": {"virtualservice", "pool"}, // where a request goes
 	"controller/live":    {"pool"},                   // what can be watched
@@ -46,12 +47,17 @@ var mayNameKinds = map[string][]string{
 	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"}, // references in pages
 	// the field of an event that says who may see it
 	"controller/events": {"tenant"},
+	// what alerts are about, and whom they are sent to
+	"controller/alert": {"alert", "alertconfig", "actiongroupconfig", "webhook", "alertemailconfig",
+		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant"},
 	// the administrator; of what there are reports
-	"controller":         {"user", "virtualservice", "pool", "serviceengine", "tenant"},
+	"controller":         {"alert", "alertconfig", "user", "virtualservice", "pool", "serviceengine", "tenant"},
 	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
 	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
 	"controller/metrics": {"pool", "tenant"},                                    // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
+		"alert", // of TLS, which is none of them
+		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
 		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all
 }
 

@@ -17,6 +17,7 @@ type SystemConfiguration struct {
 	DNS                     *DNSConfiguration    `json:"dns_configuration" default:"{}"`
 	NTP                     *NTPConfiguration    `json:"ntp_configuration" default:"{}"`
 	SecureChannel           *SecureChannel       `json:"secure_channel_configuration" default:"{}"`
+	Email                   *EmailConfiguration  `json:"email_configuration"`
 }
 
 func init() {
@@ -42,7 +43,7 @@ func init() {
 				`mgmt_ip_access_control host_key_algorithm_exclude
 				kex_algorithm_exclude rekey_time_limit rekey_volume_limit snmp_configuration linux_configuration`),
 			schema.NoEffect(noLogin, "admin_auth_configuration"),
-			schema.NoEffect("Weir sends no mail", "email_configuration"),
+			schema.NoEffect("times in mails are UTC", "email_configuration.email_timezone"),
 			schema.NoEffect("the machine of the controller sets this",
 				"ntp_configuration proxy_configuration docker_mode"),
 			schema.NoEffect("the option --listen sets the address of the API", "portal_configuration"),
@@ -79,6 +80,21 @@ type PortalConfiguration struct {
 	SSLProfileRef            string   `json:"sslprofile_ref" ref:"sslprofile" default:"System-Standard-Portal"`
 	CertificateRefs          []string `json:"sslkeyandcertificate_refs" ref:"sslkeyandcertificate" items:"2"`
 }
+
+// EmailConfiguration is the mail server for mails about alerts.
+type EmailConfiguration struct {
+	Type      string `json:"smtp_type" enum:"SMTPType" default:"SMTP_LOCAL_HOST"`
+	FromEmail string `json:"from_email" default:"admin@avicontroller.net"`
+	FromName  string `json:"from_name"`
+	Server    string `json:"mail_server_name" default:"localhost"`
+	Port      uint32 `json:"mail_server_port" min:"1" max:"65535" default:"25"`
+	Username  string `json:"auth_username"`
+	Password  string `json:"auth_password" secret:"true"`
+	// The connection is encrypted by STARTTLS, or from the beginning at port 465, unless this is set.
+	DisableTLS bool `json:"disable_tls" default:"false"`
+}
+
+var _ = schema.Enum("SMTPType", "SMTP_NONE", "SMTP_LOCAL_HOST", "SMTP_SERVER", "SMTP_ANONYMOUS_SERVER")
 
 // DNSConfiguration defines how the controller resolves names.
 type DNSConfiguration struct {

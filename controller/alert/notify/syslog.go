@@ -1,0 +1,145 @@
+package notify
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SyslogServer is a receiver of syslog.
+type SyslogServer struct {
+	Host        string
+	Port        int
+	UDP         bool
+	Format      string // SYSLOG_LEGACY (RFC 3164), SYSLOG_RFC5424, or one whose message is the JSON of the notice
+	TLS         bool
+	Authorities *x509.CertPool   // nil: those of the machine
+	VerifyName  bool             // of the server, in its certificate
+	Certificate *tls.Certificate // of the controller; nil: none
+	Hostname    string           // of the sender
+}
+
+// datagramMost is the largest message by UDP: what is longer is cut (RFC 5424 §6.1).
+const datagramMost = 2048
+
+// Syslog sends a notice to a server once. By TCP and TLS, nothing says that the server has taken it, only that it took
+// the bytes.
+func (s *Sender) Syslog(ctx context.Context, to SyslogServer, notice *Notice) Result {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	began := s.Now()
+	sent, err := s.syslog(ctx, to, notice)
+	answer := ""
+	if err == nil {
+		answer = fmt.Sprintf("sent %d bytes", sent)
+	}
+	return s.result(began, answer, err)
+}
+
+func (s *Sender) syslog(ctx context.Context, to SyslogServer, notice *Notice) (sent int, err error) {
+	message, err := s.record(to, notice)
+	if err != nil {
+		return 0, err
+	}
+	network := "tcp"
+	if to.UDP {
+		network = "udp"
+		message = message[:min(len(message), datagramMost)]
+	} else {
+		// Octet counting: RFC 6587 §3.4.1, RFC 5425 §4.3.
+		message = append(fmt.Appendf(nil, "%d ", len(message)), message...)
+	}
+	conn, err := s.dialer().DialContext(ctx, network, net.JoinHostPort(to.Host, strconv.Itoa(to.Port)))
+	if err != nil {
+		return 0, err
+	}
+	if to.TLS {
+		conn = tls.Client(conn, to.tlsConfig())
+	}
+	deadline, _ := ctx.Deadline()
+	if err = conn.SetDeadline(deadline); err == nil {
+		sent, err = conn.Write(message)
+	}
+	return sent, errors.Join(err, conn.Close())
+}
+
+// tlsConfig verifies the chain of the server always, and its name if that is wanted.
+func (to *SyslogServer) tlsConfig() *tls.Config {
+	config := &tls.Config{ServerName: to.Host, RootCAs: to.Authorities, MinVersion: tls.VersionTLS12}
+	if to.Certificate != nil {
+		config.Certificates = []tls.Certificate{*to.Certificate}
+	}
+	if to.VerifyName {
+		return config
+	}
+	config.InsecureSkipVerify = true // VerifyConnection verifies all but the name
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		between := x509.NewCertPool()
+		for _, certificate := range state.PeerCertificates[1:] {
+			between.AddCert(certificate)
+		}
+		_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: to.Authorities, Intermediates: between})
+		return err
+	}
+	return config
+}
+
+// facility is local0 (RFC 5424 §6.2.1).
+const facility = 16
+
+// severities of RFC 5424 §6.2.1, by level.
+var severities = map[string]int{"ALERT_HIGH": 2, "ALERT_MEDIUM": 4, "ALERT_LOW": 5}
+
+const informational = 6
+
+// record is a notice as one record of syslog.
+func (s *Sender) record(to SyslogServer, notice *Notice) ([]byte, error) {
+	severity, known := severities[notice.Level]
+	if !known || notice.Condition != "FIRING" {
+		severity = informational
+	}
+	host := to.Hostname
+	if host == "" {
+		host = s.hostName()
+	}
+	host = printable(host, 255)
+	priority, at := facility*8+severity, s.Now().UTC()
+	text := notice.Title()
+	if notice.Reason != "" {
+		text += " (" + oneLine(notice.Reason) + ")"
+	}
+	if to.Format == "SYSLOG_LEGACY" {
+		return fmt.Appendf(nil, "<%d>%s %s weir[%d]: %s", priority, at.Format(time.Stamp), host, os.Getpid(), text), nil
+	}
+	if to.Format != "SYSLOG_RFC5424" {
+		body, err := json.Marshal(notice)
+		if err != nil {
+			return nil, err
+		}
+		text = string(body)
+	}
+	return fmt.Appendf(nil, "<%d>1 %s %s weir %d ALERT - %s", priority, at.Format("2006-01-02T15:04:05.000000Z"), host,
+		os.Getpid(), text), nil
+}
+
+// printable is a text as a field of the header may be: printable ASCII without spaces.
+func printable(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '_'
+		}
+		return r
+	}, text)
+	if text == "" {
+		return "-"
+	}
+	return text[:min(len(text), most)]
+}

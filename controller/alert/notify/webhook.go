@@ -1,0 +1,92 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// Webhook is a receiver by HTTP.
+type Webhook struct {
+	URL         string
+	Token       string         // signs what is sent
+	Authorities *x509.CertPool // nil: those of the machine
+}
+
+// answerMost is how much of an answer is read.
+const answerMost = 1 << 10
+
+// Signature is the value of X-Weir-Signature: HMAC-SHA256 with the token over the time of X-Weir-Timestamp, a dot, and
+// the body. A receiver compares it, and refuses old times: then nobody can make or repeat a notice.
+func Signature(token, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte(timestamp + "."))
+	mac.Write(body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Post sends a notice to a webhook once. An answer other than 2xx is a failure, also a redirect: it could lead to where
+// the controller must not send.
+func (s *Sender) Post(ctx context.Context, to Webhook, notice *Notice) Result {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	began := s.Now()
+	answer, err := s.post(ctx, to, notice)
+	return s.result(began, answer, err)
+}
+
+func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer string, err error) {
+	body, err := json.Marshal(notice)
+	if err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	timestamp := strconv.FormatInt(s.Now().Unix(), 10)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "weir", "X-Weir-Delivery": notice.ID,
+		"X-Weir-Timestamp": timestamp, "X-Weir-Signature": Signature(to.Token, timestamp, body),
+	} {
+		request.Header.Set(name, value)
+	}
+	transport := &http.Transport{
+		DialContext: s.dialer().DialContext, Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig: &tls.Config{RootCAs: to.Authorities, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	got, err := client.Do(request)
+	if err != nil {
+		if forbidden, is := errors.AsType[*Forbidden](err); is {
+			return "", forbidden
+		}
+		return "", err
+	}
+	defer got.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(got.Body, answerMost))
+	answer = got.Status
+	if len(said) > 0 {
+		answer += ": " + string(said)
+	}
+	switch {
+	case got.StatusCode >= 300 && got.StatusCode < 400:
+		return answer, fmt.Errorf("redirects are not followed: give the URL that it leads to")
+	case got.StatusCode < 200 || got.StatusCode > 299:
+		return answer, fmt.Errorf("the receiver did not accept it")
+	}
+	return answer, err
+}

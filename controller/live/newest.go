@@ -1,0 +1,105 @@
+package live
+
+import (
+	"math"
+
+	words "github.com/weir-lb/weir/controller/series"
+)
+
+// A rule for alerts compares what the last coarse step counted, by the metric ids of Avi. metrics/alias.go has the same
+// ids for the history.
+var newestOfService = map[string]func(*point) float64{
+	"l7_client.avg_total_requests":     countOf(requests),
+	"l7_client.avg_complete_responses": func(p *point) float64 { return p.responses() },
+	"l7_client.avg_resp_1xx":           countOf(responses1),
+	"l7_client.avg_resp_2xx":           countOf(responses1 + 1),
+	"l7_client.avg_resp_3xx":           countOf(responses1 + 2),
+	"l7_client.avg_resp_4xx":           countOf(responses1 + 3),
+	"l7_client.avg_resp_5xx":           countOf(responses5),
+	"l7_client.avg_error_responses":    func(p *point) float64 { return p.badResponses() },
+	"l7_client.pct_response_errors": func(p *point) float64 {
+		if p.responses() == 0 {
+			return math.NaN()
+		}
+		return 100 * p.badResponses() / p.responses()
+	},
+	"l7_client.avg_client_txn_latency": func(p *point) float64 {
+		return p.timeOf(waitMean) + p.timeOf(responseMean) + p.timeOf(transferMean)
+	},
+	"l7_client.avg_blocking_time":         func(p *point) float64 { return p.timeOf(waitMean) },
+	"l7_client.avg_ssl_connections":       countOf(tlsHandshakes),
+	"weir.p50_total_time":                 func(p *point) float64 { return p.timeOf(p50) },
+	"weir.p95_total_time":                 func(p *point) float64 { return p.timeOf(p95) },
+	"weir.p99_total_time":                 func(p *point) float64 { return p.timeOf(p99) },
+	"l4_client.avg_new_established_conns": countOf(connections),
+	"l4_client.max_open_conns":            countOf(openConnections),
+	"l4_client.avg_errored_connections":   countOf(failures),
+	"l4_client.avg_rx_bytes":              countOf(receivedBytes),
+	"l4_client.avg_tx_bytes":              countOf(sentBytes),
+	"l4_client.avg_bandwidth": func(p *point) float64 {
+		return 8 * float64(p.counts[receivedBytes]+p.counts[sentBytes])
+	},
+}
+
+var newestOfEngine = map[string]func(*load) float64{
+	"se_stats.avg_cpu_usage":   func(l *load) float64 { return float64(l.cpuPercent) },
+	"se_stats.avg_connections": func(l *load) float64 { return float64(l.counts[openConnections]) },
+	"se_stats.avg_rx_bytes":    func(l *load) float64 { return float64(l.counts[receivedBytes]) },
+	"se_stats.avg_tx_bytes":    func(l *load) float64 { return float64(l.counts[sentBytes]) },
+	"se_stats.avg_bandwidth": func(l *load) float64 {
+		return 8 * float64(l.counts[receivedBytes]+l.counts[sentBytes])
+	},
+}
+
+func countOf(count int) func(*point) float64 {
+	return func(p *point) float64 { return float64(p.counts[count]) }
+}
+
+func (p *point) responses() (sum float64) {
+	for class := responses1; class <= responses5; class++ {
+		sum += float64(p.counts[class])
+	}
+	return sum
+}
+
+func (p *point) badResponses() float64 { return float64(p.counts[responses5-1] + p.counts[responses5]) }
+
+// timeOf is NaN if no request ended.
+func (p *point) timeOf(time int) float64 {
+	if p.times[p50] != p.times[p50] {
+		return math.NaN()
+	}
+	return float64(p.times[time])
+}
+
+// Step is the number of the last coarse step.
+func (l *Live) Step() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ring.clocks[coarseSize].step
+}
+
+// Newest returns the values of a metric in the last coarse step, by uuid of the object. NaN: no request ended. An
+// object that no engine reported is not in it. false: the metric is not counted live.
+func (l *Live) Newest(kind words.Kind, metric string) (values map[string]float64, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	values, clock := map[string]float64{}, &l.ring.clocks[coarseSize]
+	if of := newestOfService[metric]; of != nil && kind == words.VirtualService {
+		for uuid, service := range l.ring.services {
+			if p := service.series.coarse.at(clock.step, clock.step, coarseSteps); clock.step > 0 && !p.isGap() {
+				values[uuid] = of(&p)
+			}
+		}
+		return values, true
+	}
+	if of := newestOfEngine[metric]; of != nil && kind == words.Engine {
+		for uuid, engine := range l.ring.engines {
+			if last := engine.loads.coarse.at(clock.step, clock.step, coarseSteps); clock.step > 0 && !last.isGap() {
+				values[uuid] = of(&last)
+			}
+		}
+		return values, true
+	}
+	return nil, false
+}
