@@ -75,6 +75,9 @@ func (t *teller) Hello() *enginev1.Hello {
 		Verdicts:  new(enginev1.ServerVerdicts), Routing: new(enginev1.Routing), Detours: new(enginev1.Detours)}
 }
 
+// Ask is not answered: there is no data plane, and nobody asks here.
+func (t *teller) Ask(*dataplanev1.Question) {}
+
 // Heartbeat says that the engine lives.
 func (t *teller) Heartbeat() *enginev1.Status {
 	t.mu.Lock()
