@@ -14,6 +14,7 @@ func TestPagesThatChangeThingsInABrowser(t *testing.T) {
 	s.service("shop", "Sells shoes", 8080, s.server(time.Millisecond), s.server(time.Millisecond))
 	s.waitUp("shop")
 	chromium.run(s, "changes.mjs")
+	chromium.run(s, "accounts.mjs")
 }
 
 func TestFirstSetUpInABrowserLeadsToAnAnswer(t *testing.T) {

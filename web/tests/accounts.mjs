@@ -1,0 +1,158 @@
+// Who may do what: users, tokens, sessions, tenants, texts of strangers. tests/pages starts it with a controller that
+// serves the service "shop".
+import { api, bar, field, named, save, saved } from './objects.mjs'
+import { accessible, browser, context, heading, hold, holdsEverywhere, logIn, page, password, picture, step, url } from './stage.mjs'
+
+await step('the login leads to the settings', async () => {
+  await logIn('/settings')
+  await heading('Your account')
+})
+
+await step('a new user can look, and a secret is never shown', async () => {
+  await page.goto(`${url}/settings/users`)
+  await page.getByRole('button', { name: 'New user' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('User', { exact: true }).fill('rita')
+  await dialog.getByLabel('First password').fill('reads and looks')
+  await accessible()
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await saved('user rita created')
+  const rita = await named('user', 'rita')
+  await page.goto(`${url}/objects/user/${rita.uuid}`)
+  await heading('rita')
+  const secret = field('password').locator('input')
+  hold((await secret.getAttribute('type')) === 'password' && (await secret.inputValue()) === '', 'the password is in the form')
+  hold((await page.getByLabel('JSON of the object').inputValue()).includes('"password": "<sensitive>"'), 'the JSON does not hide the password')
+  await field('full_name').getByRole('textbox').fill('Rita Reader')
+  await save()
+  await saved('user rita changed')
+})
+
+await step('a token is shown once, and revoked', async () => {
+  await page.goto(`${url}/settings/tokens`)
+  await page.getByRole('button', { name: 'Make a token' }).click()
+  const token = await page.getByLabel('Token', { exact: true }).textContent()
+  hold((await api('GET', '/api/pool', null, { Authorization: `Bearer ${token}` })).status === 200, 'the token does not log in')
+  await page.getByRole('button', { name: 'Revoke' }).first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('You have no tokens').waitFor()
+})
+
+await step('hostile names are text in lists, forms, JSON and the audit trail', async () => {
+  const name = `<img src=x onerror="document.title='owned'"> \u202edesrever\u200b"'><script>alert(1)</script>`
+  const made = (await api('POST', '/api/pool', { name, description: `${name}\n${name}`, markers: [{ key: name, values: [name] }] })).body
+  await page.goto(`${url}/objects/pool?f=onerror`)
+  await page.locator('[data-row]').getByRole('link').first().click()
+  await page.getByRole('heading', { level: 1 }).filter({ hasText: '\\u202edesrever' }).waitFor()
+  const json = await page.getByLabel('JSON of the object').inputValue()
+  hold(json.includes('\\u202edesrever\\u200b') && !json.includes('\u202e'), 'the JSON has characters that do not show')
+  await field('description').getByRole('textbox').fill('tame')
+  await save()
+  await saved('changed')
+  const now = (await api('GET', `/api/pool/${made.uuid}`)).body
+  hold(now.name === name && now.markers[0].key === name, `the name is ${now.name}`)
+  await page.goto(`${url}/audit?f=onerror`)
+  await page.getByRole('button', { name: 'change', exact: true }).first().click()
+  await page.getByRole('dialog').getByText('tame', { exact: true }).waitFor()
+  hold((await page.locator('img').count()) === 0 && (await page.locator('script').count()) === 2, 'text became HTML')
+  hold(!(await page.title()).startsWith('owned'), 'the title is another')
+  await page.keyboard.press('Escape')
+})
+
+await step('a session that ends in the middle of an edit loses nothing', async () => {
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/objects/pool/${pool.uuid}`)
+  await heading('shop')
+  await field('description').getByRole('textbox').fill('typed before the end')
+  await context.clearCookies()
+  await save()
+  await page.getByText('Your session has ended').waitFor()
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Log in' }).waitFor({ state: 'detached' })
+  hold((await field('description').getByRole('textbox').inputValue()) === 'typed before the end', 'the text is gone')
+  await save()
+  await saved('pool shop changed')
+})
+
+await step('a tenant and a user of it alone', async () => {
+  await page.goto(`${url}/settings/tenants`)
+  await page.getByRole('button', { name: 'New tenant' }).click()
+  await page.getByRole('dialog').getByLabel('Name').fill('blue')
+  await accessible()
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
+  await saved('tenant blue created')
+  await page.goto(`${url}/settings/users`)
+  await page.getByRole('button', { name: 'New user' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('User', { exact: true }).fill('bo')
+  await dialog.getByLabel('First password').fill('sees blue only')
+  await dialog.getByLabel('Tenant').selectOption('blue')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await saved('user bo created')
+})
+
+await step('a write without the CSRF token is refused', async () => {
+  const answer = await api('POST', '/api/pool', { name: 'forged' }, { 'X-CSRFToken': '' })
+  hold(answer.status === 401 && (await named('pool', 'forged')) === undefined, `the answer is ${answer.status}`)
+})
+
+await step('no page that changes something has serious findings, in either theme, nor is it too wide at 360 px', async () => {
+  const shop = await named('virtualservice', 'shop')
+  const pages = ['/objects', '/objects/pool', '/objects/pool/new', `/objects/virtualservice/${shop.uuid}`, '/new', '/new/pool', '/settings', '/settings/users', '/settings/tenants', '/settings/tokens', '/settings/engines', '/welcome', '/objects/systemconfiguration/default']
+  await holdsEverywhere(pages, (path) => path.slice(1).replaceAll('/', '-').replace(/-virtualservice-.*/, '-virtualservice'))
+})
+
+await step('a reader sees who may, and the controller refuses the rest', async () => {
+  const shop = await named('virtualservice', 'shop')
+  await page.goto(`${url}/audit?tenant=admin`)
+  await page.locator('[data-row]').first().waitFor()
+  await page.getByRole('button', { name: 'admin' }).click()
+  await page.getByRole('menuitem', { name: 'Log out' }).click()
+  await page.getByLabel('User', { exact: true }).fill('rita')
+  await page.getByLabel('Password', { exact: true }).fill('reads and looks')
+  await page.keyboard.press('Enter')
+  // The page is still that of the administrator: nothing of what was there may be.
+  await page.getByText('You may not see').waitFor()
+  hold((await page.locator('[data-row]').count()) === 0, 'the reader sees what the administrator has read')
+  await page.goto(`${url}/services/${shop.uuid}`)
+  await heading('shop')
+  const disable = page.getByRole('button', { name: 'Disable' })
+  await page.waitForFunction(() => [...document.querySelectorAll('button')].some((button) => button.textContent === 'Disable' && button.title.includes('administrators')))
+  await disable.focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').filter({ hasText: 'only administrators' }).waitFor()
+  await accessible()
+  await picture('reader')
+  const pool = await named('pool', 'shop')
+  await page.goto(`${url}/pools/${pool.uuid}`)
+  await page.getByRole('button', { name: 'Drain' }).first().focus()
+  await page.keyboard.press('Enter')
+  await bar.getByRole('alert').filter({ hasText: 'Nothing was changed' }).waitFor()
+  const refused = await api('PATCH', `/api/virtualservice/${shop.uuid}`, { replace: { enabled: false } })
+  hold(refused.status === 403 && refused.body.error.includes('only administrators'), `the answer is ${refused.status}`)
+  await page.goto(`${url}/objects/virtualservice/${shop.uuid}`)
+  await page.getByText('You can look, and not change').waitFor()
+  hold(await field('name').getByRole('textbox').isDisabled(), 'the form can be changed')
+  hold(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled(), 'Save can be pressed')
+  await accessible()
+  await page.goto(`${url}/new`)
+  await page.getByText('You can look, and not create').waitFor()
+  await page.goto(`${url}/settings/users`)
+  await page.getByText('You may not see the users').waitFor()
+  await page.goto(`${url}/audit`)
+  await page.getByText('You may not see').waitFor()
+  hold((await api('GET', '/api/user')).status === 403, 'a reader may read users')
+})
+
+await step('a user sees nothing of other tenants', async () => {
+  await page.getByRole('button', { name: 'rita' }).click()
+  await page.getByRole('menuitem', { name: 'Log out' }).click()
+  await logIn('/services', 'bo', 'sees blue only')
+  await page.getByText('There are no virtual services yet').waitFor()
+  hold((await api('GET', '/api/virtualservice')).body.count === 0, 'the services of another tenant are in the list')
+  hold((await api('GET', '/api/virtualservice', null, { 'X-Avi-Tenant': 'admin' })).status === 403, 'the other tenant is open')
+  hold((await api('GET', '/api/audit')).status === 403, 'the audit trail is open')
+})
+
+await browser.close()
