@@ -42,7 +42,6 @@ type LoadReport struct {
 // LoadTimes are quantiles of times.
 type LoadTimes struct {
 	P50us float64 `json:"p50_us"`
-	P95us float64 `json:"p95_us"`
 	P99us float64 `json:"p99_us"`
 }
 

@@ -48,7 +48,7 @@ var rows = []row{
 	{"weights", "requests that are neither in the weight of a record nor pending, after kills of the record store",
 		"", 0,
 		false, long, measureWeights},
-	{"percentiles", "p50, p95 and p99 against the load generator's own: largest difference", "%", 5, false, short,
+	{"percentiles", "p50 and p99 against the load generator's own: largest difference", "%", 5, false, short,
 		measurePercentiles},
 	{"segments", "time of the application against servers with delays of 5, 50 and 500 ms: largest difference", "ms", 1,
 		false, short, measureSegments},

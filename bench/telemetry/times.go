@@ -19,7 +19,6 @@ import (
 type statistics struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
-	P95  float64 `json:"p95"`
 	P99  float64 `json:"p99"`
 }
 
@@ -75,7 +74,7 @@ func measurePercentiles(ctx context.Context, r *run) (found Finding, err error) 
 			return err
 		}
 		found, err = comparePercentiles(told, statistics{P50: load.Uncorrected.P50us / 1000,
-			P95: load.Uncorrected.P95us / 1000, P99: load.Uncorrected.P99us / 1000}), nil
+			P99: load.Uncorrected.P99us / 1000}), nil
 		found.Note += fmt.Sprintf(". %d requests, %d a second; %d failed", load.Requests, percentilesRate,
 			load.ErrorTotal)
 		if load.ErrorTotal > 0 {
@@ -91,7 +90,7 @@ func comparePercentiles(told, seen statistics) (f Finding) {
 	for _, p := range []struct {
 		name       string
 		told, seen float64
-	}{{"p50", told.P50, seen.P50}, {"p95", told.P95, seen.P95}, {"p99", told.P99, seen.P99}} {
+	}{{"p50", told.P50, seen.P50}, {"p99", told.P99, seen.P99}} {
 		f.Value = max(f.Value, 100*math.Abs(p.told-p.seen)/p.seen)
 		if f.Note != "" {
 			f.Note += ", "

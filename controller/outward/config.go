@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/weir-lb/weir/logs/query"
 )
 
 // Config is the file.
@@ -46,13 +48,13 @@ type RemoteWrite struct {
 type Target struct {
 	Access
 	Name string   `toml:"name"` // in events
-	Rows []string `toml:"rows"` // "events", "audit", "requests"; empty: events and audit
+	Rows []string `toml:"rows"` // types of rows: see rowTypes; empty: events and audit
 
 	at *url.URL
 }
 
-// Kinds of rows, as in the file.
-var rowKinds = []string{"events", "audit", "requests"}
+// rowTypes are the types of rows of the record store.
+var rowTypes = []string{query.Events, query.Audit, query.Requests, query.Connections}
 
 // streamsMost bounds the memory of all streams.
 const streamsMost = 16
@@ -129,11 +131,11 @@ func (t *Target) check() (err error) {
 		return fmt.Errorf("name: %q is not 1 to 32 small letters, digits and -", t.Name)
 	}
 	if len(t.Rows) == 0 {
-		t.Rows = []string{"events", "audit"}
+		t.Rows = []string{query.Events, query.Audit}
 	}
 	for _, kind := range t.Rows {
-		if !slices.Contains(rowKinds, kind) {
-			return fmt.Errorf("rows: %q is none of %s", kind, strings.Join(rowKinds, ", "))
+		if !slices.Contains(rowTypes, kind) {
+			return fmt.Errorf("rows: %q is none of %s", kind, strings.Join(rowTypes, ", "))
 		}
 	}
 	t.at, err = t.parse(streamSchemes...)

@@ -51,8 +51,8 @@ func begin(t *testing.T, text string, dialer *net.Dialer) (streams *Streams, eve
 		t.Fatal(err)
 	}
 	events = &told{}
-	streams = New(config.Streams, Outside{Dialer: dialer, Host: "ctl one", Log: slog.New(slog.DiscardHandler),
-		Told: events.tell})
+	streams = New(config.Streams, Outside{Dialer: dialer, Host: "ctl one", Log: slog.New(slog.DiscardHandler)})
+	streams.Tell(events.tell)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { streams.Run(ctx); close(ended) }()
@@ -111,8 +111,10 @@ func TestSyslogOverTCPHasALengthBeforeEachMessage(t *testing.T) {
 	streams, _, _ := begin(t, `stream = [{name = "a", url = "syslog+tcp://`+listener.Addr().String()+
 		`"}]`, &net.Dialer{})
 	for n := range 3 {
-		streams.Add("events", event(n))
-		streams.Add("requests", event(n)) // nobody wants them
+		streams.Add(event(n))
+		unwanted := event(n)
+		unwanted.Type = "requests"
+		streams.Add(unwanted)
 	}
 	connection, err := listener.Accept()
 	if err != nil {
@@ -133,7 +135,7 @@ func TestNothingIsLostWhenTheReceiverComesBack(t *testing.T) {
 	streams, _, _ := begin(t, `stream = [{name = "a", url = "json+tcp://`+listener.Addr().String()+`"}]`, &net.Dialer{})
 	next := 0
 	for range 3 {
-		streams.Add("events", event(next))
+		streams.Add(event(next))
 		connection, err := listener.Accept()
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +166,7 @@ func TestDatagramsOfSyslogAreShortAndStillJSON(t *testing.T) {
 	for n := range 20 {
 		long.Fields = append(long.Fields, wire.Field{Name: "f" + strconv.Itoa(n), Value: strings.Repeat("ä", 5000)})
 	}
-	streams.Add("events", long)
+	streams.Add(long)
 	buffer := make([]byte, 70_000)
 	size, _, err := socket.ReadFrom(buffer)
 	if err != nil || size > datagramMost {
@@ -199,7 +201,7 @@ name = "a"
 url = "otlp+`+server.URL+`"
 headers = { X-Scope = "weir" }
 allow_plain_secrets = true`, &net.Dialer{})
-	streams.Add("audit", event(1))
+	streams.Add(event(1))
 	record := (<-got).GetResourceLogs()[0].GetScopeLogs()[0].GetLogRecords()[0]
 	if record.GetSeverityText() != "ERROR" || record.GetEventName() != "weir.events" ||
 		!strings.HasPrefix(record.GetBody().GetStringValue(), "web1: is down") || len(record.GetAttributes()) != 4 {
@@ -217,18 +219,19 @@ func TestWhatFindsNoRoomIsDroppedAndCountedAndNobodyWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := &told{}
-	streams := New(config.Streams, Outside{Log: slog.New(slog.DiscardHandler), Told: events.tell})
+	streams := New(config.Streams, Outside{Log: slog.New(slog.DiscardHandler)})
+	streams.Tell(events.tell)
 	for range waitingRowsMax + 7 {
-		streams.Add("events", event(1))
+		streams.Add(event(1))
 	}
 	if count := streams.Counts()[0]; count.Dropped != 7 || count.Waiting != waitingRowsMax {
 		t.Errorf("got %+v", count)
 	}
-	large := New(config.Streams, Outside{Log: slog.New(slog.DiscardHandler), Told: events.tell})
+	large := New(config.Streams, Outside{Log: slog.New(slog.DiscardHandler)})
 	heavy := event(1)
 	heavy.Fields = append(heavy.Fields, wire.Field{Name: "path", Value: strings.Repeat("x", 60_000)})
 	for range 1000 {
-		large.Add("events", heavy)
+		large.Add(heavy)
 	}
 	if count := large.Counts()[0]; count.Waiting*60_000 > waitingBytesMax || count.Dropped+
 		uint64(count.Waiting) != 1000 {

@@ -39,31 +39,32 @@ type Outside struct {
 	Dialer *net.Dialer // decides where connections may go
 	Host   string      // name of this machine
 	Log    *slog.Logger
-	// Told is called when something happened that operators should know: the id of an event, and its text.
-	Told func(id, message string)
 }
 
 // New returns streams that send nothing before Run.
 func New(targets []Target, outside Outside) *Streams {
 	s := &Streams{}
 	for _, target := range targets {
-		s.all = append(s.all, &stream{target: target, outside: outside, rows: make(chan wire.Row, waitingRowsMax)})
+		s.all = append(s.all, &stream{target: target, outside: outside, rows: make(chan wire.Row, waitingRowsMax),
+			told: func(string, string) {}})
 	}
 	return s
 }
 
-// Add has a row of a kind (see Target.Rows) sent to all that want it. It never waits. The row must not change later.
-func (s *Streams) Add(kind string, row wire.Row) {
+// Add has a row sent to all that want rows of its type. It never waits. The row must not change later.
+func (s *Streams) Add(row wire.Row) {
 	for _, stream := range s.all {
-		if slices.Contains(stream.target.Rows, kind) {
+		if slices.Contains(stream.target.Rows, row.Type) {
 			stream.add(row)
 		}
 	}
 }
 
-// Wants tells whether a target wants rows of a kind.
-func (s *Streams) Wants(kind string) bool {
-	return slices.ContainsFunc(s.all, func(one *stream) bool { return slices.Contains(one.target.Rows, kind) })
+// Tell has operators told: told is called with the id of an event, and its text. Without it, nobody is told.
+func (s *Streams) Tell(told func(id, message string)) {
+	for _, stream := range s.all {
+		stream.told = told
+	}
 }
 
 // Run sends until ctx ends, and then for a short time what waits.
@@ -94,6 +95,7 @@ func (s *Streams) Counts() (all []Count) {
 type stream struct {
 	target  Target
 	outside Outside
+	told    func(id, message string)
 	rows    chan wire.Row
 	bytes   atomic.Int64 // of rows
 
@@ -105,7 +107,13 @@ type stream struct {
 	toldAway    bool
 }
 
+// droppedID is the event about dropped rows. It is not streamed: there is no room for it, so it would lead to the next.
+const droppedID = "STREAM_DROPPED"
+
 func (s *stream) add(row wire.Row) {
+	if field(row, "event_id") == droppedID {
+		return
+	}
 	size := int64(row.Size())
 	if s.bytes.Add(size) <= waitingBytesMax {
 		select {
@@ -212,14 +220,14 @@ func (s *stream) fails(err error) {
 	s.outside.Log.Warn("a receiver takes no rows", "target", s.target.Name, "reason", err)
 	if !s.toldAway && now.Sub(s.away) >= tellAfter {
 		s.toldAway = true
-		s.outside.Told("STREAM_DOWN", fmt.Sprintf("%s takes nothing: %v", s.target.Name, err))
+		s.told("STREAM_DOWN", fmt.Sprintf("%s takes nothing: %v", s.target.Name, err))
 	}
 	s.sayDropped(now, tellEvery)
 }
 
 func (s *stream) works() {
 	if s.toldAway {
-		s.outside.Told("STREAM_UP", s.target.Name+" takes rows again")
+		s.told("STREAM_UP", s.target.Name+" takes rows again")
 	}
 	s.away, s.toldAway = time.Time{}, false
 	s.sayDropped(time.Now(), tellEvery)
@@ -231,7 +239,7 @@ func (s *stream) sayDropped(now time.Time, least time.Duration) {
 	if dropped == s.toldDropped || now.Sub(s.toldAt) < least {
 		return
 	}
-	s.outside.Told("STREAM_DROPPED", fmt.Sprintf("%d rows were not sent to %s: it was away or too slow",
+	s.told(droppedID, fmt.Sprintf("%d rows were not sent to %s: it was away or too slow",
 		dropped-s.toldDropped, s.target.Name))
 	s.toldDropped, s.toldAt = dropped, now
 }
