@@ -22,28 +22,38 @@ import (
 
 func explainCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "explain URL", Short: "Say what would happen to a request now, and why", Args: arguments("URL"),
+		Use:   "explain URL|REQUEST-ID",
+		Short: "Say what would happen to a request now, or what happened to one, and why",
+		Args:  arguments("URL|REQUEST-ID"),
 		Long: `Say what would happen to a request now: which virtual service and child it is for, what an engine answers itself,
 which pool it goes to, which of its servers take requests and why others do not, and which server would get it. The
 engines are asked; nothing is sent to a server, and nothing changes. With consistent hashing and persistence, the server
 is the one that each such request gets. Otherwise it is the one that the next request at this worker would get.
 
 Without --address and --vs, the virtual service is the one that listens on the port and wants the host. If there are
-several, the host is looked up.`,
+several, the host is looked up.
+
+With the request_id of a record ("weir logs -o json" has it), say what happened to that request.`,
 		Example: `  weir explain https://shop.example/cart
   weir explain http://10.1.0.14/api -X POST -H 'Cookie: id=7' --client 198.51.100.7
-  weir explain https://shop.example/ --vs shop --engine engine-2 -o json`,
+  weir explain https://shop.example/ --vs shop --engine engine-2 -o json
+  weir explain se-7aaf03e8-…-1-hoj4bdy62i.5`,
 	}
 	var asked explainFlags
 	asked.add(command)
 	output := addOutput(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if !strings.Contains(args[0], "://") {
-			return fmt.Errorf("%s is no URL: give one that begins with http:// or https://", top.Clean(args[0]))
+		isURL := strings.Contains(args[0], "://")
+		if !isURL && !requestID.MatchString(args[0]) {
+			return fmt.Errorf("%s is no URL, and no request_id: give a URL that begins with http:// or https://",
+				top.Clean(args[0]))
 		}
 		session, err := openSession()
 		if err != nil {
 			return err
+		}
+		if !isURL {
+			return explainRecord(command.Context(), session, args[0], *output, os.Stdout)
 		}
 		answer, err := asked.ask(command.Context(), session, args[0])
 		if err != nil {

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 
 	"github.com/weir-lb/weir/client"
 )
+
+// requestID is what the names of records look like: an engine, its worker, and a number.
+var requestID = regexp.MustCompile(`^.+-[0-9]+-[0-9a-z]+\.[0-9]+$`)
 
 // explainRecord tells one request or connection by its request_id: a sentence for each stage.
 func explainRecord(ctx context.Context, session *client.Session, id string, output format, out io.Writer) error {

@@ -196,9 +196,9 @@ func TestWhatStrangersSendIsInertInEachForm(t *testing.T) {
 			}
 		}
 	}
-	var story client.Object
-	s.must(s.controller.Session.Get(s.ctx, fmt.Sprint("weir/explain/", page.Results[0]["request_id"]), &story))
-	contains(t, fmt.Sprint(story["stages"]), "the virtual service web", "of the engine engine-1", "It took ")
+	story, err := s.command("explain", fmt.Sprint(page.Results[0]["request_id"])).Output()
+	s.must(err)
+	contains(t, string(story), "the virtual service web", "of the engine engine-1", "It took ")
 }
 
 func TestRecordsComeLaterIfTheControllerWasAway(t *testing.T) {
