@@ -21,11 +21,9 @@ type LoadReport struct {
 	P50us      float64          `json:"p50_us"`
 	P99us      float64          `json:"p99_us"`
 	P999us     float64          `json:"p999_us"`
-	// Uncorrected are times from when a request was sent, and not from when it was due. nil without --rate.
-	Uncorrected *LoadTimes `json:"uncorrected"`
-	Bytes       int64      `json:"bytes"`
-	Missed      int64      `json:"missed"` // that were due and never begun, because all connections were busy
-	IdleHeld    int        `json:"idle_held"`
+	Bytes      int64            `json:"bytes"`
+	Missed     int64            `json:"missed"` // that were due and never begun, because all connections were busy
+	IdleHeld   int              `json:"idle_held"`
 	// WaitingHeld are the streams of HTTP/2 that still waited for their answer at the end.
 	WaitingHeld int `json:"waiting_held"`
 	TLS         struct {
@@ -37,12 +35,6 @@ type LoadReport struct {
 	} `json:"tls"`
 	PerValue map[string]int64 `json:"per_value"`
 	Timeline *Timeline        `json:"timeline"` // nil without --timeline
-}
-
-// LoadTimes are quantiles of times.
-type LoadTimes struct {
-	P50us float64 `json:"p50_us"`
-	P99us float64 `json:"p99_us"`
 }
 
 // Timeline is when things happened, from the begin of the load.

@@ -268,12 +268,3 @@ func requestRecord(random *rand.Rand, n int, at time.Time) wire.Row {
 		"total_time_us", micros(20_000))
 	return row
 }
-
-var errNoRecords = errors.New("engines send no records of requests yet")
-
-func measureLogging(context.Context, *run) (Finding, error)       { return Finding{}, errNoRecords }
-func measureWeights(context.Context, *run) (Finding, error)       { return Finding{}, errNoRecords }
-func measureVisibleRecord(context.Context, *run) (Finding, error) { return Finding{}, errNoRecords }
-func measureWebhook(context.Context, *run) (Finding, error) {
-	return Finding{}, errors.New("there are no webhooks yet")
-}

@@ -36,7 +36,7 @@ func (r *run) onStage(ctx context.Context, do func(*stage) error) error {
 	return lab.During("weir-telemetry", r.programs, func(l *lab.Lab, _ string) error {
 		s := &stage{run: r, lab: l}
 		var err error
-		if s.controller, err = l.Controller(ctx); err != nil {
+		if s.controller, err = l.Controller(ctx, r.flags...); err != nil {
 			return err
 		}
 		if err := makeRoom(ctx, s.controller.Session, 1000); err != nil {

@@ -29,6 +29,7 @@ type Options struct {
 type run struct {
 	Options
 	programs string
+	flags    []string            // of the controller, for the row that is measured
 	records  shared[recordTimes] // several rows share a measurement
 	fleet    shared[fleetTimes]
 	browser  shared[pageTimes]

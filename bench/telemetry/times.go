@@ -73,8 +73,8 @@ func measurePercentiles(ctx context.Context, r *run) (found Finding, err error) 
 		}); err != nil {
 			return err
 		}
-		found, err = comparePercentiles(told, statistics{P50: load.Uncorrected.P50us / 1000,
-			P99: load.Uncorrected.P99us / 1000}), nil
+		found, err = comparePercentiles(told, statistics{P50: load.P50us / 1000,
+			P99: load.P99us / 1000}), nil
 		found.Note += fmt.Sprintf(". %d requests, %d a second; %d failed", load.Requests, percentilesRate,
 			load.ErrorTotal)
 		if load.ErrorTotal > 0 {
