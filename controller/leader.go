@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/unusual"
 )
 
 // leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
@@ -39,6 +40,7 @@ type leader struct {
 	keeper  *cloud.Keeper
 	history *metrics.History
 	alerts  *alert.Alerts
+	unusual *unusual.Watch
 	explain *explain.Explainer
 }
 
@@ -60,6 +62,8 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
+	l.unusual = unusual.New(known, l.live, told, time.Now)
+	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
 	data.gate.Check(ruleKind, checkMetrics(l.history.Catalog()))
 	return l
@@ -86,6 +90,8 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.live.Run(ctx) })
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
+	group.Go(func() error { return l.unusual.Run(ctx) })
+	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()

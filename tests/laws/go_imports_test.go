@@ -18,7 +18,8 @@ const module = "github.com/weir-lb/weir/"
 // doesNoIO are the packages that turn values into values: no files, no network, no clock, no logger.
 var doesNoIO = []string{"controller/health", "controller/schema", "controller/model", "controller/plan",
 	"controller/place", "controller/tickets",
-	"controller/reconcile", "controller/sorted", "controller/histogram", "controller/series", "agent/plan"}
+	"controller/reconcile", "controller/sorted", "controller/histogram", "controller/series",
+	"controller/unusual/habit", "agent/plan"}
 
 // worldly is what such a package may not import. "time" stays out of the list because durations and formats are values;
 // the clock itself is caught by TestPurePackagesReadNoClock.
@@ -37,7 +38,7 @@ var onlyImporter = map[string][]string{
 		"agent/returnpath", "tests/alone"},
 	"github.com/cilium/ebpf":            {"agent/fastpath", "agent/fastpath/detour", "fastpath", "fastpath/detour"},
 	"golang.org/x/net/icmp":             {"agent/monitor"},
-	"github.com/prometheus/prometheus/": {"controller/metrics"},
+	"github.com/prometheus/prometheus/": {"controller/metrics", "tests/interop"},
 	"github.com/VictoriaMetrics":        {"logs/store"},
 	"golang.org/x/crypto/":              {"controller/pki", "controller/admit", "controller/cloud/linux"},
 }
@@ -59,6 +60,9 @@ var mayImport = map[string][]string{
 	"controller/grading": {"api", "controller/fleet", "controller/health", "controller/health/score",
 		"controller/histogram", "controller/model", "controller/schema", "controller/schema/kinds",
 		"controller/series"},
+	"controller/unusual/habit": {},
+	"controller/unusual": {"controller/events", "controller/fleet", "controller/health/score", "controller/model",
+		"controller/series", "controller/unusual/habit"},
 	"controller/alert/notify": {},
 	"controller/alert": {"controller/alert/notify", "controller/events", "controller/schema", "controller/schema/kinds",
 		"controller/series", "controller/store"},
@@ -103,7 +107,8 @@ var mayImport = map[string][]string{
 		"controller/events",
 		"controller/port", "controller/series", "controller/health/score", "logs", "logs/query", "logs/story",
 		"logs/text", "web"},
-	"controller": {"api", "controller/alert", "controller/alert/notify", "controller/health", "controller/series",
+	"controller": {"api", "controller/unusual", "controller/alert", "controller/alert/notify", "controller/health",
+		"controller/series",
 		"controller/grading", "controller/health/score", "controller/sorted", "controller/schema",
 		"controller/store", "controller/admit",
 		"controller/rest",
@@ -254,7 +259,7 @@ var (
 		"controller/link",
 		"controller/port", "controller/pki"}
 	ofTheLeader = []string{"controller/explain", "controller/fleet", "controller/live", "controller/grading",
-		"controller/alert",
+		"controller/alert", "controller/unusual",
 		"controller/metrics",
 		"controller/runtime",
 		"controller/reconcile",
