@@ -45,7 +45,8 @@ type leader struct {
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
-func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
+func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
+	numbers metrics.Receiver) *leader {
 	told := events.New(config.Log, time.Now)
 	find := func(engineUUID string) (name string, exists bool) {
 		return membership.Find(data.objects.View(), engineUUID)
@@ -55,7 +56,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	l := &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
 		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
-		history: historyOf(config, data, known, grades, told),
+		history: historyOf(config, data, known, grades, told, numbers),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,

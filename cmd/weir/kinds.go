@@ -70,6 +70,8 @@ func originOf(kind *schema.Kind) string {
 	switch {
 	case kind.Only != "":
 		return " There is exactly one."
+	case !kind.Creatable() && kind.Name != "serviceengine":
+		return " They come by themselves."
 	case !kind.Creatable():
 		return " They come by themselves: let an engine join with `weir agent --controller HOST:9444 --token \"$(weir token)\"`."
 	}
