@@ -99,6 +99,10 @@ bench-abuse: packages-bench build ## measure what other clients see while a serv
 bench-control: packages-bench build ## measure how the controller scales, up to 5,000 virtual services (ARGS="--row change --services 1000")
 	@exec $(BIN)/weir bench control $(ARGS)
 
+.PHONY: bench-telemetry
+bench-telemetry: packages-bench packages-test build ## measure whether figures are true, how soon they are visible, what they cost (ARGS="--rows percentiles,segments --quick")
+	@exec $(BIN)/weir bench telemetry $(ARGS)
+
 .PHONY: bench-icount
 bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)
 	@cargo build --release --quiet -p weir-icount

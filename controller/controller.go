@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/controller/cloud"
+	"github.com/weir-lb/weir/controller/metrics"
 	"github.com/weir-lb/weir/controller/pki"
 )
 
@@ -27,7 +28,8 @@ type Config struct {
 	Engines           cloud.Cloud // starts engines of clouds of type CLOUD_NONE; nil: operators start them
 	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
 	Records           RecordStore // of events and audit entries
-	// AllowLocalReceivers lets alerts be sent to services of this machine and its link.
+	OutwardFile       string      // says where else numbers and rows go; empty: nowhere
+	// AllowLocalReceivers lets alerts, numbers and rows be sent to services of this machine and its link.
 	AllowLocalReceivers bool
 	Out                 io.Writer // one line for each fact that an operator needs
 	Log                 *slog.Logger
@@ -45,26 +47,31 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer engines.Close()
-	records := newRecords(config)
+	beside, err := openOutside(config)
+	if err != nil {
+		return err
+	}
+	records := newRecords(config, beside.streams)
 	data, err := openData(ctx, config, records)
 	if err != nil {
 		return err
 	}
 	defer data.objects.Close()
-	return serve(ctx, config, data, records, api, engines)
+	return serve(ctx, config, data, records, beside.numbers, api, engines)
 }
 
 // serve runs the parts of this node, and those of the leader, until one part fails or ctx ends. Then it waits for the
 // other parts to end. This controller has one node, which leads.
 func serve(
-	ctx context.Context, config Config, data *data, records *records, api, engines net.Listener,
+	ctx context.Context, config Config, data *data, records *records, numbers metrics.Receiver, api,
+	engines net.Listener,
 ) error {
 	authority, err := pki.OpenAuthority(ctx, data.objects.Vault("pki"), data.sealer, time.Now())
 	if err != nil {
 		return err
 	}
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
-	leader := newLeader(config, data, tokens, dialled(engines.Addr()))
+	leader := newLeader(config, data, tokens, dialled(engines.Addr()), numbers)
 	records.keepEvents(leader.events)
 	config.EngineListen = engines.Addr().String() // with the port that was chosen, if any was
 	node, err := openNode(ctx, config, data, authority, tokens, leader, records)

@@ -14,10 +14,10 @@ import (
 const historyName = "metrics"
 
 func historyOf(config Config, data *data, known *fleet.Fleet, grades *grading.Grades,
-	told *events.Log) *metrics.History {
+	told *events.Log, numbers metrics.Receiver) *metrics.History {
 	return metrics.New(metrics.Config{
 		Dir: filepath.Join(config.DataDir, historyName), Fleet: known, Scores: grades, Events: told, Log: config.Log,
-		Machine: func() host.Counts { return host.Read(config.DataDir) },
+		Machine: func() host.Counts { return host.Read(config.DataDir) }, Receiver: numbers,
 		TenantName: func(uuid string) string {
 			if record, ok := data.objects.View().Get("tenant", uuid); ok {
 				return record.Name

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/controller/unusual"
 )
 
 // leader is what one node does for all nodes of a controller: it collects the reports of all engines, places virtual
@@ -39,11 +40,13 @@ type leader struct {
 	keeper  *cloud.Keeper
 	history *metrics.History
 	alerts  *alert.Alerts
+	unusual *unusual.Watch
 	explain *explain.Explainer
 }
 
 // newLeader starts nothing; run does. controller is the host:port that engines dial.
-func newLeader(config Config, data *data, tokens *pki.Tokens, controller string) *leader {
+func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
+	numbers metrics.Receiver) *leader {
 	told := events.New(config.Log, time.Now)
 	find := func(engineUUID string) (name string, exists bool) {
 		return membership.Find(data.objects.View(), engineUUID)
@@ -53,13 +56,15 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string)
 	l := &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
 		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
-		history: historyOf(config, data, known, grades, told),
+		history: historyOf(config, data, known, grades, told, numbers),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
 			Controller: controller,
 			Resolve:    clouds{config.Engines, config.Programs}.of,
 		}),
 	}
+	l.unusual = unusual.New(known, l.live, told, time.Now)
+	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
 	data.gate.Check(ruleKind, checkMetrics(l.history.Catalog()))
 	return l
@@ -86,6 +91,8 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.live.Run(ctx) })
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
+	group.Go(func() error { return l.unusual.Run(ctx) })
+	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })
 	group.Go(func() error { return events.NewWatcher(l.events, l.fleet).Run(ctx) })
 	return group.Wait()

@@ -48,6 +48,7 @@ func openNode(
 		Explain:  explainOf(leader.explain),
 		Scores:   scoresOf(leader.grades),
 		Tester:   testerOf(leader.alerts),
+		Habits:   habits{leader.unusual},
 		Logs:     records.logs(),
 		Requests: taken,
 		Version:  config.Version, Logger: config.Log, EnginePort: portIn(config.EngineListen),

@@ -5,11 +5,13 @@ import (
 	"iter"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/intake"
+	"github.com/weir-lb/weir/controller/outward"
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/logs"
@@ -31,45 +33,55 @@ type RecordStore struct {
 	MemoryMiB      int // of the record store
 }
 
-// records is the record store of this node; nil: it has none. What is added before run waits.
-type records struct{ keeper *logs.Keeper }
+// records is where rows go: to the record store of this node, and to the receivers beside it. What is added before run
+// waits.
+type records struct {
+	keeper  *logs.Keeper     // nil: there is no store
+	streams *outward.Streams // to receivers; perhaps none
+}
 
-func newRecords(config Config) *records {
+func newRecords(config Config, streams *outward.Streams) *records {
 	if config.Records.Program == "" {
-		return nil
+		return &records{streams: streams}
 	}
-	return &records{logs.NewKeeper(logs.Config{
+	return &records{streams: streams, keeper: logs.NewKeeper(logs.Config{
 		Program: config.Records.Program, Dir: filepath.Join(config.DataDir, recordsName),
 		Days: config.Records.Days, DiskMiB: config.Records.DiskMiB, RequestDays: config.Records.RequestDays,
 		RequestDiskMiB: config.Records.RequestDiskMiB, MemoryMiB: config.Records.MemoryMiB, Log: config.Log,
 	})}
 }
 
-// keepAudit has the store keep what the gate audits.
-func (r *records) keepAudit(gate *admit.Gate) {
-	if r == nil {
-		return
+func (r *records) add(row wire.Row) {
+	if r.keeper != nil {
+		r.keeper.Add(row)
 	}
+	r.streams.Add(row)
+}
+
+// keepAudit keeps what the gate audits.
+func (r *records) keepAudit(gate *admit.Gate) {
 	gate.Audit.Keep = func(entry admit.Entry) {
-		r.keeper.Add(rowOf(query.Audit, entry.Time, admit.AdminTenant, entry.Fields()))
+		r.add(rowOf(query.Audit, entry.Time, admit.AdminTenant, entry.Fields()))
 	}
 }
 
-// keepEvents has the store keep events, and tells operators as events how the store is.
+// keepEvents keeps events, and tells operators as events how the store and the receivers are.
 func (r *records) keepEvents(log *events.Log) {
-	if r == nil {
-		return
-	}
 	log.Keep = func(entry events.Entry) {
 		scope := entry.Tenant
 		if entry.ForAll() {
 			scope = wire.Everyone
 		}
-		r.keeper.Add(rowOf(query.Events, entry.Time, scope, entry.Fields()))
+		r.add(rowOf(query.Events, entry.Time, scope, entry.Fields()))
 	}
-	r.keeper.Told = func(id, message string) {
-		log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: "record store", Tenant: admit.AdminTenant,
-			Message: message})
+	tell := func(name string) func(id, message string) {
+		return func(id, message string) {
+			log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: name, Tenant: admit.AdminTenant, Message: message})
+		}
+	}
+	r.streams.Tell(tell("streams"))
+	if r.keeper != nil {
+		r.keeper.Told = tell("record store")
 	}
 }
 
@@ -85,7 +97,7 @@ func rowOf(kind string, at time.Time, scope string, fields iter.Seq2[string, str
 
 // logs is what REST asks; nil: there is no store.
 func (r *records) logs() rest.Logs {
-	if r == nil {
+	if r.keeper == nil {
 		return nil
 	}
 	return r.keeper
@@ -94,19 +106,36 @@ func (r *records) logs() rest.Logs {
 // intake takes records of requests and connections from engines. Without a store it takes none.
 func (r *records) intake(objects *store.Store, log *slog.Logger) *intake.Intake {
 	var into intake.Store
-	if r != nil {
-		into = r.keeper
+	if r.keeper != nil {
+		into = streamed{r.keeper, r.streams}
 	}
 	return intake.New(into, &intake.ObjectNames{View: objects.View}, log, time.Now)
 }
 
-// run keeps the store running until stop is called, which stores what came before.
-func (r *records) run() (stop func()) {
-	if r == nil {
-		return func() {}
+// streamed is a store of records whose rows go to the receivers, too, once they are stored.
+type streamed struct {
+	*logs.Keeper
+	streams *outward.Streams
+}
+
+// Store stores a batch. One that came before goes to nobody again.
+func (s streamed) Store(ctx context.Context, origin wire.Origin, rows []wire.Row) (logs.Ack, error) {
+	ack, err := s.Keeper.Store(ctx, origin, rows)
+	if err == nil && ack.Stored > 0 {
+		for _, row := range rows {
+			s.streams.Add(row)
+		}
 	}
+	return ack, err
+}
+
+// run keeps the store and the streams running until stop is called, which stores and sends what came before.
+func (r *records) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); r.keeper.Run(ctx) }()
-	return func() { cancel(); <-ended }
+	var running sync.WaitGroup
+	running.Go(func() { r.streams.Run(ctx) })
+	if r.keeper != nil {
+		running.Go(func() { r.keeper.Run(ctx) })
+	}
+	return func() { cancel(); running.Wait() }
 }

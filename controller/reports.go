@@ -7,6 +7,7 @@ import (
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/runtime"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/unusual"
 )
 
 // reportsOf lists the runtime pages of each kind of object.
@@ -72,4 +73,14 @@ func scoresOf(grades *grading.Grades) rest.Scores {
 		}
 		return score.Report{}, false
 	}
+}
+
+// habits tells REST what is usual.
+type habits struct{ *unusual.Watch }
+
+func (h habits) Anomalies(uuid string) (all []rest.Anomaly) {
+	for _, one := range h.Watch.Anomalies(uuid) {
+		all = append(all, rest.Anomaly(one))
+	}
+	return all
 }

@@ -23,6 +23,8 @@ type Records interface {
 	// Next waits for the next batch of this stream.
 	Next(context.Context) (*enginev1.RecordBatch, error)
 	Took(*enginev1.BatchTaken)
+	// Unwanted says that the controller keeps no records.
+	Unwanted()
 }
 
 // keepTelling sends records for as long as a session lasts, over a connection of its own: they never hold up a session.
@@ -40,8 +42,12 @@ func (l *Link) keepTelling(ctx context.Context) error {
 			pause.Reset()
 		}
 		wait := pause.Next()
-		if status.Code(err) == codes.Unimplemented || status.Code(err) == codes.FailedPrecondition {
-			wait = time.Minute // the controller is older, or keeps no records
+		switch status.Code(err) {
+		case codes.FailedPrecondition:
+			l.Records.Unwanted()
+			wait = time.Minute
+		case codes.Unimplemented: // the controller is older
+			wait = time.Minute
 		}
 		l.Log.Debug("no stream for records", "reason", err)
 		select {

@@ -20,6 +20,9 @@ type life struct {
 	kinds   map[string]uint32         // of the last record of each virtual service
 }
 
+// kindsMax is how many virtual services are remembered.
+const kindsMax = 1 << 16
+
 func (l lives) at(worker uint32) *life {
 	if l[worker] == nil {
 		l[worker] = &life{kinds: map[string]uint32{}}
@@ -40,6 +43,9 @@ func (l *life) heard(named key) {
 
 func (l *life) note(batch *enginev1.RecordBatch) {
 	l.process, l.waiting = batch.GetProcess(), batch.GetWaiting()
+	if len(l.kinds) > kindsMax {
+		clear(l.kinds) // most are of virtual services that were deleted
+	}
 	for _, part := range batch.GetParts() {
 		for _, tally := range part.GetTallies() {
 			l.kinds[tally.GetVirtualServiceUuid()] = tally.GetKind()
@@ -62,6 +68,9 @@ func (l lives) begin(epoch uint64) (last []*enginev1.RecordBatch) {
 			Process: ended.process}
 		parts := map[uint32]*enginev1.RecordPart{}
 		for _, waiting := range ended.waiting {
+			if waiting.GetCount() == 0 {
+				continue // it waited before
+			}
 			class := waiting.GetClass()
 			if parts[class] == nil {
 				parts[class] = &enginev1.RecordPart{Class: class, Lost: dataplaneEnded}
@@ -77,7 +86,9 @@ func (l lives) begin(epoch uint64) (last []*enginev1.RecordBatch) {
 			})
 		}
 		ended.waiting = nil
-		last = append(last, batch)
+		if len(batch.Parts) > 0 {
+			last = append(last, batch)
+		}
 	}
 	return last
 }

@@ -13,7 +13,7 @@ import (
 func (s *Spool) Rewind() []*enginev1.Standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next = 0
+	s.next, s.unwanted = 0, false
 	return slices.Collect(maps.Values(s.standing))
 }
 
@@ -73,10 +73,25 @@ func (s *Spool) take() *enginev1.RecordBatch {
 	return nil
 }
 
+// Unwanted says that the controller keeps no records. Until it takes one, all are dropped at once.
+func (s *Spool) Unwanted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unwanted = true
+	for len(s.entries) > 0 {
+		first := s.entries[0]
+		if first.segment == nil {
+			s.Taken(takenOf(first.process, first.key))
+		}
+		s.forget(first)
+	}
+}
+
 // Took says that the controller has a batch.
 func (s *Spool) Took(taken *enginev1.BatchTaken) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.unwanted = false
 	named := key{taken.GetEpoch(), taken.GetWorker(), taken.GetNumber()}
 	for _, one := range s.entries[:s.next] {
 		if one.key != named {

@@ -54,6 +54,7 @@ type Spool struct {
 	segments []*segment
 	standing map[uint32]*enginev1.Standing // as of the last batch that was taken, by worker
 	changed  chan struct{}                 // closed at the next change
+	unwanted bool                          // the controller keeps no records
 	stuck    string                        // why the disk takes nothing; empty: it does
 }
 
@@ -177,6 +178,10 @@ func (s *Spool) keep(batch *enginev1.RecordBatch, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := newEntry(batch)
+	if s.unwanted {
+		s.Taken(takenOf(kept.process, kept.key))
+		return
+	}
 	kept.came = now
 	s.entries = append(s.entries, kept)
 	s.wake()

@@ -47,7 +47,8 @@ func (r *rig) open() {
 func frame(process uint64, worker uint32, number uint64, count int, random *rand.Rand) *dataplanev1.Records {
 	frame := &dataplanev1.Records{Process: process, Worker: worker, Number: number,
 		Services: []*dataplanev1.RecordedService{{Number: 1, Uuid: "vs-1"}},
-		Waiting:  []*dataplanev1.Unrecorded{{VirtualServiceUuid: "vs-1", Class: 3, Count: number}}}
+		Waiting: []*dataplanev1.Unrecorded{{VirtualServiceUuid: "vs-1", Class: 3, Count: number},
+			{VirtualServiceUuid: "vs-2", Class: 1}}}
 	for n := range count {
 		for class := record.Significant; class <= record.All; class++ {
 			one := record.Record{Kind: record.Request, Class: class, Weight: uint32(n + 1), Service: 1,
@@ -280,5 +281,27 @@ func TestRunTakesFramesAndLeavesNothingInMemory(t *testing.T) {
 	r.open()
 	if batch, err := r.Next(t.Context()); err != nil || batch.GetNumber() != 1 {
 		t.Errorf("%v, %v", batch, err)
+	}
+}
+
+func TestAControllerWithoutAStoreCostsNoDisk(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	r := newRig(t, 1<<20)
+	for number := range uint64(3) {
+		r.accept(frame(7, 0, number+1, 1, random), r.now)
+	}
+	r.spill(r.now, 0)
+	r.accept(frame(7, 0, 4, 1, random), r.now)
+	r.Unwanted()
+	r.accept(frame(7, 0, 5, 1, random), r.now)
+	r.spill(r.now, 0)
+	r.tidy()
+	if fmt.Sprint(r.taken) != "[7 0 1 7 0 2 7 0 3 7 0 4 7 0 5]" || r.diskBytes() != 0 || r.send() != nil {
+		t.Errorf("told %v, with %d bytes on disk", r.taken, r.diskBytes())
+	}
+	r.Rewind()
+	r.accept(frame(7, 0, 6, 1, random), r.now)
+	if batch := r.send(); batch.GetNumber() != 6 {
+		t.Errorf("sends %v", batch)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-lb/weir/bench/abuse"
 	"github.com/weir-lb/weir/bench/control"
 	"github.com/weir-lb/weir/bench/elastic"
+	"github.com/weir-lb/weir/bench/telemetry"
 	"github.com/weir-lb/weir/bench/verdict"
 )
 
@@ -22,9 +23,9 @@ func benchCommand() *cobra.Command {
 		Short: "Measure CPU time per transaction, what clients notice of failures and of abuse, and how the controller scales",
 	}
 	command.AddCommand(benchRunCommand(), benchElasticCommand(), benchAbuseCommand(),
-		benchControlCommand(), &cobra.Command{
+		benchControlCommand(), benchTelemetryCommand(), &cobra.Command{
 			Use:   "list",
-			Short: "List the workloads, and the rows of elastic, abuse and control",
+			Short: "List the workloads, and the rows of elastic, abuse, control and telemetry",
 			Args:  arguments(),
 			RunE: func(*cobra.Command, []string) error {
 				fmt.Println("For `weir bench run --workload`:")
@@ -34,7 +35,9 @@ func benchCommand() *cobra.Command {
 				fmt.Println("\nFor `weir bench abuse --row`:")
 				err = errors.Join(err, abuse.List(os.Stdout))
 				fmt.Println("\nFor `weir bench control --row`:")
-				return errors.Join(err, control.List(os.Stdout))
+				err = errors.Join(err, control.List(os.Stdout))
+				fmt.Println("\nFor `weir bench telemetry --row`:")
+				return errors.Join(err, telemetry.List(os.Stdout))
 			},
 		})
 	return menu(command)
@@ -181,6 +184,33 @@ weir-load in the directory of weir.`,
 		"bench/results/control")
 	flags.IntVar(&options.Services, "services", 0,
 		"largest number of virtual services (default: 5000, and 200 with --quick)")
+	return command
+}
+
+func benchTelemetryCommand() *cobra.Command {
+	options := telemetry.Options{Options: rowOptions()}
+	command := &cobra.Command{
+		Use:   "telemetry",
+		Short: "Measure whether figures are true, how soon they are visible, and what counting and recording cost",
+		Long: `Compare percentiles and times with what clients and servers saw; measure how soon a request is visible; kill the record store; store and
+query records; load the controller with the telemetry of many engines; and open the pages in a browser. Each row has a bar.
+Exit status 1 says that a row misses its bar, or could not be measured. All rows take about half an hour, with --quick less than two minutes.
+
+Everything runs on loopback, is bounded in time, and leaves nothing behind. Writes JSON lines and a page with a picture into the results
+directory. Run it in the directory of Weir's source. Needs strace, nginx, chromium and Node (make bench and make test install them),
+and weir-dataplane, weir-load and weir-origin in the directory of weir.`,
+		Example: `  weir bench telemetry --quick --json
+  weir bench telemetry --rows percentiles,segments`,
+		Args: arguments(),
+		RunE: func(command *cobra.Command, _ []string) error {
+			return telemetry.Run(command.Context(), options)
+		},
+	}
+	flags := command.Flags()
+	rowFlags(command, &options.Options, "short times and few objects: a first impression, not a measurement",
+		"bench/results/telemetry")
+	flags.StringVar(&options.Source, "source", ".", "directory of Weir's source")
+	flags.StringSliceVar(&options.Rows, "rows", nil, "the same as --row")
 	return command
 }
 

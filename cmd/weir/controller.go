@@ -49,7 +49,9 @@ func controllerCommand() *cobra.Command {
 		"who starts the engines of groups in a cloud of type CLOUD_NONE: \"none\" (operators do), "+
 			"\"process\" (the controller, on this machine), \"lab:NAME\" (the controller, in the namespaces of a lab)")
 	flags.BoolVar(&config.AllowLocalReceivers, "allow-local-receivers", false,
-		"let alerts be sent to addresses of this machine and of its link (loopback, link-local)")
+		"let alerts, and what --outward names, be sent to addresses of this machine and of its link (loopback, link-local)")
+	flags.StringVar(&config.OutwardFile, "outward", "",
+		"file that says where else metrics, events, audit entries and records go (docs/outward.md)")
 	flags.StringVar(&logs, "logs", logsInStore,
 		"where events and audit entries are kept: \"store\" (the record store, in <data-dir>/records), "+
 			"\"memory\" (the newest ones, until the controller ends)")

@@ -36,7 +36,12 @@ only so many a second. "weir explain" with the id of a request (-o json has it) 
 		Example: "  weir logs shop --since 2h --filter 'response_code>=500'\n" +
 			"  weir logs shop --follow --class significant\n" +
 			"  weir logs shop --filter uri_path~/pay --filter 'total_time>1000' -o csv",
-		Args: cobra.MaximumNArgs(1),
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("give it as `%s [VIRTUAL-SERVICE]`", command.CommandPath())
+			}
+			return nil
+		},
 	}
 	list.addFlags(command, "a field of the records, like response_code, method, uri_path, client_ip, server_ip, "+
 		"total_time, significant_log (-o json has all)")

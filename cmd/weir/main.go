@@ -4,10 +4,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -86,16 +88,57 @@ func menu(command *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return command.Help()
 		}
-		hint := fmt.Sprintf("see `%s --help`", command.CommandPath())
-		for command.SuggestionsMinimumDistance = range 3 {
-			if near := command.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = fmt.Sprintf("did you mean `%s %s`?", command.CommandPath(), near[0])
-				break
-			}
-		}
+		hint := hintFor(command, args)
 		return fmt.Errorf("%q is no command of `%s`: %s", args[0], command.CommandPath(), hint)
 	}
 	return command
+}
+
+// hintFor says what somebody may have meant who gave these arguments to a command that only holds other commands.
+func hintFor(command *cobra.Command, args []string) string {
+	path, name := command.CommandPath(), args[0]
+	if near := nearest(command, name); near != "" {
+		return fmt.Sprintf("did you mean `%s %s`?", path, near)
+	}
+	if elsewhere, _, err := command.Root().Find(args[:1]); err == nil && command.HasParent() && len(args) > 1 &&
+		elsewhere.GroupID == "operate" { // weir vs logs web
+		of := ""
+		if kind := subcommand(elsewhere, command.Name()); kind != nil {
+			of = " " + kind.Name()
+		}
+		return fmt.Sprintf("did you mean `%s%s %s`?", elsewhere.CommandPath(), of, args[1])
+	}
+	if len(args) == 1 {
+		for _, guess := range []string{"show", "virtualservice", "vs"} { // weir vs web, weir metrics web
+			if subcommand(command, guess) != nil {
+				return fmt.Sprintf("did you mean `%s %s %s`?", path, guess, name)
+			}
+		}
+	}
+	return fmt.Sprintf("see `%s --help`", path)
+}
+
+func subcommand(of *cobra.Command, name string) *cobra.Command {
+	for _, command := range of.Commands() {
+		if command.Name() == name {
+			return command
+		}
+	}
+	return nil
+}
+
+// nearest is the command whose name is most like a word; empty: none is. Short words have fewer mistakes.
+func nearest(command *cobra.Command, word string) string {
+	for command.SuggestionsMinimumDistance = range min(3, 1+len(word)/2) {
+		near := command.SuggestionsFor(word)
+		if len(near) > 0 {
+			return slices.MinFunc(near, func(a, b string) int {
+				return cmp.Compare(max(len(a), len(word))-min(len(a), len(word)),
+					max(len(b), len(word))-min(len(b), len(word)))
+			})
+		}
+	}
+	return ""
 }
 
 // arguments wants exactly these, or with "…" behind the last one or more of it.

@@ -29,7 +29,12 @@ by name, e shows the engines. If the output is no terminal, the command prints o
   weir top vs web
   weir top engines --once
   weir top --json | jq -c '.data.overview.virtual_services[0]'`,
-		Args: arguments(),
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%q is nothing to watch: %s", args[0], hintFor(command, args))
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			return flags.show(command.Context(), top.Start{}, "")
 		},

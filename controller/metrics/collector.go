@@ -16,6 +16,9 @@ const (
 	idleAfter = 1800 * time.Second
 	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.
 	seriesMax = 200_000
+	// headMax bounds the series that a tier has in memory, also of objects that were renamed or deleted since its last
+	// block was written, which can be days ago.
+	headMax = 2 * seriesMax
 	// serversMax is the number of servers of a pool up to which each has series of its own. The servers of larger pools
 	// share theirs.
 	serversMax = 20
@@ -31,11 +34,12 @@ type collector struct {
 	groups  map[string]*group         // by uuid of the virtual service or engine, or by uuid of the pool and server
 	written [len(tierSpecs)]time.Time // when each tier got its last samples; at first, when the collector began
 	ticks   int64
+	headMax int
 	refused int // series that are not kept because of seriesMax
 }
 
 func newCollector(config Config, now time.Time) *collector {
-	c := &collector{config: config, groups: map[string]*group{}}
+	c := &collector{config: config, groups: map[string]*group{}, headMax: headMax}
 	for i := range c.written {
 		c.written[i] = now
 	}
@@ -99,14 +103,14 @@ func (c *collector) observe(seen map[string]bool, key, kind string, of labelled,
 // write appends the values of all groups to the tiers whose time has come.
 func (c *collector) write(into *tiers, at time.Time) error {
 	samples := newSamples(into, at, c.written, c.due(at))
-	refused, room := 0, seriesMax
+	refused, room, crowded := 0, seriesMax, into.inMemory() >= c.headMax
 	for key, g := range c.groups {
 		if g.ended {
 			samples.end(g)
 			delete(c.groups, key)
 			continue
 		}
-		if room -= len(g.entries); room < 0 && !g.kept {
+		if room -= len(g.entries); (room < 0 || crowded) && !g.kept {
 			refused += len(g.entries)
 			g.rebase()
 			continue

@@ -154,6 +154,7 @@ func (g *group) take(of labelled, moved bool, at time.Time) {
 				e.in[i].ref, e.in[i].live = 0, false
 			}
 		}
+		g.kept = false
 	}
 	switch {
 	case moved:

@@ -47,8 +47,8 @@ func (h *health) refuse(refused int) {
 	defer h.mu.Unlock()
 	if refused > h.refused {
 		h.say("METRICS_LIMIT", fmt.Sprintf(
-			"there are %d series of metrics, which is the limit: numbers of %d more are "+
-				"not kept", seriesMax, refused))
+			"numbers of %d more series are not kept: the limit is %d series of metrics, and %d with those of objects "+
+				"that were renamed or deleted in the last days", refused, seriesMax, headMax))
 	}
 	h.refused = refused
 }

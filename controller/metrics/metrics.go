@@ -31,6 +31,7 @@ type Config struct {
 	Events     *events.Log
 	Log        *slog.Logger
 	Scores     Scores             // nil: none are kept
+	Receiver   Receiver           // gets all samples, too; nil: nobody does
 	Machine    func() host.Counts // of the controller; nil: it is not read
 	Now        func() time.Time   // nil: time.Now
 }
@@ -81,7 +82,9 @@ func (h *History) Run(ctx context.Context) error {
 			continue
 		}
 		h.set(opened)
+		stop := h.send(ctx)
 		h.collect(ctx, opened)
+		stop()
 		h.end()
 		h.set(nil) // waits for queries
 		if err := opened.close(); err != nil {
@@ -89,6 +92,17 @@ func (h *History) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// send sends to the receiver, if there is one, until stop is called.
+func (h *History) send(ctx context.Context) (stop func()) {
+	if h.config.Receiver == nil {
+		return func() {}
+	}
+	sending, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { newRemote(h, h.config.Receiver).run(sending) })
+	return func() { end(); running.Wait() }
 }
 
 func (h *History) set(tiers *tiers) {

@@ -91,6 +91,14 @@ func (t *tiers) hasRoom() error {
 	return nil
 }
 
+// inMemory is the number of series that the fullest tier has in memory.
+func (t *tiers) inMemory() (most int) {
+	for _, db := range t.of {
+		most = max(most, int(db.Head().NumSeries()))
+	}
+	return most
+}
+
 func (t *tiers) close() (err error) {
 	for _, db := range t.of {
 		if db != nil {

@@ -4,6 +4,7 @@ import "strings"
 
 // areas are paths with endpoints below them that are no object's. A pattern has "*" for one segment.
 var areas = map[string]endpoint{
+	"api/analytics/anomaly/*/*":          {tenants, methods{"GET": showAnomalies}},
 	"api/analytics/healthscore/*":        {tenants, methods{"GET": showScores}},
 	"api/analytics/healthscore/*/*":      {tenants, methods{"GET": showScore}},
 	"api/analytics/metric_id":            {tenants, methods{"GET": listMetrics}},

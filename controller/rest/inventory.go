@@ -179,7 +179,7 @@ func (c *call) addMetrics(kind *schema.Kind, items []schema.Object, records []*s
 	for i, record := range records {
 		shown := schema.Object{}
 		if c.owns(record) {
-			for _, one := range asked.seriesOf(record, found) {
+			for _, one := range asked.seriesOf(c, record, found) {
 				one := one.(schema.Object)
 				header, data := one["header"].(schema.Object), one["data"].([]any)
 				metric := schema.Object{"value": nil, "data": schema.Object{"value": nil}, "headers": header}

@@ -95,7 +95,7 @@ func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 		found := byObject(answers[:len(one.ids)])
 		for _, record := range one.records {
 			before, _ := into[record.UUID].([]any)
-			into[record.UUID] = append(before, one.seriesOf(record, found)...)
+			into[record.UUID] = append(before, one.seriesOf(c, record, found)...)
 		}
 		answers = answers[len(one.ids):]
 	}

@@ -27,17 +27,17 @@ func byObject(answers []series.Answer) []metricFound {
 }
 
 // page is the answer about one object.
-func (m *metricRequest) page(record *store.Record, answers []metricFound) schema.Object {
+func (m *metricRequest) page(c *call, record *store.Record, answers []metricFound) schema.Object {
 	return schema.Object{
 		"entity_uuid": record.UUID, "metric_entity": metricEntities[m.kind], "metric_id": strings.Join(m.ids, ","),
 		"start": stamp(m.start), "stop": stamp(m.stop), "step": int64(m.step.Seconds()),
 		"limit":  int64(m.steps()),
-		"series": m.seriesOf(record, answers),
+		"series": m.seriesOf(c, record, answers),
 	}
 }
 
 // seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls.
-func (m *metricRequest) seriesOf(record *store.Record, answers []metricFound) []any {
+func (m *metricRequest) seriesOf(c *call, record *store.Record, answers []metricFound) []any {
 	list := []any{}
 	for _, answer := range answers {
 		found := answer.of[record.UUID]
@@ -45,7 +45,7 @@ func (m *metricRequest) seriesOf(record *store.Record, answers []metricFound) []
 			found = []series.Series{m.nothing(record)}
 		}
 		for _, one := range found {
-			list = append(list, m.oneSeries(record, answer.metric, one))
+			list = append(list, m.oneSeries(c, record, answer.metric, one))
 		}
 	}
 	return list
@@ -59,7 +59,8 @@ func (m *metricRequest) nothing(record *store.Record) series.Series {
 	return none
 }
 
-func (m *metricRequest) oneSeries(record *store.Record, metric series.Metric, one series.Series) schema.Object {
+func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.Metric,
+	one series.Series) schema.Object {
 	header := schema.Object{
 		"name": metric.ID, "units": metric.Unit, "entity_uuid": record.UUID, "tenant_uuid": record.Tenant,
 		"metric_description": metric.Text, "metrics_min_scale": 0.0, "derivation_data": schema.Object{},
@@ -75,8 +76,11 @@ func (m *metricRequest) oneSeries(record *store.Record, metric series.Metric, on
 	for _, point := range one.Points {
 		switch {
 		case !point.Null:
-			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": point.Value,
-				"num_samples": int64(1)})
+			item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
+			if m.server == "" {
+				c.addBand(item, record.UUID, metric.ID, point.At.Add(-m.step/2))
+			}
+			data = append(data, item)
 		case m.padded:
 			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,
 				"num_samples": int64(0)})

@@ -106,7 +106,7 @@ func (c *call) metricPages(uuids string) ([]schema.Object, error) {
 	}
 	pages, found := []schema.Object{}, byObject(answers)
 	for _, record := range asked.records {
-		pages = append(pages, asked.page(record, found))
+		pages = append(pages, asked.page(c, record, found))
 	}
 	return pages, nil
 }

@@ -71,6 +71,7 @@ type Config struct {
 	Explain    Explain
 	Scores     Scores           // nil: no object has a score
 	Tester     Tester           // nil: nothing is sent
+	Habits     Habits           // nil: none are known
 	Logs       Logs             // nil: only what is in memory is listed
 	Requests   Requests         // nil: there are no records of requests
 	Version    string           // of this build
@@ -94,7 +95,8 @@ type API struct {
 	explain  Explain
 	scores   Scores
 	tester   Tester
-	logs     Logs // nil: there is no record store
+	habits   Habits // nil: none are known
+	logs     Logs   // nil: there is no record store
 	requests Requests
 	log      *slog.Logger
 	now      func() time.Time
@@ -111,7 +113,7 @@ func Open(ctx context.Context, config Config) (*API, error) {
 	a := &API{store: config.Store, gate: config.Gate, reports: config.Reports,
 		progress: config.Progress, tokens: config.Tokens, orders: config.Orders, events: config.Events,
 		live: config.Live, metrics: config.Metrics, logs: config.Logs, requests: config.Requests, pages: config.Pages,
-		scores: config.Scores, tester: config.Tester, explain: config.Explain,
+		scores: config.Scores, tester: config.Tester, habits: config.Habits, explain: config.Explain,
 		log: config.Logger, now: config.Now, connections: connections, timeouts: usualTimeouts,
 		streams: newStreams(), enginePort: config.EnginePort}
 	if a.log == nil {

@@ -93,8 +93,8 @@ func bareStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) startController() (err error) {
-	s.controller, err = s.lab.Controller(s.ctx)
+func (s *stage) startController(flags ...string) (err error) {
+	s.controller, err = s.lab.Controller(s.ctx, flags...)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 
 const (
 	avisdk   = "avisdk==32.1.4"
+	datadog  = "datadog-checks-base[deps]==37.33.3"
 	password = "interop's password"
 )
 
@@ -26,40 +28,59 @@ const (
 func TestAviSDKWorksUnmodified(t *testing.T) {
 	python := withAviSDK(t)
 	address := startController(t)
-	run := exec.CommandContext(t.Context(), python, "avisdk.py")
+	runPython(t, python, "avisdk.py", address, password)
+}
+
+// runPython runs a script, each step of which is an assertion of its own.
+func runPython(t *testing.T, python, script string, address *url.URL, password string) {
+	t.Helper()
+	run := exec.CommandContext(t.Context(), python, script)
 	run.Env = append(os.Environ(), "WEIR_HOST="+address.Hostname(), "WEIR_PORT="+address.Port(),
-		"WEIR_PASSWORD="+password,
+		"WEIR_PASSWORD="+password, "WEIR_REQUESTS="+strconv.Itoa(measuredRequests),
 		"PYTHONWARNINGS=ignore", "REQUESTS_CA_BUNDLE=", "CURL_CA_BUNDLE=") // set, they override verify=False
 	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("avisdk.py: %v\n%s", err, out)
+		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
 }
 
-// withAviSDK returns a Python that has the SDK: a virtual environment that is made once and kept in the cache.
+// withAviSDK returns a Python that has the SDK.
 func withAviSDK(t *testing.T) string {
+	t.Helper()
+	return withPackages(t, "import avi.sdk.avi_api", avisdk, "setuptools")
+}
+
+// withDatadog returns a Python that has the base of Datadog's checks. Their check for Avi is in no registry.
+func withDatadog(t *testing.T) string {
+	t.Helper()
+	return withPackages(t, "import datadog_checks.base, requests", datadog)
+}
+
+// withPackages returns a Python that has a package, and others that it needs: a virtual environment that is made once
+// and kept in the cache. try is a script that works if they are there.
+func withPackages(t *testing.T, try, name string, others ...string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := filepath.Join(cache, "weir", "interop", avisdk)
+	env := filepath.Join(cache, "weir", "interop", name)
 	python := filepath.Join(env, "bin", "python")
-	if exec.CommandContext(t.Context(), python, "-c", "import avi.sdk.avi_api").Run() == nil {
+	if exec.CommandContext(t.Context(), python, "-c", try).Run() == nil {
 		return python
 	}
 	if out, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--clear",
 		env).CombinedOutput(); err != nil {
 		t.Fatalf("python3 -m venv: %v (apt-get install python3-venv)\n%s", err, out)
 	}
-	out, err := exec.CommandContext(t.Context(), python, "-m", "pip", "install", "--quiet", "setuptools",
-		avisdk).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), python, append([]string{"-m", "pip", "install", "--quiet", name},
+		others...)...).CombinedOutput()
 	switch {
 	case err == nil:
 		return python
 	case unreachable(string(out)):
-		t.Skipf("pip cannot reach its registry: %s is not tested", avisdk)
+		t.Skipf("pip cannot reach its registry: %s is not tested", name)
 	default:
-		t.Fatalf("pip install %s: %v\n%s", avisdk, err, out)
+		t.Fatalf("pip install %s: %v\n%s", name, err, out)
 	}
 	return ""
 }

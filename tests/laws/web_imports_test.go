@@ -19,6 +19,7 @@ var webMayImport = map[string][]string{
 	"table":    {"part", "url"},
 	"form":     {"api", "part", "time", "url"},
 	"account":  shared,
+	"alert":    shared,
 	"change":   shared,
 	"create":   shared,
 	"engine":   shared,
@@ -28,9 +29,8 @@ var webMayImport = map[string][]string{
 	"record":   shared,
 	"security": shared,
 	"service":  shared,
-	"app": append([]string{"account", "change", "create", "engine", "record", "object", "overview", "pool", "security",
-		"service"},
-		shared...),
+	"app": append([]string{"account", "alert", "change", "create", "engine", "record", "object", "overview", "pool",
+		"security", "service"}, shared...),
 }
 
 var shared = []string{"api", "chart", "form", "part", "table", "time", "url"}

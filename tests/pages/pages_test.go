@@ -53,6 +53,7 @@ func setUp(t *testing.T) *stage {
 	s.failLogin(hostile + "\u0007")
 	s.waitUp("shop")
 	s.waitUp("hostile " + hostile)
+	s.alertOfSlow()
 	s.request("http://"+s.vip+":8083", "/<script>alert(1)</script>", "=cmd|' /C calc'!A0 "+hostile)
 	load, err := s.lab.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
 		"--duration", "60m", "--timeout", "120s")
@@ -95,6 +96,16 @@ func (s *stage) failLogin(username string) {
 	if answer.StatusCode != http.StatusUnauthorized {
 		s.Fatalf("login of nobody: %s", answer.Status)
 	}
+}
+
+// alertOfSlow makes a rule that fits every virtual service under load.
+func (s *stage) alertOfSlow() {
+	s.Helper()
+	s.create("actiongroupconfig", client.Object{"name": "night", "level": "ALERT_HIGH"})
+	s.create("alertconfig", client.Object{"name": "slow", "source": "METRICS", "category": "WATERMARK",
+		"object_type": "VIRTUALSERVICE", "action_group_ref": client.Ref("actiongroupconfig", "night"),
+		"alert_rule": map[string]any{"metrics_rule": []any{map[string]any{"metric_id": "weir.p99_total_time",
+			"metric_threshold": map[string]any{"comparator": "ALERT_OP_GT", "threshold": 1}, "duration": 5}}}})
 }
 
 // request sends one request, whose path is not escaped. The log of requests has it.

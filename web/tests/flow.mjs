@@ -320,7 +320,7 @@ await step('a box on the heat map leads to the log records in it', async () => {
 
 await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
-  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/logs', 'logs'], ['/events', 'events'], ['/audit', 'audit']]) {
+  for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/alerts', 'alerts'], ['/logs', 'logs'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
     await page.locator('[data-row], main li').first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
@@ -329,6 +329,21 @@ await step('at 360 px nothing is wider than the page', async () => {
     await picture(`${name}-360`)
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+})
+
+await step('an alert is there, is silenced, and is dismissed', async () => {
+  await page.goto(`${url}/alerts`)
+  const row = page.locator('[data-row]', { hasText: 'shop' })
+  await row.getByText('FIRING').waitFor({ timeout: 60_000 })
+  await row.getByText('weir.p99_total_time').waitFor()
+  await accessible()
+  await picture('alerts')
+  await row.getByRole('button', { name: 'Silence 1 h' }).click()
+  await row.getByText('silenced by admin').waitFor()
+  await row.getByRole('button', { name: 'Dismiss' }).click()
+  await row.waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Rules' }).first().click()
+  await page.getByRole('link', { name: 'slow', exact: true }).waitFor()
 })
 
 await step('unknown pages and objects say so', async () => {

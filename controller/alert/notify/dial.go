@@ -21,11 +21,13 @@ func (f *Forbidden) Error() string {
 		"unless it was started with --allow-local-receivers", f.Address)
 }
 
-// dialer connects to receivers. It looks at the address that a connection goes to, when it is made: a name can have
-// another address by then than when it was written.
-func (s *Sender) dialer() *net.Dialer {
+func (s *Sender) dialer() *net.Dialer { return Dialer(s.AllowLocal) }
+
+// Dialer connects to receivers. It looks at the address that a connection goes to, when it is made: a name can have
+// another address by then than when it was written. allowLocal lets it connect to this machine and its link.
+func Dialer(allowLocal bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	if s.AllowLocal {
+	if allowLocal {
 		return dialer
 	}
 	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {

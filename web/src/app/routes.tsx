@@ -9,6 +9,7 @@ const EnginesPage = lazy(() => import('../engine/EnginesPage'))
 const EventsPage = lazy(() => import('../record/EventsPage'))
 const LogsPage = lazy(() => import('../record/LogsPage'))
 const SecurityPage = lazy(() => import('../security/SecurityPage'))
+const AlertsPage = lazy(() => import('../alert/AlertsPage'))
 const AuditPage = lazy(() => import('../change/AuditPage'))
 const KindsPage = lazy(() => import('../object/KindsPage'))
 const ListPage = lazy(() => import('../object/ListPage'))
@@ -38,6 +39,7 @@ export const entries: PageEntry[] = [
   { path: '/logs', name: 'Logs', key: 'l', Page: LogsPage },
   { path: '/infrastructure', name: 'Infrastructure', key: 'e', Page: EnginesPage },
   { path: '/security', name: 'Security', key: 'c', Page: SecurityPage },
+  { path: '/alerts', name: 'Alerts', key: 't', Page: AlertsPage },
   { path: '/events', name: 'Events', key: 'v', Page: EventsPage },
   { path: '/audit', name: 'Audit', key: 'a', Page: AuditPage },
   { path: '/objects', name: 'Objects', key: 'b', Page: KindsPage },

@@ -6,6 +6,8 @@ import { useData } from '../api/useData'
 import css from './change.module.css'
 
 const everyMs = 500
+const patienceMs = 60_000
+const laterMs = 5000 // an engine that is away can take long
 
 type Progress = Applied & { considered: boolean; virtual_services?: number }
 
@@ -37,8 +39,9 @@ function Bar({ change }: { change: Change }) {
   const [done, setDone] = useState('')
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
+  const [born] = useState(Date.now)
   const beside = change.uuid ? `&kind=${change.kind}&uuid=${change.uuid}` : ''
-  const progress = useData<Progress>(change.revision && !done ? `/api/weir/applied?revision=${change.revision}${beside}` : null, everyMs)
+  const progress = useData<Progress>(change.revision && !done ? `/api/weir/applied?revision=${change.revision}${beside}` : null, Date.now() - born < patienceMs ? everyMs : laterMs)
   const said = progress.value && saidOf(progress.value, change)
   if (said?.isLast && !done) setDone(said.text)
   const undo = async () => {

@@ -52,7 +52,7 @@ export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) 
   const template = { gridTemplateColumns: columns.map((column) => column.width).join(' ') }
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
-      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} {...sorted.hold}>
+      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: leastWidth(columns) }} {...sorted.hold}>
         <div role="row" className={css.head} style={template} aria-rowindex={1}>
           {columns.map((column) => (
             <Head key={column.key} column={column} chosen={chosen} />
@@ -87,6 +87,14 @@ export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) 
       </div>
     </div>
   )
+}
+
+const gap = 10
+const padding = 24
+
+/** What the columns need at least. With less room, the table scrolls; with more, long texts get it. */
+function leastWidth<T>(columns: Column<T>[]): number {
+  return columns.reduce((sum, column) => sum + Number(/\d+/.exec(column.width)?.[0] ?? 0) + gap, padding)
 }
 
 function Head<T>({ column, chosen }: { column: Column<T>; chosen: string }) {

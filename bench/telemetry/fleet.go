@@ -1,0 +1,267 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weir-lb/weir/api/engine/enrollment"
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
+)
+
+const (
+	fleetServices = 5000
+	fleetEngines  = 64
+	serversEach   = 4
+	activeOneIn   = 10 // virtual services have traffic
+	changeEvery   = 20 * time.Millisecond
+	changePatient = 30 * time.Second
+)
+
+// fleetTimes is how the controller does with many services and the telemetry of many engines.
+type fleetTimes struct {
+	residentMiB, changeP99Ms float64
+	services                 int
+	note                     string
+}
+
+func fleetRow(of func(fleetTimes) float64) func(context.Context, *run) (Finding, error) {
+	return func(ctx context.Context, r *run) (Finding, error) {
+		times, err := r.fleet.get(func() (fleetTimes, error) { return r.manage(ctx) })
+		if err != nil {
+			return Finding{}, err
+		}
+		found := Finding{Value: of(times), Note: times.note}
+		if times.services < fleetServices {
+			found.Fault = fmt.Sprintf("%d virtual services, and the bar is for %d", times.services, fleetServices)
+		}
+		return found, nil
+	}
+}
+
+// fleet is a controller with tellers.
+type fleet struct {
+	*run
+	controller *lab.Controller
+	tellers    []*teller
+	clients    []*client.Session
+	uuids      []string
+
+	mu      sync.Mutex
+	pending map[string]chan time.Time // by uuid and name: what gets the moment of its Ack
+}
+
+// manage loads the controller, lets engines tell for a while, and makes changes.
+func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
+	times.services = r.Short(200, fleetServices)
+	engines := r.Short(8, fleetEngines)
+	err = lab.During("weir-fleet", r.programs, func(l *lab.Lab, _ string) (err error) {
+		f := &fleet{run: r, pending: map[string]chan time.Time{}}
+		if f.controller, err = l.Controller(ctx); err != nil {
+			return err
+		}
+		defer func() {
+			for _, teller := range f.tellers {
+				teller.end()
+			}
+		}()
+		if err := f.fill(ctx, times.services, engines); err != nil {
+			return err
+		}
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() { // somebody has the overview open
+			_ = f.controller.Session.Live(watching, []string{"overview", "engines"}, "", func(client.LiveEvent) error {
+				return nil
+			})
+		}()
+		told := time.Duration(r.Short(10, 120)) * time.Second
+		select {
+		case <-time.After(told):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		spans, err := f.change(ctx, r.Short(50, 500))
+		if err != nil {
+			return err
+		}
+		usage, err := meter.ReadGroup([]int{f.controller.PID()})
+		if err != nil {
+			return err
+		}
+		times.residentMiB = float64(usage.RSSBytes) / (1 << 20)
+		times.changeP99Ms = milliseconds(quantile(spans, 0.99))
+		times.note = fmt.Sprintf(
+			"%d services with %d servers each on %d engines, one in %d with %d requests a second, "+
+				"told each second for %.0f s, the overview open. An engine is the agent's own link without a data plane. "+
+				"%d changes, one every %v: p50 %.1f ms", times.services, serversEach, engines, activeOneIn, perSecond,
+			told.Seconds(), len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
+		return nil
+	})
+	return times, err
+}
+
+// fill has engines join and creates the objects.
+func (f *fleet) fill(ctx context.Context, services, engines int) error {
+	if err := makeRoom(ctx, f.controller.Session, 1000); err != nil {
+		return err
+	}
+	for number := range engines {
+		text, err := f.controller.Token(ctx)
+		if err != nil {
+			return err
+		}
+		token, err := enrollment.ParseToken(text)
+		if err != nil {
+			return err
+		}
+		teller := &teller{acked: f.acked, isActive: isActive}
+		teller.dial(f.controller.EngineAddress, fmt.Sprintf("engine-%d", number+1), token)
+		f.tellers = append(f.tellers, teller)
+	}
+	for range 16 {
+		session, err := client.Resume(f.controller.Session.Saved())
+		if err != nil {
+			return err
+		}
+		f.clients = append(f.clients, session)
+	}
+	f.uuids = make([]string, services)
+	for _, make := range []func(context.Context, *client.Session, int) error{f.createParts, f.createService} {
+		if err := f.each(ctx, services, make); err != nil {
+			return err
+		}
+	}
+	return until(ctx, 200*time.Millisecond, func() error {
+		served := 0
+		for _, teller := range f.tellers {
+			count, err := teller.state()
+			if err != nil {
+				return err
+			}
+			served += count
+		}
+		if served < services {
+			return fmt.Errorf("engines serve %d of %d virtual services", served, services)
+		}
+		return nil
+	})
+}
+
+// each has all clients do something with the numbers below a count.
+func (f *fleet) each(ctx context.Context, count int, do func(context.Context, *client.Session, int) error) error {
+	working, ctx := errgroup.WithContext(ctx)
+	for first, session := range f.clients {
+		working.Go(func() error {
+			for index := first; index < count; index += len(f.clients) {
+				if err := do(ctx, session, index); err != nil {
+					return fmt.Errorf("number %d: %w", index, err)
+				}
+			}
+			return nil
+		})
+	}
+	return working.Wait()
+}
+
+func fleetName(index int) string {
+	if index%activeOneIn == 0 {
+		return fmt.Sprintf("active-%05d", index)
+	}
+	return fmt.Sprintf("idle-%05d", index)
+}
+
+func isActive(name string) bool { return len(name) > 0 && name[0] == 'a' }
+
+func (f *fleet) createParts(ctx context.Context, c *client.Session, index int) error {
+	var servers []any
+	for number := range serversEach {
+		at := index*serversEach + number
+		servers = append(servers, client.Object{"port": 9000, "ip": client.Object{"type": "V4",
+			"addr": fmt.Sprintf("127.%d.%d.%d", 128+at>>16, at>>8&0xff, at&0xff)}})
+	}
+	_, err := c.Create(ctx, "pool", client.Object{"name": fleetName(index), "servers": servers})
+	if err != nil {
+		return fmt.Errorf("pool: %w", err)
+	}
+	if _, err = c.Create(ctx, "vsvip", client.Object{"name": fleetName(index), "vip": []any{client.Object{"vip_id": "1",
+		"ip_address": client.Object{"type": "V4", "addr": fmt.Sprintf("127.%d.%d.%d", 64+index>>16, index>>8&0xff,
+			index&0xff)}}}}); err != nil {
+		return fmt.Errorf("vsvip: %w", err)
+	}
+	return nil
+}
+
+func (f *fleet) createService(ctx context.Context, c *client.Session, index int) error {
+	created, err := c.Create(ctx, "virtualservice", client.Object{"name": fleetName(index),
+		"services":  []any{client.Object{"port": 8000}},
+		"vsvip_ref": client.Ref("vsvip", fleetName(index)), "pool_ref": client.Ref("pool", fleetName(index))})
+	f.uuids[index] = fmt.Sprint(created["uuid"])
+	return err
+}
+
+// change gives one virtual service after the other a new name, at a fixed rate, and returns how long after each was due
+// its engine acknowledged it.
+func (f *fleet) change(ctx context.Context, count int) ([]time.Duration, error) {
+	begun, spans := time.Now(), make([]time.Duration, count)
+	var working errgroup.Group
+	working.SetLimit(len(f.clients))
+	for number := range count {
+		due := begun.Add(time.Duration(number) * changeEvery)
+		select {
+		case <-time.After(time.Until(due)):
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), working.Wait())
+		}
+		working.Go(func() (err error) {
+			spans[number], err = f.changeOne(ctx, number, due)
+			return err
+		})
+	}
+	return spans, working.Wait()
+}
+
+// stride has no common factor with the numbers of services, so neighbours are far apart and none comes twice.
+const stride = 7919
+
+func (f *fleet) changeOne(ctx context.Context, number int, due time.Time) (time.Duration, error) {
+	index := number * stride % len(f.uuids)
+	name := fmt.Sprintf("%s-change-%d", fleetName(index), number)
+	done := f.expect(f.uuids[index], name)
+	session := f.clients[number%len(f.clients)]
+	if err := session.Patch(ctx, "virtualservice", f.uuids[index], client.Object{"name": name}); err != nil {
+		return 0, err
+	}
+	select {
+	case at := <-done:
+		return at.Sub(due), nil
+	case <-time.After(changePatient):
+		return 0, fmt.Errorf("a change is not acknowledged within %v", changePatient)
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (f *fleet) expect(uuid, name string) <-chan time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done := make(chan time.Time, 1)
+	f.pending[uuid+" "+name] = done
+	return done
+}
+
+// acked tells whoever waits for a name.
+func (f *fleet) acked(uuid, name string, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if done := f.pending[uuid+" "+name]; done != nil {
+		done <- at
+		delete(f.pending, uuid+" "+name)
+	}
+}

@@ -1,0 +1,95 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// requestBefore is what a request took before the data plane timed requests, counted as in bench/icount.
+const requestBefore = 8345
+
+// instructions reads the counts that `make check` holds the data plane to.
+func instructions(name string) func(context.Context, *run) (Finding, error) {
+	return func(_ context.Context, r *run) (Finding, error) {
+		file := filepath.Join(r.Source, "bench/icount/counts.txt")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return Finding{}, err
+		}
+		count, err := countIn(string(text), name)
+		if err != nil {
+			return Finding{}, fmt.Errorf("%s: %w", file, err)
+		}
+		return Finding{Value: float64(count - requestBefore), Note: fmt.Sprintf(
+			"bench/icount: %d for the row %s, %d before. `make check` counts again, and fails at 2 %% more",
+			count, name, requestBefore)}, nil
+	}
+}
+
+// countIn finds the count of a row: "request   8716   0".
+func countIn(counts, name string) (int, error) {
+	for line := range strings.Lines(counts) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name {
+			return strconv.Atoi(fields[1])
+		}
+	}
+	return 0, fmt.Errorf("there is no row %s", name)
+}
+
+// systemCalls has `weir bench run` count the system calls of a workload with strace.
+func systemCalls(workload string) func(context.Context, *run) (Finding, error) {
+	return func(ctx context.Context, r *run) (Finding, error) {
+		if _, err := exec.LookPath("strace"); err != nil {
+			return Finding{}, fmt.Errorf("strace is not installed: `make bench` installs it")
+		}
+		results, err := os.MkdirTemp("", "weir-telemetry-")
+		if err != nil {
+			return Finding{}, err
+		}
+		defer os.RemoveAll(results)
+		// A process of its own, because it pins itself to cores.
+		command := exec.CommandContext(ctx, filepath.Join(r.programs, "weir"), "bench", "run", "--workload", workload,
+			"--peers", "", "--quick", "--rounds", "1", "--json", "--results", results)
+		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+		var said bytes.Buffer
+		command.Stderr = &said
+		out, err := command.Output()
+		if err != nil {
+			return Finding{}, fmt.Errorf("weir bench run: %w: %s", err, lastLine(said.String()))
+		}
+		calls, err := callsIn(out, workload)
+		if err != nil {
+			return Finding{}, fmt.Errorf("weir bench run: %w: %s", err, lastLine(said.String()))
+		}
+		return Finding{Value: calls, Note: "Workload " + workload + " of `weir bench run`, counted by strace"}, nil
+	}
+}
+
+// callsIn finds the system calls of a workload in the lines of `weir bench run`, which measures the family.
+func callsIn(lines []byte, workload string) (float64, error) {
+	for line := range bytes.Lines(lines) {
+		var measured struct {
+			Workload    string             `json:"workload"`
+			SystemCalls map[string]float64 `json:"system_calls"`
+		}
+		if err := json.Unmarshal(line, &measured); err != nil {
+			return 0, err
+		}
+		if calls, counted := measured.SystemCalls["weir"]; counted && measured.Workload == workload {
+			return calls, nil
+		}
+	}
+	return 0, fmt.Errorf("no system calls of %s were counted", workload)
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

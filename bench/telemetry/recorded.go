@@ -1,0 +1,270 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/client"
+)
+
+// everything has each request leave a record, so many a second; 0: without a limit.
+func everything(throttle int) client.Object {
+	return client.Object{"analytics_policy": client.Object{"significant_log_throttle": throttle,
+		"udf_log_throttle": throttle,
+		"full_client_logs": client.Object{"enabled": true, "duration": 0, "throttle": throttle}}}
+}
+
+// recordsPage is what the API answers about records.
+type recordsPage struct {
+	Count      uint64 `json:"count"`
+	Weight     uint64 `json:"weight"`
+	Unrecorded uint64 `json:"unrecorded"`
+}
+
+func (s *stage) recordsOf(ctx context.Context, name, more string) (page recordsPage, err error) {
+	err = s.controller.Session.Get(ctx, "analytics/logs?type=1&page_size=1&virtualservice="+name+more, &page)
+	return page, err
+}
+
+// recordPoll is the time between two questions for a record.
+const recordPoll = 50 * time.Millisecond
+
+// measureVisibleRecord sends one request of its own path after the other, and asks for its record until it is there.
+func measureVisibleRecord(ctx context.Context, r *run) (found Finding, err error) {
+	err = r.onStage(ctx, func(s *stage) error {
+		vs, end, err := s.serve(ctx, "recorded", http.HandlerFunc(answer), everything(0))
+		defer end()
+		if err != nil {
+			return err
+		}
+		var spans []time.Duration
+		for number := range r.Short(6, 60) {
+			if err := pause(ctx); err != nil {
+				return err
+			}
+			path := fmt.Sprintf("/request-%d", number)
+			ended, err := ask(ctx, vs.url(path))
+			if err != nil {
+				return err
+			}
+			if err := until(ctx, recordPoll, func() error {
+				page, err := s.recordsOf(ctx, "recorded", "&filter="+url.QueryEscape(`eq(uri_path,"`+path+`")`))
+				if err == nil && page.Count == 0 {
+					err = errors.New("its record is not there")
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+			spans = append(spans, time.Since(ended))
+		}
+		found = spread("requests, one after the other, each found by its path", spans)
+		return nil
+	})
+	return found, err
+}
+
+// weightsMost is what the bar of weights is for.
+const weightsMost = 10_000_000
+
+// measureWeights sends requests, kills the record store meanwhile, and compares what the records stand for with what
+// was counted.
+func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
+	err = r.onStage(ctx, func(s *stage) error {
+		server, err := s.lab.Nginx(ctx, "weighed", 0, map[string]string{"index.html": "the page"})
+		if err != nil {
+			return err
+		}
+		vs, err := s.serveServers(ctx, "weighed", []string{server.ID()}, everything(10))
+		if err != nil {
+			return err
+		}
+		count := r.Short(50_000, weightsMost)
+		load, err := s.lab.BeginLoad(ctx, "--url", vs.url("/index.html"), "--connections", "32",
+			"--requests-per-connection", "1000", "--drain", "--count", strconv.Itoa(count), "--duration", "20m")
+		if err != nil {
+			return err
+		}
+		for kill := range killedTimes {
+			if err := s.untilCounted(ctx, vs, float64(count)*float64(kill+1)/(killedTimes+2)); err != nil {
+				return err
+			}
+			if _, err := s.killRecords(); err != nil {
+				return err
+			}
+		}
+		if err := s.untilCounted(ctx, vs, float64(count)); err != nil {
+			return err
+		}
+		seen, err := load.End()
+		if err != nil {
+			return err
+		}
+		var page recordsPage
+		var counted float64
+		settled := until(ctx, 200*time.Millisecond, func() error {
+			if counted, err = s.counted(ctx, vs); err != nil {
+				return err
+			}
+			if page, err = s.recordsOf(ctx, "weighed", ""); err != nil {
+				return err
+			}
+			if page.Weight+page.Unrecorded != uint64(counted) {
+				return errors.New("they do not stand for all")
+			}
+			return nil
+		})
+		found.Value = max(counted-float64(page.Weight+page.Unrecorded), float64(page.Weight+page.Unrecorded)-counted)
+		found.Note = fmt.Sprintf(
+			"%.0f requests (%d failed), throttle 10 a second, the store killed %d times: %d records stand "+
+				"for %d, and %d are in none yet", counted, seen.ErrorTotal, killedTimes, page.Count,
+			page.Weight, page.Unrecorded)
+		if settled != nil {
+			found.Note += "; " + settled.Error()
+		}
+		if count < weightsMost {
+			found.Fault = fmt.Sprintf("%d requests, and the bar is for %d", count, weightsMost)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// counted is the number of requests that engines have counted.
+func (s *stage) counted(ctx context.Context, of service) (float64, error) {
+	var runtime struct {
+		Counters struct {
+			Requests float64 `json:"requests"`
+		}
+	}
+	err := s.controller.Session.Get(ctx, "virtualservice/"+of.uuid+"/runtime", &runtime)
+	return runtime.Counters.Requests, err
+}
+
+func (s *stage) untilCounted(ctx context.Context, of service, least float64) error {
+	return until(ctx, 100*time.Millisecond, func() error {
+		now, err := s.counted(ctx, of)
+		if err == nil && now < least {
+			err = fmt.Errorf("%.0f of %.0f requests are counted", now, least)
+		}
+		return err
+	})
+}
+
+// measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and
+// one with a record of each request. A core that does nothing else carries as many more requests as one costs less.
+func measureLogging(ctx context.Context, r *run) (found Finding, err error) {
+	err = r.onStage(ctx, func(s *stage) error {
+		server, err := s.lab.Nginx(ctx, "logged", 0, map[string]string{"index.html": "the page"})
+		if err != nil {
+			return err
+		}
+		var services [2]service
+		for i, more := range []client.Object{{"analytics_policy": client.Object{"full_client_logs": client.Object{
+			"enabled": false}}}, everything(0)} {
+			if services[i], err = s.serveServers(ctx, fmt.Sprintf("logged-%d", i), []string{server.ID()},
+				more); err != nil {
+				return err
+			}
+		}
+		pid, err := s.engine.DataplanePID(ctx)
+		if err != nil {
+			return err
+		}
+		var ratios []float64
+		for round := range r.Short(3, 9) {
+			var each [2]float64
+			for turn := range services {
+				which := (turn + round) % 2 // each round begins with another one
+				if each[which], err = s.costOf(ctx, services[which], pid); err != nil {
+					return err
+				}
+			}
+			ratios = append(ratios, 100*each[0]/each[1])
+		}
+		slices.Sort(ratios)
+		found = Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
+			"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
+				"rounds, from %.1f to %.1f", len(ratios), ratios[0], ratios[len(ratios)-1])}
+		return nil
+	})
+	return found, err
+}
+
+// costOf is the CPU time for a request, in µs.
+func (s *stage) costOf(ctx context.Context, of service, pid int) (float64, error) {
+	var before, after meter.Usage
+	var errs [2]error
+	group := []int{pid}
+	seen, err := s.lab.LoadBetween(ctx, func() { before, errs[0] = meter.ReadGroup(group) },
+		func() { after, errs[1] = meter.ReadGroup(group) }, "--url", of.url("/index.html"), "--connections", "64",
+		"--requests-per-connection", "0", "--duration", "2s", "--drain")
+	if err := errors.Join(err, errs[0], errs[1]); err != nil {
+		return 0, err
+	}
+	if seen.Requests == 0 || seen.ErrorTotal > 0 {
+		return 0, fmt.Errorf("%d requests were answered, %d failed", seen.Requests, seen.ErrorTotal)
+	}
+	return float64(after.Since(before).Run.Microseconds()) / float64(seen.Requests), nil
+}
+
+// measureWebhook has a rule about errors, makes some, and waits for the call.
+func measureWebhook(ctx context.Context, r *run) (found Finding, err error) {
+	r.flags = []string{"--allow-local-receivers"}
+	defer func() { r.flags = nil }()
+	err = r.onStage(ctx, func(s *stage) error {
+		called := make(chan time.Time, 64)
+		hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called <- time.Now() }))
+		defer hook.Close()
+		failing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+		})
+		vs, end, err := s.serve(ctx, "alarming", failing, nil)
+		defer end()
+		if err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			kind   string
+			object client.Object
+		}{
+			{"webhook", client.Object{"name": "hook", "callback_url": hook.URL + "/weir",
+				"verification_token": "of the bench"}},
+			{"actiongroupconfig", client.Object{"name": "hook", "level": "ALERT_HIGH",
+				"weir_webhook_refs": []any{client.Ref("webhook", "hook")}}},
+			{"alertconfig", client.Object{"name": "errors", "source": "METRICS", "category": "WATERMARK",
+				"object_type": "VIRTUALSERVICE", "throttle": 0,
+				"action_group_ref": client.Ref("actiongroupconfig", "hook"),
+				"alert_rule": client.Object{"metrics_rule": []any{client.Object{"metric_id": "l7_client.avg_resp_5xx",
+					"metric_threshold": client.Object{"threshold": 0}}}}}},
+		} {
+			if _, err := s.controller.Session.Create(ctx, part.kind, part.object); err != nil {
+				return fmt.Errorf("%s: %w", part.kind, err)
+			}
+		}
+		began := time.Now()
+		load, err := s.lab.BeginLoad(ctx, "--url", vs.url("/"), "--connections", "4", "--requests-per-connection", "0",
+			"--rate", "20", "--duration", "60s")
+		if err != nil {
+			return err
+		}
+		defer func() { _, _ = load.End() }()
+		select {
+		case at := <-called:
+			found = Finding{Value: milliseconds(at.Sub(began)),
+				Note: "from the first of the requests that are answered with 502 until the webhook is called; a rule about 5xx"}
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("the webhook is not called: %w", ctx.Err())
+		}
+	})
+	return found, err
+}

@@ -1,0 +1,102 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// row is a line of the table.
+type row struct {
+	name, title string
+	unit        string
+	bar         float64
+	atLeast     bool // the bar is the least; otherwise the most
+	limit       time.Duration
+	measure     func(context.Context, *run) (Finding, error)
+}
+
+// Name is what the command line calls it.
+func (r row) Name() string  { return r.name }
+func (r row) Title() string { return r.title }
+
+func (r row) holds(value float64) bool {
+	if r.atLeast {
+		return value >= r.bar
+	}
+	return value <= r.bar
+}
+
+const (
+	short  = 2 * time.Minute
+	middle = 6 * time.Minute
+	long   = 25 * time.Minute // rows that store millions of records, or thousands of services
+)
+
+// rows are in the order of the bars in the table of the report. Rows that share a measurement stand together.
+var rows = []row{
+	{"instructions", "instructions for a request more than before it was timed, records off", "", 700, false, short,
+		instructions("request")},
+	{"instructions-kept", "the same, with a record of the request that is kept", "", 1500, false, short,
+		instructions("request_record")},
+	{"syscalls-keepalive", "system calls for a request, keep-alive", "", 5, false, middle, systemCalls("K")},
+	{"syscalls-connection", "system calls for a connection with one request", "", 8, false, middle, systemCalls("N1")},
+	{"syscalls-tls", "system calls for a TLS 1.2 handshake with one request", "", 12, false, middle, systemCalls("A1")},
+	{"logging", "throughput of keep-alive requests with full logging, in percent of that without",
+		"%", 97, true, middle,
+		measureLogging},
+	{"weights", "requests that are neither in the weight of a record nor pending, after kills of the record store",
+		"", 0,
+		false, long, measureWeights},
+	{"percentiles", "p50 and p99 against the load generator's own: largest difference", "%", 5, false, short,
+		measurePercentiles},
+	{"segments", "time of the application against servers with delays of 5, 50 and 500 ms: largest difference", "ms", 1,
+		false, short, measureSegments},
+	{"visible-metric", "from the end of a request until the live stream shows it, p99", "ms", 2000, false, middle,
+		measureVisibleMetric},
+	{"visible-record", "from the end of a request until its record is found, p99", "ms", 3000, false, middle,
+		measureVisibleRecord},
+	{"webhook", "from the cause of an alert until its webhook is called", "ms", 10000, false, short, measureWebhook},
+	{"records-ingest", "records that a core stores in a second", "", 20000, true, long, recordRow(
+		func(t recordTimes) float64 { return t.perSecond })},
+	{"records-list", "of all records: newest 100 and number per 15 min, together", "ms", 1000, false, long,
+		recordRow(func(t recordTimes) float64 { return t.list })},
+	{"records-id", "of all records: one by its id", "ms", 100, false, long,
+		recordRow(func(t recordTimes) float64 { return t.id })},
+	{"records-service", "of one service: the slowest of list, histogram, top values and percentiles", "ms", 600, false,
+		long, recordRow(func(t recordTimes) float64 { return t.service })},
+	{"records-facets", "of all records: top values of nine named fields", "ms", 1500, false, long,
+		recordRow(func(t recordTimes) float64 { return t.facets })},
+	{"records-first", "of all records: the newest hour of list and histogram", "ms", 300, false, long,
+		recordRow(func(t recordTimes) float64 { return t.first })},
+	{"records-memory", "resident memory of the record store after that", "MiB", 1024, false, long,
+		recordRow(func(t recordTimes) float64 { return t.residentMiB })},
+	{"controller-memory", "resident memory of the controller with 5,000 services, 500 of them active",
+		"MiB", 700, false,
+		long, fleetRow(func(t fleetTimes) float64 { return t.residentMiB })},
+	{"change", "a change under the telemetry of 64 engines: from when it is due until its Ack, p99", "ms", 100, false,
+		long, fleetRow(func(t fleetTimes) float64 { return t.changeP99Ms })},
+	{"records-killed", "answers of the API that change, and requests that fail, while the record store is killed",
+		"", 0,
+		false, short, measureKilled},
+	{"page-size", "what the first page loads, gzipped", "KiB", 260, false, short,
+		pageRow(func(t pageTimes) float64 { return t.KiB })},
+	{"page-paint", "from the request of the first page until something is painted", "ms", 1000, false, short,
+		pageRow(func(t pageTimes) float64 { return t.PaintMs })},
+	{"page-usable", "from the request of the first page until it shows its figures", "ms", 2000, false, short,
+		pageRow(func(t pageTimes) float64 { return t.UsableMs })},
+	{"page-interaction", "from a click or a key until the page is painted again, p95", "ms", 100, false, short,
+		pageRow(func(t pageTimes) float64 { return t.InteractionMs })},
+	{"new-service", "from the page that creates a service until its first answer, in a browser", "s", 60, false, short,
+		notHere("tests/pages goes through the flows of the pages in a browser")},
+	{"foreign-clients", "clients of Avi's analytics API and of Prometheus that do not run unmodified",
+		"", 0, false, short,
+		notHere("tests/interop runs clients of others")},
+	{"soak", "growth of memory, descriptors and series over a day", "%", 0, false, short,
+		notHere("it takes a day")},
+}
+
+// notHere is a row that another program has to measure.
+func notHere(why string) func(context.Context, *run) (Finding, error) {
+	return func(context.Context, *run) (Finding, error) { return Finding{}, errors.New(why) }
+}

@@ -1,0 +1,116 @@
+// Package telemetry measures what Weir says of itself: whether its figures are true, how soon they are visible, what it
+// costs to count and to record, and how fast questions are answered. Each row has a bar. A row that cannot be measured
+// says why, and does not hold. Everything runs on loopback, is bounded in time, and leaves nothing behind.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab"
+)
+
+// Options say what a run measures.
+type Options struct {
+	verdict.Options
+	// Source is the directory of Weir's source: the counts of instructions and the script for the browser are there.
+	Source string
+}
+
+// run is one run of the bench.
+type run struct {
+	Options
+	programs string
+	flags    []string            // of the controller, for the row that is measured
+	records  shared[recordTimes] // several rows share a measurement
+	fleet    shared[fleetTimes]
+	browser  shared[pageTimes]
+}
+
+// shared is a measurement that is made once, for the first row that needs it.
+type shared[T any] struct {
+	made  bool
+	value T
+	err   error
+}
+
+func (s *shared[T]) get(measure func() (T, error)) (T, error) {
+	if !s.made {
+		s.value, s.err = measure()
+		s.made = true
+	}
+	return s.value, s.err
+}
+
+// List writes which rows there are.
+func List(out io.Writer) error { return verdict.List(out, rows) }
+
+// Run measures row by row, and writes the report into options.Results, together with the rows of an earlier run.
+func Run(ctx context.Context, options Options) error {
+	chosen, err := verdict.Choose(rows, options.Rows)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r := &run{Options: options, programs: filepath.Dir(self)}
+	if err := lab.CheckPrograms(r.programs); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	var results []Result
+	for _, row := range chosen {
+		r.Say("%s: %s", row.name, row.title)
+		result := r.measure(ctx, row)
+		results = append(results, result)
+		r.Say("  %s", result.Line())
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(ctx.Err(), r.publish(results))
+}
+
+// runTimeout ends a run that hangs; quick ones get their own limit by the limits of rows.
+const runTimeout = 90 * time.Minute
+
+// measure does one row within its time. What fails is not measured, and the result says why.
+func (r *run) measure(ctx context.Context, row row) Result {
+	result := Result{Verdict: verdict.Verdict{Row: row.name, Bar: row.bar}, Title: row.title, Unit: row.unit,
+		AtLeast: row.atLeast, Quick: r.Quick}
+	limited, cancel := context.WithTimeout(ctx, row.limit)
+	defer cancel()
+	finding, err := row.measure(limited, r)
+	result.Measured = time.Now().UTC()
+	if err == nil && (math.IsNaN(finding.Value) || math.IsInf(finding.Value, 0)) {
+		err = fmt.Errorf("the figure is %v", finding.Value)
+	}
+	if err != nil {
+		result.Unmeasured = err.Error()
+		return result
+	}
+	result.Value, result.Note, result.Fault = math.Round(1000*finding.Value)/1000, finding.Note, finding.Fault
+	result.OK = finding.Fault == "" && row.holds(result.Value)
+	return result
+}
+
+func (r *run) publish(results []Result) error {
+	var lines []line
+	for _, result := range results {
+		lines = append(lines, result.line())
+	}
+	return verdict.Publish(r.Options.Options, results, lines, func(results []Result) ([]string, error) {
+		return write(r.Results, report.ThisMachine(), results)
+	})
+}
