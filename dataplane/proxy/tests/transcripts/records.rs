@@ -344,7 +344,9 @@ fn server_that_breaks_off_or_is_silent_is_significant() {
 #[test]
 fn request_without_a_server_or_a_pool_is_significant() {
     let mut stage = Stage::new(&recording(plan(1)));
-    stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", false);
+    for up in [true, false] {
+        stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", up);
+    }
     let client = stage.client();
     stage.says(client, GET);
     let reasons = Reasons::STATUS_5XX | Reasons::NO_SERVER;

@@ -80,7 +80,7 @@ impl Throttle {
     #[inline]
     pub fn admits(&mut self, service: u32, class: Class, rate: Rate, now: u64) -> bool {
         let Some(state) = self.state(service, class) else { return true };
-        if state.next > now + rate.slack {
+        if rate.interval > 0 && state.next > now + rate.slack {
             return false;
         }
         state.next = state.next.max(now) + rate.interval;
