@@ -343,7 +343,9 @@ fn server_that_breaks_off_or_is_silent_is_significant() {
 
 #[test]
 fn request_without_a_server_or_a_pool_is_significant() {
-    let mut stage = Stage::new(&recording(plan(1)));
+    let mut monitored = recording(plan(1));
+    monitored.pools[0].monitored = true;
+    let mut stage = Stage::new(&monitored);
     for up in [true, false] {
         stage.proxy.set_server_up(&mut stage.tape, "pool", "server 0", up);
     }
