@@ -46,6 +46,7 @@ func recentTable(points []point) table {
 		{"requests/s", func(p *point) *float64 { return &p.Requests }, rate},
 		{"errors/s", func(p *point) *float64 { return &p.Errors }, rate},
 		{"connections/s", func(p *point) *float64 { return &p.Connections }, rate},
+		{"p50 ms", func(p *point) *float64 { return p.P50 }, milliseconds},
 		{"p99 ms", func(p *point) *float64 { return p.P99 }, milliseconds},
 	} {
 		values := sampled(points, one.value)

@@ -280,7 +280,7 @@ func TestLastFiveMinutesHaveABarForEachFiveSeconds(t *testing.T) {
 	if want := "requests/s      " + bars + "    9     9\n"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
-	if !strings.Contains(got, "p99 ms ") || !strings.Contains(got, " –     –\n") {
+	if !strings.Contains(got, "p50 ms ") || !strings.Contains(got, "p99 ms ") || !strings.Contains(got, " –     –\n") {
 		t.Errorf("got\n%s", got)
 	}
 }

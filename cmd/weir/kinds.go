@@ -178,7 +178,9 @@ func show(out io.Writer, object client.Object, now time.Time) error {
 	rest, times := takeGroup(rest, "times")
 	rest, workers := takeList(rest, "workers")
 	rest, tls := takeGroup(rest, "tls")
-	err := printParts(out, fieldsOf(rest), countersOf(counters), timesOf(times), workersOf(workers), serversOf(object),
+	rest, host := takeGroup(rest, "host")
+	err := printParts(out, fieldsOf(rest), countersOf(counters), timesOf(times), workersOf(workers), machineOf(host),
+		interfacesOf(host), serversOf(object),
 		handshakesOf(tls), causesOf(counters), handshakeFailuresOf(tls))
 	if err != nil || column.At(object, "runtime", "service_engine") == nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -21,17 +22,26 @@ var shownMetrics = map[string][]string{
 		"l4_client.avg_errored_connections", "l7_client.avg_total_requests", "l7_client.avg_resp_2xx",
 		"l7_client.avg_resp_4xx", "l7_client.avg_resp_5xx", "l7_client.avg_ssl_connections",
 		"l7_client.avg_client_txn_latency", "weir.p50_total_time", "weir.p95_total_time", "weir.p99_total_time",
-		"weir.p99_response_time",
+		"weir.p99_response_time", "l7_client.apdexr",
 	},
 	"pool": {
 		"l7_server.avg_total_requests", "l4_server.avg_new_established_conns", "l4_server.max_open_conns",
-		"l4_server.avg_errored_connections", "l4_server.avg_uptime",
+		"l4_server.avg_errored_connections", "l4_server.avg_uptime", "l7_server.avg_application_response_time",
+		"l7_server.apdexr",
 	},
 	"serviceengine": {
 		"se_stats.avg_cpu_usage", "se_stats.avg_mem_usage", "se_stats.avg_connections", "se_stats.avg_bandwidth",
-		"se_stats.max_num_vs",
+		"se_stats.max_num_vs", "weir.avg_host_cpu_usage", "se_if.avg_bandwidth", "se_stats.avg_worst_ingress_latency",
+	},
+	controllerMetrics: {
+		"controller_stats.avg_cpu_usage", "controller_stats.avg_mem_usage", "controller_stats.avg_disk_usage",
+		"controller_stats.avg_num_ses", "controller_stats.avg_num_active_vs", "weir.avg_process_cpu_usage",
+		"weir.avg_process_mem",
 	},
 }
+
+// controllerMetrics is the path of metrics of the controller, which is no object.
+const controllerMetrics = "controller"
 
 func metricsCommand() *cobra.Command {
 	command := &cobra.Command{
@@ -42,13 +52,14 @@ months each hour.`,
 		Example: `  weir metrics vs web
   weir metrics vs web l7_client.avg_resp_5xx weir.p99_total_time --last 24h
   weir metrics pool web --last 6h --step 5m
+  weir metrics controller --last 24h
   weir metrics query 'sum by (service) (rate(weir_service_requests_total[1m]))'`,
 	}
 	for _, name := range []string{"virtualservice", "pool", "serviceengine"} {
 		kind, _ := schema.Lookup(name)
 		command.AddCommand(metricsOfCommand(kind))
 	}
-	command.AddCommand(metricsListCommand(), metricsQueryCommand())
+	command.AddCommand(metricsOfControllerCommand(), metricsListCommand(), metricsQueryCommand())
 	return menu(command)
 }
 
@@ -109,32 +120,64 @@ func metricsOfCommand(kind *schema.Kind) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ids := args[1:]
-		if len(ids) == 0 {
-			ids = shownMetrics[kind.Name]
-		}
-		asked := url.Values{
-			"metric_id": {strings.Join(ids, ",")}, "step": {fmt.Sprint(int(w.step.Seconds()))},
-			"limit": {fmt.Sprint(int(w.last / w.step))}, "stop": {time.Now().UTC().Format(time.RFC3339)},
-		}
+		asked := w.asks(kind.Name, args[1:])
 		if server != "" {
 			asked.Set("obj_id", server)
 		}
-		var answer metricsAnswer
 		path := fmt.Sprintf("analytics/metrics/%s/%v?%s", kind.Name, object["uuid"], asked.Encode())
-		if *output == asJSON {
-			var whole client.Object
-			if err := session.Get(command.Context(), path, &whole); err != nil {
-				return err
-			}
-			return printJSON(os.Stdout, whole)
-		}
-		if err := session.Get(command.Context(), path, &answer); err != nil {
-			return err
-		}
-		return answer.table(w).print(os.Stdout)
+		return printMetrics(command.Context(), session, path, w, *output)
 	}
 	return command
+}
+
+func metricsOfControllerCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: controllerMetrics + " [METRIC …]", Short: "Show those of the controller and its machine",
+		Long: "Show metrics of the controller. `weir metrics list` lists them. A dash is a value that is not known.",
+		Args: cobra.ArbitraryArgs,
+	}
+	var w window
+	w.add(command, 30*time.Minute)
+	output := addOutput(command)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := w.settle(); err != nil {
+			return err
+		}
+		session, err := openSession()
+		if err != nil {
+			return err
+		}
+		path := fmt.Sprintf("analytics/metrics/%s/%[1]s?%s", controllerMetrics,
+			w.asks(controllerMetrics, args).Encode())
+		return printMetrics(command.Context(), session, path, w, *output)
+	}
+	return command
+}
+
+// asks asks for metrics in a window; for none, it asks for those that are shown of the kind.
+func (w *window) asks(kind string, ids []string) url.Values {
+	if len(ids) == 0 {
+		ids = shownMetrics[kind]
+	}
+	return url.Values{
+		"metric_id": {strings.Join(ids, ",")}, "step": {fmt.Sprint(int(w.step.Seconds()))},
+		"limit": {fmt.Sprint(int(w.last / w.step))}, "stop": {time.Now().UTC().Format(time.RFC3339)},
+	}
+}
+
+func printMetrics(ctx context.Context, session *client.Session, path string, w window, output format) error {
+	if output == asJSON {
+		var whole client.Object
+		if err := session.Get(ctx, path, &whole); err != nil {
+			return err
+		}
+		return printJSON(os.Stdout, whole)
+	}
+	var answer metricsAnswer
+	if err := session.Get(ctx, path, &answer); err != nil {
+		return err
+	}
+	return answer.table(w).print(os.Stdout)
 }
 
 func metricsListCommand() *cobra.Command {

@@ -25,7 +25,7 @@ func TestShowsHowLongEachServerOfAPoolNeedsAndWhatEachWorkerOfAnEngineDoes(t *te
 		"times":{"seconds":40,"responses":9,"app_response_ms":{"mean":612.5,"p50":500,"p95":1200.5,"p99":1300}}},
 		{"server_id":"10.0.0.3:80","oper_status":{"state":"OPER_DOWN"}}]}}`)
 	engine := read(`{"name":"se","runtime":{"workers":[
-		{"worker":0,"cpu_us":900,"cpu_percent":97.3,"batches":5,"events":6,"open_connections":12,
+		{"worker":0,"cpu_us":900,"cpu_percent":97.3,"batches":5,"events":6,"open_connections":12,"longest_batch_ms":1.25,
 		"per_second":{"batches":2000.5,"events":81000}},
 		{"worker":1,"cpu_us":9,"batches":5,"events":6,"open_connections":11}]}}`)
 	_, workers := takeList(engine, "workers")

@@ -11,13 +11,14 @@ func workersOf(workers []any) table {
 	if len(workers) == 0 {
 		return nil
 	}
-	rows := table{{"WORKER", "CPU %", "BATCHES PER SECOND", "EVENTS PER SECOND", "OPEN CONNECTIONS"}}
+	rows := table{{"WORKER", "CPU %", "BATCHES PER SECOND", "EVENTS PER SECOND", "OPEN CONNECTIONS",
+		"LONGEST BATCH, MS"}}
 	for _, item := range workers {
 		worker, _ := item.(map[string]any)
 		rows = append(rows, []string{
 			column.Text(worker["worker"]), decimal(worker, 1, "cpu_percent"),
 			decimal(worker, 1, "per_second", "batches"), decimal(worker, 1, "per_second", "events"),
-			column.Text(worker["open_connections"]),
+			column.Text(worker["open_connections"]), decimal(worker, 1, "longest_batch_ms"),
 		})
 	}
 	rows.alignRight()

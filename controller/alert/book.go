@@ -2,7 +2,6 @@ package alert
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,51 +54,6 @@ func newBook() *book {
 		muted: map[string]bool{}}
 }
 
-// load takes the alerts that are stored: this leader goes on where the last one ended.
-func (b *book) load(content *Content) {
-	for id, stored := range content.Stored {
-		e := &entry{alert: stored, tenant: content.Tenants[id]}
-		b.entries[id] = e
-		if last := b.newest[stored.ObjectKey]; last == nil || last.alert.Timestamp < stored.Timestamp {
-			b.newest[stored.ObjectKey] = e
-		}
-		if stored.Condition == firing { // a window begins with what is known of it
-			last := moment(max(stored.Timestamp, stored.LastThrottle))
-			b.windows[stored.ObjectKey] = slices.Repeat([]time.Time{last}, int(stored.Threshold))
-		}
-		for _, delivery := range stored.Deliveries {
-			if delivery.State == waiting {
-				e.sends = append(e.sends, delivery)
-			}
-		}
-	}
-}
-
-// heed takes what operators did to alerts: they dismiss and delete them.
-func (b *book) heed(content *Content) {
-	for id, e := range b.entries {
-		stored := content.Stored[id]
-		switch {
-		case e.fresh || e.gone:
-		case stored == nil:
-			if e.alert.Condition == firing {
-				b.muted[e.alert.ObjectKey] = true
-			}
-			b.forget(id)
-		case stored.State == isDismissed && e.alert.State != isDismissed:
-			e.alert.State = isDismissed
-		}
-	}
-}
-
-func (b *book) forget(id string) {
-	e := b.entries[id]
-	delete(b.entries, id)
-	if b.newest[e.alert.ObjectKey] == e {
-		delete(b.newest, e.alert.ObjectKey)
-	}
-}
-
 // happened takes an event: alerts that it begins or repeats, and those that it ends.
 func (b *book) happened(rule *Rule, event events.Entry, now time.Time) {
 	o := Occurrence{Object: Object{event.Kind, event.UUID, event.Name, event.Tenant}, Part: event.Part, Event: event.ID,
@@ -109,25 +63,6 @@ func (b *book) happened(rule *Rule, event events.Entry, now time.Time) {
 		return
 	}
 	b.fire(rule, o, now, true)
-}
-
-// counts notes an occurrence, and tells whether there are enough in the window.
-func (b *book) counts(rule *Rule, key string, now time.Time) bool {
-	window := b.windowOf(rule, key, now)
-	if len(window) == int(rule.Threshold) {
-		window = window[1:]
-	}
-	b.windows[key] = append(window, now)
-	return len(b.windows[key]) >= int(rule.Threshold)
-}
-
-// windowOf are the occurrences that are still in the window.
-func (b *book) windowOf(rule *Rule, key string, now time.Time) []time.Time {
-	window, from := b.windows[key], now.Add(-time.Duration(rule.RollingWindowS)*time.Second)
-	for len(window) > 0 && !window[0].After(from) {
-		window = window[1:]
-	}
-	return window
 }
 
 // ended resolves the alerts that an event ends.

@@ -42,6 +42,7 @@ type report struct {
 type posts struct {
 	alerts  *Alerts
 	reports chan report
+	send    func(ctx context.Context, action, to string, notice *notify.Notice) notify.Result
 	pause   func(ctx context.Context, try int) // after a try that failed
 
 	mu     sync.Mutex
@@ -50,7 +51,9 @@ type posts struct {
 }
 
 func newPosts(alerts *Alerts) *posts {
-	return &posts{alerts: alerts, reports: make(chan report, queuedMost), queues: map[string][]post{}, pause: pause}
+	return &posts{alerts: alerts, reports: make(chan report, queuedMost), queues: map[string][]post{},
+		send:  alerts.send,
+		pause: pause}
 }
 
 func pause(ctx context.Context, try int) {
@@ -124,7 +127,7 @@ func (p *posts) run(ctx context.Context, to string) {
 func (p *posts) deliver(ctx context.Context, one post) {
 	for one.delivery.Tries < triesMost {
 		one.delivery.Tries++
-		result := p.alerts.send(ctx, one.delivery.Action, one.delivery.To, one.notice)
+		result := p.send(ctx, one.delivery.Action, one.delivery.To, one.notice)
 		if ctx.Err() != nil {
 			return // the next leader tries it
 		}

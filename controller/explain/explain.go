@@ -152,8 +152,10 @@ func (e *Explainer) engines(serviceUUID, only string) (engines []*asked) {
 				continue
 			}
 			engine := known.Engine(uuid)
-			one := &asked{uuid: uuid, name: known.Name(uuid), newest: engine.HasNewest()}
-			if !engine.IsConnected() {
+			one := &asked{uuid: uuid, name: known.Name(uuid)}
+			if engine.IsConnected() {
+				one.newest = engine.HasNewest()
+			} else {
 				one.error = "it is not connected"
 			}
 			engines = append(engines, one)

@@ -117,6 +117,15 @@ func TestEnginesThatCannotAnswerSayWhy(t *testing.T) {
 	s.Contains(s.explain(q, everything), "error:it does not serve web")
 }
 
+func TestAnEngineThatHasNeverConnectedIsNotAsked(t *testing.T) {
+	s := newStage(t)
+	fresh := &stage{Stage: fleettest.New(t)}
+	fresh.VS.Addresses, fresh.VS.Services = s.VS.Addresses, s.VS.Services
+	fresh.Want(11, "vs-1", "pool-1")
+	fresh.explainer = New(fresh.Fleet)
+	s.Contains(fresh.explain(ask("shop.test"), everything)["one"], "error:it is not connected")
+}
+
 func TestAnAnswerOfAnotherEngineDoesNotCount(t *testing.T) {
 	s := newStage(t)
 	s.answers = func(_ string, asked *dataplanev1.Question) *dataplanev1.Explanation {

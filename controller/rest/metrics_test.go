@@ -330,4 +330,11 @@ func TestMetricsOfTheControllerNeedNoObjectAndBelongToAdmin(t *testing.T) {
 		t.Errorf("%v", none)
 	}
 	blue.want(http.StatusNotFound, "GET", "/api/analytics/metrics/controller/cluster-7"+query, nil)
+	got := admin.want(http.StatusOK, "POST", "/api/analytics/metrics/collection",
+		schema.Object{"metric_requests": []any{
+			schema.Object{"id": "one", "metric_entity": "CONTROLLER_METRICS_ENTITY", "limit": 1, "step": 15,
+				"metric_id": "l7_client.avg_total_requests"}}})
+	if !strings.Contains(fmt.Sprint(got), "controller:[") {
+		t.Errorf("%v", got)
+	}
 }

@@ -416,8 +416,8 @@ impl<T: Default> Table<T> {
 impl ServiceCounters {
     /// Every cause that occurred, with its count.
     pub fn failures(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        let counted = |rare: &Box<Rare>| Cause::ALL.into_iter().zip(rare.failures.0);
-        self.rare.iter().flat_map(counted).filter(|(_, total)| *total > 0)
+        let counted = |rare: &Rare| Cause::ALL.into_iter().zip(rare.failures.0);
+        self.rare.as_deref().into_iter().flat_map(counted).filter(|(_, total)| *total > 0)
     }
 
     pub fn client_aborts(&self) -> u64 {

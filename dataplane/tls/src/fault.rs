@@ -9,7 +9,7 @@ pub enum Fault {
     /// Nothing in common, of what both must have: the version,
     Version,
     CipherSuite,
-    /// the group of the key exchange,
+    /// the group of the key exchange, also of a peer that exchanges keys only by RSA,
     Group,
     /// an algorithm of signatures that fits the key of the certificate,
     Signature,
@@ -40,6 +40,8 @@ impl Fault {
             ServerDoesNotSupportTls12Or13
             | ServerTlsVersionIsDisabledByOurConfig
             | SupportedVersionsExtensionRequired
+            // rustls looks for it before it looks at the version, and TLS 1.1 does not have it.
+            | SignatureAlgorithmsExtensionRequired
             | Tls12NotOffered
             | Tls12NotOfferedOrEnabled => Fault::Version,
             NoCipherSuitesInCommon => Fault::CipherSuite,

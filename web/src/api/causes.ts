@@ -49,7 +49,7 @@ export const handshakeFailures: Record<string, string> = {
   not_tls: 'what came is not TLS: maybe HTTP at a port for HTTPS',
   no_version: 'a client speaks no version of TLS that the SSL profile accepts (accepted_versions)',
   no_cipher_suite: 'a client has no cipher suite in common with the SSL profile and the certificates',
-  no_group: 'a client has no group for the key exchange in common',
+  no_group: 'a client has no group for the key exchange in common, or exchanges keys only by RSA',
   no_signature: 'a client accepts no signature that the key of a certificate can make',
   no_protocol: 'a client offers only protocols above TLS that the virtual service does not speak (ALPN)',
   certificate_refused: 'a client does not trust the certificate, or cannot use it',

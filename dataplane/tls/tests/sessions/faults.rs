@@ -60,6 +60,12 @@ fn fault_says_what_client_and_server_do_not_have_in_common() {
     assert_eq!(fault(&speaks(&[ECDSA]), &only(Version::Tls13, TLS13)), Some(Fault::Version));
     assert_eq!(fault(&speaks(&[RSA]), &only(Version::Tls12, ECDSA)), Some(Fault::CipherSuite));
     assert_eq!(fault(&speaks(&[TLS13_SUITES[1]]), &only(Version::Tls13, TLS13)), Some(Fault::CipherSuite));
+    // A client of TLS 1.1 has no signature_algorithms: the extension becomes one that nobody knows.
+    let mut hello = hello();
+    let is_extension = |bytes: &[u8]| bytes[..3] == [0, 13, 0] && bytes[3] == bytes[5] + 2;
+    let at = hello.windows(6).position(is_extension).unwrap();
+    hello[at] = 0x7f;
+    assert_eq!(answer_to(&hello).0.unwrap_err().fault(), Some(Fault::Version));
     // The group of a hello: X25519 is 0x001d. What looks like it elsewhere in the hello is no more random than the key.
     let groups = weir_tls::ClientSettings { groups: vec![Group::X25519], ..client_settings(&[ECDSA]) };
     let mut hello = Pair::new(&client(&groups), &any_server(), "a.test").client.to_peer;

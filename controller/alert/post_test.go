@@ -1,0 +1,79 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/controller/alert/notify"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// postedTo is a post to a receiver.
+func postedTo(receiver string, number int) post {
+	return post{"alert-1", kinds.AlertDelivery{ID: fmt.Sprint(receiver, number), To: receiver, Name: receiver,
+		Action: "webhook", State: waiting}, &notify.Notice{}}
+}
+
+func TestReceiverIsTriedFiveTimesAndThenGivenUp(t *testing.T) {
+	d := newDesk(t)
+	p := d.alerts.posts
+	var tries, paused []int
+	p.send = func(context.Context, string, string, *notify.Notice) notify.Result {
+		tries = append(tries, len(tries)+1)
+		return notify.Result{Answer: "503"}
+	}
+	p.pause = func(_ context.Context, try int) { paused = append(paused, try) }
+	p.add(t.Context(), postedTo("hook", 1))
+	var last report
+	for range triesMost {
+		last = <-p.reports
+	}
+	p.wait()
+	if len(tries) != triesMost || fmt.Sprint(paused) != "[1 2 3 4]" || last.delivery.State != dead ||
+		last.delivery.Tries != triesMost || last.delivery.Answer != "503" {
+		t.Errorf("tries %v, pauses after %v, %+v", tries, paused, last.delivery)
+	}
+	d.alerts.tellDead(last)
+	told := d.alerts.config.Events.Entries()
+	if len(told) != 1 || told[0].ID != "ALERT_NOT_DELIVERED" || !strings.Contains(told[0].Message, "in 5 tries: 503") {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func TestReceiverThatHangsDelaysNoOther(t *testing.T) {
+	d := newDesk(t)
+	p := d.alerts.posts
+	release := make(chan struct{})
+	p.send = func(_ context.Context, _, to string, _ *notify.Notice) notify.Result {
+		if to == "stuck" {
+			<-release
+		}
+		return notify.Result{OK: true, Answer: "200 OK"}
+	}
+	for i := range queuedMost + 5 { // one is being sent, and the others wait
+		p.add(t.Context(), postedTo("stuck", i))
+	}
+	refused := 0
+	p.add(t.Context(), postedTo("hook", 1))
+	for delivered := false; !delivered; {
+		r := <-p.reports
+		switch {
+		case r.delivery.To == "hook":
+			delivered = r.delivery.State == "DELIVERED"
+		case r.delivery.State == dead:
+			refused++
+		}
+	}
+	close(release)
+	for left := queuedMost + 5 - refused; left > 0; left-- {
+		if r := <-p.reports; r.delivery.State == dead {
+			refused++
+		}
+	}
+	p.wait()
+	if refused < 4 || refused > 5 {
+		t.Errorf("%d were refused, because too many wait", refused)
+	}
+}
