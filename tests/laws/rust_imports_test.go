@@ -30,8 +30,8 @@ var crateMayKnow = map[string][]string{
 }
 
 // pureCrates compute; the rest of the world is handed to them.
-var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy", "dataplane/snapshot",
-	"dataplane/proxy"}
+var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy", "dataplane/telemetry",
+	"dataplane/snapshot", "dataplane/proxy"}
 
 var (
 	ourDependency = regexp.MustCompile(`(?m)^(weir-[a-z]+)\b`)

@@ -43,6 +43,11 @@ impl Outbox {
         }
     }
 
+    #[cfg(test)]
+    pub fn process(&self) -> u64 {
+        self.process
+    }
+
     /// Takes a batch of a worker.
     pub fn add(&mut self, worker: u32, batch: Batch) {
         self.waiting.push_back((worker, batch));

@@ -324,6 +324,13 @@ impl Pools {
             .collect()
     }
 
+    /// The newest version of a pool that has a server, of this one and of that by which servers are chosen now.
+    pub fn naming(&self, at: Place, pool: &Arc<Pool>) -> Option<Arc<Pool>> {
+        let names = |pool: &Arc<Pool>| pool.servers.iter().any(|server| server.id == at.server);
+        let row = self.rows.get(at.pool as usize).and_then(Option::as_ref).map(|row| &row.pool);
+        row.into_iter().chain([pool]).find(|pool| names(pool)).cloned()
+    }
+
     fn row(&mut self, pool: u32) -> Option<&mut Row> {
         self.rows.get_mut(pool as usize)?.as_mut()
     }

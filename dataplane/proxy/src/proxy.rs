@@ -9,7 +9,7 @@ use weir_wire::head::FieldTable;
 
 use crate::{
     carrier::Departed,
-    client::Client,
+    client::{Client, reserved::Reserved},
     connection::stream::{CLIENT_STREAMS, SERVER_STREAMS},
     core::Core,
     datagrams,
@@ -208,13 +208,15 @@ impl Proxy {
     /// Ends a client's session, its exchange and its connection. The caller ends the server's connection of the
     /// exchange.
     pub(crate) fn close_client<I: Io>(&mut self, io: &mut I, conn: Conn, how: Close) {
-        let Some(mut client) = self.clients.remove(conn) else { return };
-        if let Some(carrier) = client.carrier() {
+        if let Some(carrier) = self.clients.find(conn).and_then(|client| client.carrier()) {
             let (streams, own): (Vec<_>, _) = (carrier.owners().collect(), std::mem::take(&mut carrier.own));
             for stream in streams {
                 self.fail(io, stream, Error::ClientAborted);
             }
             own.into_iter().for_each(|own| self.retire(io, own));
+        }
+        let Some(mut client) = self.clients.remove(conn) else { return };
+        if client.carrier().is_some() {
             self.core.counters.note(Happening::Http2Gone { service: client.accepted_by });
         }
         if let Some(stream) = client.connection.stream() {
@@ -229,20 +231,22 @@ impl Proxy {
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);
         }
-        if let Some(reserved) = client.reserved {
+        if let Some(reserved) = client.reserved.get() {
             self.retire(io, reserved);
         }
         let service = client.service.id;
+        let mut of_tunnel = None;
         if let Some(tunnel) = client.tunnel() {
             if tunnel.is_websocket {
                 self.core.counters.note(Happening::WebSocketGone { service });
             }
             if let Some(server) = tunnel.server {
+                of_tunnel = self.server_of_tunnel(&client, server);
                 self.close_server(io, server, how);
             }
         }
         client.end_round_trip(io, &mut self.core);
-        self.record_last(io, &client);
+        self.record_last(io, &client, of_tunnel);
         client.connection.close(io, &mut self.core.scratch, how);
         client.report_bytes(&mut self.core);
     }
@@ -281,8 +285,8 @@ impl Proxy {
     /// A client has this connection to a server no more.
     pub(crate) fn unreserve(&mut self, client: Option<Conn>, reserved: Conn) {
         let Some(client) = client.and_then(|client| self.clients.find(client)) else { return };
-        if client.reserved == Some(reserved) {
-            client.reserved = None;
+        if client.reserved.get() == Some(reserved) {
+            client.reserved = Reserved::NONE;
         }
         if let Some(carrier) = client.carrier() {
             carrier.own.retain(|own| *own != reserved);

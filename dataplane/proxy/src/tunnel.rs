@@ -4,6 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use weir_balance::HashKey;
 use weir_snapshot::VirtualService;
+use weir_telemetry::Cause;
 
 use crate::{
     io::{Conn, Time},
@@ -24,6 +25,15 @@ pub(crate) struct Tunnel {
     pub down_in_bulk: bool,
     /// It began as a request.
     pub is_websocket: bool,
+    pub begun_at: Time,
+    /// Bytes can cross since then, and the first came from the server.
+    pub connected_at: Option<Time>,
+    pub answered_at: Option<Time>,
+    /// Of what it carries, from and to the client.
+    pub up_bytes: u64,
+    pub down_bytes: u64,
+    /// Why it ends, if it has failed.
+    pub cause: Option<Cause>,
 }
 
 /// Which ends take part.
@@ -48,6 +58,12 @@ impl Tunnel {
             up_in_bulk: false,
             down_in_bulk: false,
             is_websocket: false,
+            begun_at: now,
+            connected_at: None,
+            answered_at: None,
+            up_bytes: 0,
+            down_bytes: 0,
+            cause: None,
         }
     }
 
@@ -62,6 +78,12 @@ impl Tunnel {
             up_in_bulk: false,
             down_in_bulk: false,
             is_websocket: true,
+            begun_at: now,
+            connected_at: Some(now),
+            answered_at: None,
+            up_bytes: 0,
+            down_bytes: 0,
+            cause: None,
         }
     }
 

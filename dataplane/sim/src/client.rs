@@ -334,6 +334,7 @@ impl Client {
             desk.ledger.tally.cut += 1;
         } else {
             desk.ledger.tally.answered += 1;
+            desk.ledger.hear(request.id, answer.status, answer.body.len);
             if answer.body.len != expected {
                 let name = &self.plan.name;
                 let got = answer.body.len;

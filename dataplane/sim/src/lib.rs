@@ -23,6 +23,7 @@ mod malformed;
 mod message;
 mod network;
 mod peer;
+mod records;
 mod rng;
 mod scenario;
 mod sealed;

@@ -78,8 +78,21 @@ pub struct Ledger {
     refused: HashSet<u64>,
     /// Who knows of which requests that no server has got them.
     unserved: Vec<(String, u64)>,
+    /// What clients have heard of servers in full, by request.
+    pub heard: HashMap<u64, Heard>,
+    /// Which servers have got which request.
+    servers: HashSet<(String, u64)>,
+    /// Some Plans have no records.
+    pub records_pause: bool,
     pub violations: Vec<String>,
     pub tally: Tally,
+}
+
+/// A server's answer to a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    pub status: u16,
+    pub body_bytes: u64,
 }
 
 /// What became of the requests.
@@ -147,7 +160,7 @@ impl Ledger {
         if let Some(times) = self.served.get_mut(&id) {
             *times -= 1;
         }
-        let server = who.split('/').next().unwrap_or(who);
+        let server = server_of(who);
         let times = self.turned_away.entry((server.to_owned(), id)).or_default();
         *times += 1;
         // Once more if the connection ended before the answer left.
@@ -167,6 +180,16 @@ impl Ledger {
         self.unserved.push((who.to_owned(), id));
     }
 
+    /// A client has the whole answer of a server.
+    pub fn hear(&mut self, id: u64, status: u16, body_bytes: usize) {
+        self.heard.insert(id, Heard { status, body_bytes: body_bytes as u64 });
+    }
+
+    /// Whether the server with this number has got a request.
+    pub fn has_served(&self, server: usize, id: u64) -> bool {
+        self.servers.contains(&(format!("server {server}"), id))
+    }
+
     /// At the end of the run: no server has got what was refused.
     pub fn judge_promises(&mut self) {
         for (who, id) in std::mem::take(&mut self.unserved) {
@@ -179,10 +202,16 @@ impl Ledger {
     /// A server receives the request `id`. `idempotent`: an idle connection may have swallowed it, so that it comes
     /// once more.
     pub fn serve(&mut self, who: &str, id: u64, idempotent: bool) {
+        self.servers.insert((server_of(who).to_owned(), id));
         let times = self.served.entry(id).or_default();
         *times += 1;
         if *times > 1 + u32::from(idempotent) {
             self.violation(who, format_args!("request {id} has come too often"));
         }
     }
+}
+
+/// Without its connection.
+fn server_of(who: &str) -> &str {
+    who.split('/').next().unwrap_or(who)
 }

@@ -25,6 +25,7 @@ use crate::{
     link::Appetite,
     network::{BLOCK_BYTES, Dial, Network, Step, Wake},
     peer::{Deed, Desk, Ledger, Peer, Tally},
+    records::{self, Books, Mode, Sums},
     rng::Rng,
     scenario::{Change, PLAIN, SECURE, SUITES, Scenario, TUNNEL, TUNNEL_SERVER_PORT, certificate, quality},
     sealed::Sealed,
@@ -56,19 +57,41 @@ pub fn is_tls(seed: u64) -> bool {
 }
 
 pub fn run(seed: u64, verbose: bool) -> Verdict {
+    let (mut verdict, all, uses_tls) = run_with(seed, verbose, Mode::of(seed));
+    // The keys of TLS are random, and so is how much the peers send.
+    if Mode::is_repeated(seed) && !uses_tls && verdict.violations.is_empty() {
+        let (again, throttled, _) = run_with(seed, false, Mode::Throttled);
+        verdict.violations.extend(again.violations);
+        verdict.violations.extend(records::differing(&all, &throttled));
+    }
+    verdict
+}
+
+/// Returns also whether TLS is in it.
+fn run_with(seed: u64, verbose: bool, mode: Mode) -> (Verdict, Sums, bool) {
     let mut rng = Rng::new(seed);
     let mut scenario = Scenario::of(&mut rng, is_tls(seed));
     let browsers = browsers::browsers(&mut rng, &mut scenario);
-    play(seed, scenario, browsers, rng, verbose)
+    records::set(&mut scenario, mode, seed);
+    let uses_tls = scenario.tls || scenario.server_tls || browsers.iter().any(|browser| browser.listener == SECURE);
+    let (verdict, sums) = play(seed, scenario, browsers, rng, (verbose, mode));
+    (verdict, sums, uses_tls)
 }
 
 /// Plays a scenario to its end.
-pub fn play(seed: u64, scenario: Scenario, browsers: Vec<BrowserPlan>, rng: Rng, verbose: bool) -> Verdict {
+fn play(
+    seed: u64,
+    scenario: Scenario,
+    browsers: Vec<BrowserPlan>,
+    rng: Rng,
+    (verbose, mode): (bool, Mode),
+) -> (Verdict, Sums) {
     let calm = scenario.calm;
     let mut world = World::new(scenario, browsers, rng, verbose);
+    world.ledger.records_pause = records::pauses(seed);
     world.run();
-    let ledger = world.judge();
-    Verdict { seed, calm, tally: ledger.tally, violations: ledger.violations, story: ledger.story }
+    let (ledger, sums) = world.judge(mode);
+    (Verdict { seed, calm, tally: ledger.tally, violations: ledger.violations, story: ledger.story }, sums)
 }
 
 struct World {
@@ -85,6 +108,7 @@ struct World {
     /// By link.
     peers: Vec<Option<Box<dyn Peer>>>,
     ledger: Ledger,
+    books: Books,
     dials: Dials,
     /// The longest round trip to any server.
     rtt_max: Duration,
@@ -132,6 +156,7 @@ impl World {
             server_tls,
             peers: Vec::new(),
             ledger: Ledger::new(verbose),
+            books: Books::default(),
             dials: Dials::default(),
             rtt_max: Duration::ZERO,
             scenario,
@@ -176,6 +201,7 @@ impl World {
     fn end_batch(&mut self) {
         self.tell_deeds();
         self.judge_memory();
+        self.books.collect(&mut self.proxy);
         self.network.flush();
         while let Some((link, address)) = self.network.next_dial() {
             self.answer_dial(link, address);
@@ -373,7 +399,7 @@ impl World {
         }
     }
 
-    fn judge(mut self) -> Ledger {
+    fn judge(mut self, mode: Mode) -> (Ledger, Sums) {
         for peer in self.peers.iter_mut().flatten() {
             peer.conclude(&mut self.ledger);
         }
@@ -382,6 +408,9 @@ impl World {
         if !self.proxy.is_idle() {
             self.ledger.violation("proxy", "has sessions left");
         }
+        let requests = (0..8).filter_map(|id| counters.service(id)).map(|service| service.requests).sum();
+        let servers = self.scenario.servers.iter().map(|server| server.address.to_string()).collect();
+        let sums = self.books.close(&mut self.proxy, (mode, requests), servers, &mut self.ledger);
         drop(self.proxy);
         for leak in self.network.leaks() {
             self.ledger.violation("network", leak);
@@ -406,7 +435,7 @@ impl World {
         if tally.asked != tally.accounted() {
             self.ledger.violation("world", format_args!("a request came to no end, or to two: {tally:?}"));
         }
-        self.ledger
+        (self.ledger, sums)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct TlsSession {
     /// The peer said close_notify; what comes behind it is dropped (RFC 8446 §6.1).
     peer_closed: bool,
     send_close_notify: bool,
+    /// The alert that has ended the session, if it is known.
+    alert: Option<u8>,
 }
 
 /// What a call of [`TlsSession::receive`] brought about.
@@ -104,6 +106,7 @@ impl TlsSession {
             partial: Vec::new(),
             peer_closed: false,
             send_close_notify,
+            alert: None,
         }
     }
 
@@ -206,6 +209,12 @@ impl TlsSession {
         })
     }
 
+    /// The alert that has failed the session, from either end. `None`: it has not failed, or the alert is not known, because
+    /// it was encrypted.
+    pub fn alert(&self) -> Option<u8> {
+        self.alert
+    }
+
     /// The protocol that both ends have agreed on by ALPN.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.state().alpn_protocol()
@@ -240,6 +249,10 @@ impl TlsSession {
             if to_peer.len() == queued_bytes && self.state().protocol_version().is_none() {
                 to_peer.extend_from_slice(&DECODE_ERROR);
             }
+            self.alert = match &error {
+                rustls::Error::AlertReceived(alert) => Some(u8::from(*alert)),
+                _ => alert_of(&to_peer[queued_bytes..]),
+            };
             self.failed(match error {
                 rustls::Error::InvalidCertificate(_) => Error::Untrusted(error.to_string()),
                 _ => Error::Peer(Fault::of(&error), error.to_string()),
@@ -283,6 +296,14 @@ fn missing_bytes(partial: &[u8]) -> usize {
     match record_bytes.saturating_sub(partial.len()) {
         0 => usize::MAX,
         missing => missing,
+    }
+}
+
+/// The alert that records for the peer end with, if it is not encrypted (RFC 8446 §6).
+fn alert_of(records: &[u8]) -> Option<u8> {
+    match records.last_chunk()? {
+        [21, 3, _, 0, 2, _, alert] => Some(*alert),
+        _ => None,
     }
 }
 

@@ -10,6 +10,8 @@ pub mod http2;
 pub mod proxy_protocol;
 mod scan;
 pub mod tls;
+mod trace_context;
 pub mod websocket;
 
 pub use error::Error;
+pub use trace_context::TraceParent;

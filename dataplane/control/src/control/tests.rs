@@ -1,4 +1,5 @@
-use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, ServerStates, TcpProfile, VirtualService};
+use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, RecordsTaken, ServerStates, TcpProfile, VirtualService};
+use weir_proxy::records::Batch;
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
 use weir_telemetry::Counters;
 
@@ -35,6 +36,16 @@ impl Rig {
 
     fn worker_applies(&mut self, revision: u64) {
         self.control.take(Message::Answer(Answer::Applied { revision }));
+    }
+
+    fn worker_hands_over(&mut self, number: u64) {
+        let batch = Box::new(Batch { number, ..Batch::default() });
+        self.control.take(Message::Answer(Answer::Records { worker: 0, batch }));
+    }
+
+    /// How many batches have come back to the worker.
+    fn returned(&self) -> usize {
+        self.orders.try_iter().filter(|order| matches!(order, Order::Records(_))).count()
     }
 
     fn worker_counts(&mut self) {
@@ -174,4 +185,27 @@ fn change_without_a_plan_is_refused() {
     rig.agent_sends(1, Frame::PlanChange(PlanChange { base_revision: 1, ..Default::default() }));
     let heard = agent.hears();
     assert!(heard.last().unwrap().contains("the Plan has no revision"), "{heard:?}");
+}
+
+#[test]
+fn records_wait_for_an_agent_and_go_to_the_next_one_until_they_are_taken() {
+    let mut rig = Rig::new();
+    rig.worker_hands_over(1);
+    let first = rig.agent_comes(1);
+    (2..=6).for_each(|number| rig.worker_hands_over(number));
+    let records =
+        |numbers: std::ops::RangeInclusive<u64>| numbers.map(|number| format!("records {number} of worker 0"));
+    let greeted = || ["hello at 0", "0 sockets"].map(String::from).into_iter();
+    assert_eq!(first.hears(), greeted().chain(records(1..=4)).collect::<Vec<_>>(), "four may wait");
+    let second = rig.agent_comes(2);
+    assert_eq!(second.hears(), greeted().chain(records(1..=4)).collect::<Vec<_>>());
+    let process = rig.control.records.process();
+    let taken = |process, worker| Frame::RecordsTaken(RecordsTaken { process, worker, number: 2 });
+    rig.agent_sends(2, taken(process + 1, 0));
+    rig.agent_sends(2, taken(process, 1));
+    rig.agent_sends(1, taken(process, 0));
+    assert_eq!((rig.returned(), second.hears()), (0, vec![]), "of another process, worker and agent");
+    rig.agent_sends(2, taken(process, 0));
+    assert_eq!(rig.returned(), 2);
+    assert_eq!(second.hears(), records(5..=6).collect::<Vec<_>>());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{Http2, HttpProfile};
 use weir_snapshot::VirtualService;
-use weir_telemetry::Happening;
+use weir_telemetry::{Cause, Happening};
 use weir_wire::{
     head::{Name, NameSet},
     http1::{Framing, Hop},
@@ -101,6 +101,14 @@ impl Client {
             && let Some(outbox) = carrier.connection.kept(id)
         {
             outbox.priority = Priority::read(field.value);
+        }
+        if is_served
+            && is_full
+            && let Some(analytics) = &self.service.analytics
+        {
+            let come = Come::of(&request.head, piece.len(), true, self.peer, io.now());
+            self.noted = core.records.begin_request(analytics, &come);
+            core.records.note_cause(&mut self.noted, analytics, Cause::EngineRefused);
         }
         if !is_served || is_full {
             return Ok((Next::Unserved, None, None));

@@ -9,19 +9,21 @@ pub(crate) mod http2;
 pub(crate) mod intake;
 mod introduction;
 pub(crate) mod patience;
+pub(crate) mod reserved;
 mod round_trip;
+mod seen;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_policy::ClientFacts;
 use weir_snapshot::{Application, Role, VirtualService};
-use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening, record::Kind};
 
 use crate::{
     buf::Buf,
     call::Call,
     carrier::Carrier,
-    client::hello::Hello,
+    client::{hello::Hello, reserved::Reserved, seen::Seen},
     connection::{Connection, channel::Channel, stream::Stream},
     core::Core,
     error::Error,
@@ -41,9 +43,11 @@ pub(crate) struct Client {
     pub facts: ClientFacts,
     pub stage: Stage,
     /// A server connection for this client alone, where connections are not shared, or a request has authenticated it.
-    pub reserved: Option<Conn>,
+    pub reserved: Reserved,
     /// The notes on its request.
     pub noted: Noted,
+    /// `None`: the connection leaves no records, or is a stream.
+    pub seen: Option<Box<Seen>>,
     /// The client's address.
     pub peer: SocketAddr,
     /// What the PROXY header of its connection said, if there is one.
@@ -87,7 +91,9 @@ impl Client {
         let service = found.service.clone();
         let is_introduced = service.tcp.begins_with_proxy_header();
         if is_introduced && !service.tcp.trusts(peer.ip()) {
-            core.counters.note(Happening::Failed { service: service.id, cause: Cause::ClientSourceUntrusted });
+            let cause = Cause::ClientSourceUntrusted;
+            core.counters.note(Happening::Failed { service: service.id, cause });
+            core.record_refusal(io, Kind::Connection, &service, (listener.address, peer), cause);
             return None;
         }
         let awaits_hello = hello::chooses(found);
@@ -115,8 +121,9 @@ impl Client {
                 true => Stage::first(&service, peer, io.now()),
                 false => Stage::Handshake,
             },
-            reserved: None,
+            reserved: Reserved::NONE,
             noted: Noted::NOTHING,
+            seen: service.analytics.as_ref().map(|_| Box::new(Seen::new(io.now()))),
             peer,
             introduction: None,
             epoch: core.epoch,
@@ -144,7 +151,8 @@ impl Client {
             accepted_by: self.accepted_by,
             facts: self.facts.clone(),
             stage: Stage::Head,
-            reserved: None,
+            reserved: Reserved::NONE,
+            seen: None,
             noted: std::mem::replace(&mut self.noted, Noted::NOTHING),
             peer: self.peer,
             introduction: None,
@@ -240,8 +248,17 @@ impl Client {
 
     /// As [`receive`](Self::receive), for input that is counted already.
     fn take<I: Io>(&mut self, io: &mut I, core: &mut Core, buf: Buf) -> Result<bool, Error> {
+        if matches!(self.stage, Stage::Handshake)
+            && self.service.analytics.is_some()
+            && let Some(secure) = self.connection.channel.secure_mut()
+        {
+            secure.note_hello(&buf);
+        }
         let progress = self.connection.receive(io, &mut core.scratch, buf).map_err(handshake::failed)?;
         if progress.handshaken {
+            if let Some(secure) = self.connection.channel.secure_mut() {
+                secure.forget_offered();
+            }
             if let Some(handshaken) = self.connection.channel.handshaken() {
                 let agreed = handshake::agreed(handshaken);
                 core.counters.note(Happening::Handshake { service: self.service.id, agreed });

@@ -35,6 +35,19 @@ impl Client {
         }
     }
 
+    /// The same for a record, if it would show none, or an old one.
+    #[cold]
+    pub fn ask_for_record<I: Io>(&mut self, io: &I) {
+        let now = io.now();
+        let is_known_to_kernel = self.requests > 1 || !matches!(self.connection.channel, Channel::Plain);
+        if let Some(seen) = self.seen.as_mut().filter(|seen| is_known_to_kernel && !seen.knows_rtt(now))
+            && let Some(took) = io.round_trip(self.connection.conn())
+        {
+            seen.rtt_nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+            seen.rtt_at = now;
+        }
+    }
+
     #[cold]
     fn ask_round_trip<I: Io>(&mut self, io: &I, core: &mut Core) {
         self.connection.line.asks_round_trip = false;
@@ -42,6 +55,9 @@ impl Client {
         let conn = self.connection.carrier().unwrap_or(self.connection.conn());
         if let Some(took) = io.round_trip(conn) {
             let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+            if let Some(seen) = &mut self.seen {
+                (seen.rtt_nanos, seen.rtt_at) = (nanos, io.now());
+            }
             core.counters.note(Happening::ClientRoundTrip { service: self.service.id, nanos });
         }
     }

@@ -1,7 +1,7 @@
 //! How a connection carries bytes: plain or in TLS.
 
 use weir_snapshot::HostName;
-use weir_tls::{ClientConfig, Error, Handshaken, Numbers, Progress, ServerConfig, ServerName, TlsSession};
+use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
 
 use crate::{
     buf::Buf,
@@ -69,19 +69,11 @@ impl Channel {
         }
     }
 
-    /// What the handshake has agreed on, by numbers. `None` without TLS, and until the handshake is complete.
-    pub fn tls_numbers(&self) -> Option<Numbers> {
+    /// Its TLS, if it has any.
+    pub fn secure_mut(&mut self) -> Option<&mut Secure> {
         match self {
             Channel::Plain | Channel::Stream(_) => None,
-            Channel::Tls(secure) => secure.numbers(),
-        }
-    }
-
-    /// The server name that the client has asked for, as far as it is known.
-    pub fn asked_name(&self) -> Option<&str> {
-        match self {
-            Channel::Plain | Channel::Stream(_) => None,
-            Channel::Tls(secure) => secure.name.as_deref(),
+            Channel::Tls(secure) => Some(secure),
         }
     }
 

@@ -3,7 +3,7 @@
 pub(crate) mod channel;
 pub(crate) mod inbox;
 pub(crate) mod line;
-mod secure;
+pub(crate) mod secure;
 pub(crate) mod stream;
 
 use weir_tls::{Error, Progress};

@@ -5,23 +5,35 @@
 
 use weir_tls::{Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
 
+use weir_wire::tls::ClientHelloReader;
+
 use crate::{
     buf::Buf,
     connection::{inbox::Inbox, line::Line},
     io::Io,
 };
 
+/// Of the cipher suites that a client offers.
+const SUITES_BYTES_MAX: usize = 128;
+
+struct Asked {
+    name: Option<Box<str>>,
+    suites: Box<[u8]>,
+}
+
 pub(crate) struct Secure {
     session: TlsSession,
     /// The server name that has chosen the configuration.
     pub name: Option<Box<str>>,
+    /// What the ClientHello says, for records.
+    asked: Option<Box<Asked>>,
     /// Plaintext that waits for more of it, or for the end of the batch.
     joined: Option<Buf>,
 }
 
 impl Secure {
     pub fn new(session: TlsSession) -> Self {
-        Self { session, name: None, joined: None }
+        Self { session, name: None, asked: None, joined: None }
     }
 
     pub fn handshaken(&self) -> Option<Handshaken> {
@@ -30,6 +42,41 @@ impl Secure {
 
     pub fn numbers(&self) -> Option<Numbers> {
         self.session.numbers()
+    }
+
+    /// Keeps what a record shows of the ClientHello, if `piece` begins with all of it.
+    #[cold]
+    pub fn note_hello(&mut self, piece: &[u8]) {
+        let mut reader = ClientHelloReader::default();
+        if self.asked.is_none()
+            && reader.take(piece).is_ok_and(|whole| whole)
+            && let Ok(hello) = reader.client_hello()
+        {
+            let suites = hello.cipher_suites();
+            let suites = suites[..suites.len().min(SUITES_BYTES_MAX)].into();
+            self.asked = Some(Box::new(Asked { name: hello.server_name().map(Into::into), suites }));
+        }
+    }
+
+    /// The server name that the client has asked for, as far as it is known.
+    pub fn asked_name(&self) -> Option<&str> {
+        self.asked.as_ref().and_then(|asked| asked.name.as_deref()).or(self.name.as_deref())
+    }
+
+    /// The cipher suites that it has offered, until the handshake is complete.
+    pub fn offered(&self) -> &[u8] {
+        self.asked.as_ref().map_or(&[], |asked| &asked.suites)
+    }
+
+    pub fn alert(&self) -> Option<u8> {
+        self.session.alert()
+    }
+
+    /// The handshake is complete.
+    pub fn forget_offered(&mut self) {
+        if let Some(asked) = &mut self.asked {
+            asked.suites = Box::default();
+        }
     }
 
     pub fn protocol(&self) -> Option<&[u8]> {

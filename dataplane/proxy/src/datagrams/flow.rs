@@ -5,11 +5,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use weir_balance::Failure;
 use weir_snapshot::VirtualService;
-use weir_telemetry::{Cause, Happening};
+use weir_telemetry::{Cause, Happening, record::Kind};
 
 use super::{
     io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
-    session::{Answer, Key, Progress, Session},
+    session::{Answer, History, Key, Progress, Session},
     sessions::Source,
 };
 use crate::{
@@ -69,6 +69,7 @@ impl Proxy {
         let now = io.now();
         let Some(session) = self.sessions.at_mut(id) else { return };
         session.asked(now);
+        session.history.up_bytes += u64::from(datagram.bytes);
         io.forward(datagram, session.socket);
         let (service, server, bytes) = (session.service.id, session.place.server, datagram.bytes);
         self.core.counters.note(Happening::DatagramReceived { service, bytes });
@@ -81,6 +82,8 @@ impl Proxy {
         let now = io.now();
         let Some(session) = self.sessions.at_mut(id) else { return };
         let answer = session.answered(now);
+        session.history.answered.get_or_insert(now);
+        session.history.down_bytes += u64::from(datagram.bytes);
         let is_over = session.is_over();
         match answer {
             Answer::First => self.core.pools.proved(session.place),
@@ -105,6 +108,9 @@ impl Proxy {
         let Some(Session { service, place, begun, .. }) = self.sessions.at(id) else { return };
         let (service, place, begun) = (service.id, *place, *begun);
         self.core.counters.note(Happening::Failed { service, cause: cause_of(why) });
+        if let Some(session) = self.sessions.at_mut(id) {
+            session.history.cause = Some(cause_of(why));
+        }
         if why == Gone::Local {
             return;
         }
@@ -146,6 +152,9 @@ impl Proxy {
                 let (service, bytes) = (service.id, datagram.bytes);
                 self.core.counters.note(Happening::DatagramReceived { service, bytes });
                 self.core.counters.note(Happening::Failed { service, cause: *cause });
+            })
+            .inspect_err(|cause| {
+                self.core.record_refusal(io, Kind::Session, &service, (at.address, key.peer), *cause);
             })
             .ok()
     }
@@ -215,6 +224,7 @@ impl Proxy {
             checked: self.sessions.changes,
             unanswered: 0,
             progress: Progress::Asked,
+            history: History { begun: now, servers_tried: 1, ..History::default() },
         };
         Ok(self.sessions.insert(session, now))
     }
@@ -250,7 +260,9 @@ impl Proxy {
     }
 
     fn end_for_another<I: DatagramIo>(&mut self, io: &mut I, id: u32) {
-        let Some(service) = self.sessions.at(id).map(|session| session.service.id) else { return };
+        let Some(session) = self.sessions.at_mut(id) else { return };
+        session.history.cause = Some(Cause::EngineSessions);
+        let service = session.service.id;
         self.core.counters.note(Happening::Failed { service, cause: Cause::EngineSessions });
         self.end_session(io, id);
     }
@@ -270,6 +282,7 @@ impl Proxy {
             io.shut(session.socket);
             (session.place, session.begun) = (place, now);
             (session.unanswered, session.progress) = (0, Progress::Asked);
+            session.history.servers_tried += 1;
         }
         self.sessions.connect(id, socket);
         self.leave(left);
@@ -280,6 +293,9 @@ impl Proxy {
         let Some(session) = self.sessions.remove(id) else { return };
         io.shut(session.socket);
         self.leave(session.place);
+        if session.service.analytics.is_some() {
+            self.record_session(io, &session);
+        }
         self.core.counters.note(Happening::ClientGone { service: session.service.id });
     }
 

@@ -16,6 +16,7 @@ mod crowd;
 mod flow;
 pub mod io;
 mod list;
+mod record;
 mod session;
 mod sessions;
 mod standing;

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use weir_snapshot::{Udp, VirtualService};
+use weir_telemetry::Cause;
 
 use super::io::{ListenerId, ServerSocket};
 use crate::{io::Time, pool::Place};
@@ -36,6 +37,20 @@ pub(crate) struct Session {
     /// Datagrams of the client that the server has not answered.
     pub unanswered: u32,
     pub progress: Progress,
+    pub history: History,
+}
+
+/// What a record shows of a session.
+#[derive(Default)]
+pub(crate) struct History {
+    pub begun: Time,
+    /// When the first answer came.
+    pub answered: Option<Time>,
+    /// From and to the client.
+    pub up_bytes: u64,
+    pub down_bytes: u64,
+    pub servers_tried: usize,
+    pub cause: Option<Cause>,
 }
 
 /// How far client and server have got in hearing each other.

@@ -202,7 +202,7 @@ impl Proxy {
         if asks {
             found.connection.line.expect(io, Some(core.limits.connect_patience));
         }
-        let pool = found.pool.clone();
+        let (pool, naming) = (found.pool.clone(), found.naming.clone());
         let back = found.back.as_mut().ok_or(Error::Defect)?;
         if asks {
             back.carrier.list(carrier, &mut core.carriers);
@@ -211,10 +211,11 @@ impl Proxy {
         if let Some(client) = back.sole.and_then(|sole| clients.find(sole)) {
             match client.carrier() {
                 Some(found) => found.keep_own(carrier),
-                None => client.reserved = Some(carrier),
+                None => client.reserved.set(carrier),
             }
         }
         let mut server = Server::stream(stream, carrier, place, pool, Work::Exchange(id), io.now());
+        server.naming = naming;
         exchange.wait_for(Wait::Server(stream));
         if back.stage == Stage::Ready {
             server.state = State::Busy(Work::Exchange(id));
@@ -245,10 +246,10 @@ pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool
     if let Some(outbox) = back.carrier.connection.kept(id) {
         outbox.owner = Some(conn);
     }
-    let (requests, rtt_nanos) = (found.requests, found.rtt_nanos);
+    let (requests, rtt_nanos, local) = (found.requests, found.rtt_nanos, found.local);
     found.requests += 1;
     if let Some(server) = servers.find(conn) {
-        (server.requests, server.rtt_nanos) = (requests, rtt_nanos);
+        (server.requests, server.rtt_nanos, server.local) = (requests, rtt_nanos, local);
         if let Some(stream) = server.connection.stream() {
             stream.id = id;
         }

@@ -60,6 +60,9 @@ impl Proxy {
     pub(crate) fn begin_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
         let Some(ends) = self.ends(conn) else { return };
         ends.client.note_crossing(io.now());
+        if let Some(tunnel) = ends.client.tunnel() {
+            tunnel.connected_at.get_or_insert(io.now());
+        }
         ends.client.await_crossing(io);
         self.carry(io, conn);
     }
@@ -141,9 +144,11 @@ impl Proxy {
     pub(crate) fn cut_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn) {
         if let Some(Ends { client, server, core }) = self.ends(conn) {
             while let Some(piece) = client.connection.inbox.pop() {
+                client.count_crossing(io.now(), [piece.len() as u64, 0]);
                 server.connection.deliver(io, &mut core.unflushed, piece);
             }
             while let Some(piece) = server.connection.inbox.pop() {
+                client.count_crossing(io.now(), [0, piece.len() as u64]);
                 client.connection.deliver(io, &mut core.unflushed, piece);
             }
         }
@@ -177,25 +182,29 @@ impl Proxy {
 
 impl Ends<'_> {
     fn carry_up<I: Io>(&mut self, io: &mut I) {
-        let mut in_bulk = false;
+        let (mut in_bulk, mut bytes) = (false, 0);
         while !self.server.connection.line.is_full(io, &self.core.room) {
             let Some(piece) = self.client.connection.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
+            bytes += piece.len() as u64;
             self.server.connection.deliver(io, &mut self.core.unflushed, piece);
         }
         self.client.connection.line.read(io, self.client.connection.inbox.is_empty());
         self.relay_later(in_bulk, |tunnel| &mut tunnel.up_in_bulk);
+        self.client.count_crossing(io.now(), [bytes, 0]);
     }
 
     fn carry_down<I: Io>(&mut self, io: &mut I) {
-        let mut in_bulk = false;
+        let (mut in_bulk, mut bytes) = (false, 0);
         while !self.client.connection.line.is_full(io, &self.core.room) {
             let Some(piece) = self.server.connection.inbox.pop() else { break };
             in_bulk |= piece.len() >= self.core.limits.tunnel_relay_bytes;
+            bytes += piece.len() as u64;
             self.client.connection.deliver(io, &mut self.core.unflushed, piece);
         }
         self.server.connection.line.read(io, self.server.connection.inbox.is_empty());
         self.relay_later(in_bulk, |tunnel| &mut tunnel.down_in_bulk);
+        self.client.count_crossing(io.now(), [0, bytes]);
     }
 
     fn relay_later(&mut self, in_bulk: bool, direction: impl FnOnce(&mut Tunnel) -> &mut bool) {
@@ -219,6 +228,7 @@ impl Proxy {
         }
         if let Some(client) = self.clients.find(conn) {
             client.relayed(bytes);
+            client.count_crossing(io.now(), [bytes, 0]);
             client.crossed(io, &mut self.core, bytes);
         }
     }
@@ -230,6 +240,7 @@ impl Proxy {
         }
         if let Some(client) = self.clients.find(conn) {
             client.connection.line.relayed(bytes);
+            client.count_crossing(io.now(), [0, bytes]);
             client.crossed(io, &mut self.core, bytes);
         }
     }
@@ -241,6 +252,16 @@ impl Client {
         if bytes > 0 {
             self.note_crossing(io.now());
             self.report_bytes(core);
+        }
+    }
+
+    /// Counts what the tunnel carries, from and to the client.
+    fn count_crossing(&mut self, now: Time, [up, down]: [u64; 2]) {
+        let Some(tunnel) = self.tunnel() else { return };
+        tunnel.up_bytes += up;
+        tunnel.down_bytes += down;
+        if down > 0 {
+            tunnel.answered_at.get_or_insert(now);
         }
     }
 

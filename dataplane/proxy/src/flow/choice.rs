@@ -91,7 +91,10 @@ impl Proxy {
         Ok(())
     }
 
-    pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, server: Server) {
+    pub(crate) fn await_connect<I: Io>(&mut self, io: &mut I, mut server: Server) {
+        if self.core.records.is_ready() {
+            server.naming = self.core.pools.naming(server.place, &server.pool);
+        }
         let server = self.servers.insert(server.connection.conn(), server);
         server.connection.line.expect(io, server.connect_patience(&self.core.limits));
         if self.servers.len() >= self.core.clients_max

@@ -15,7 +15,7 @@
 use std::{cmp::Reverse, net::SocketAddr, time::Duration};
 
 use foldhash::{HashMap, HashMapExt};
-use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_telemetry::{Cause, HandshakeFault, Happening, record::Kind};
 
 use crate::{
     client::{Client, Stage},
@@ -59,7 +59,7 @@ impl Proxy {
             // It needs no place: it is refused.
             return true;
         }
-        let service = found.service.id;
+        let (found, service) = (found.service.clone(), found.service.id);
         let placed = self.find_and_evict_for(io, service, peer);
         if placed && self.clients.len() >= self.core.clients_max {
             self.find_and_evict_for(io, service, peer);
@@ -69,6 +69,7 @@ impl Proxy {
         let may_come = placed || is_entitled && self.clients.len() < self.core.clients_max;
         if !may_come {
             self.core.counters.note(Happening::Failed { service, cause: Cause::EngineRefused });
+            self.core.record_refusal(io, Kind::Connection, &found, (listener.address, peer), Cause::EngineRefused);
         }
         may_come
     }
@@ -168,6 +169,7 @@ impl Proxy {
         let id = client.exchange();
         match id.filter(|_| client.noted.is_something()) {
             Some(id) => self.note_failed(io, id, cause),
+            None if client.is_idle() && !client.has_asked() => self.record_failure(io, conn, cause),
             None => self.note_cause(conn, cause),
         }
         let exchange = id.and_then(|id| self.exchanges.peek(id));

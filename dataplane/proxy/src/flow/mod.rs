@@ -11,6 +11,7 @@ mod eviction;
 mod fallback;
 mod frames_out;
 mod introduction;
+mod notes;
 mod records;
 mod request;
 pub(crate) mod rescue;

@@ -1,165 +1,182 @@
-//! Where requests end, and so their records are made; and what is noted on the way.
+//! Where requests, tunnels and failed connections end, and so their records are made.
 
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_snapshot::VirtualService;
 use weir_telemetry::{
     Cause, Spans,
-    record::{Flags, Outcome, Tls},
+    record::{Flags, Kind, Tls},
 };
 
 use crate::{
-    client::Client,
-    exchange::{Exchange, Phase, table::ExchangeId},
+    client::{Client, Stage},
+    connection::channel::Channel,
+    core::Core,
+    flow::notes::naming,
     io::{Conn, Io, Time},
-    proxy::{Parties, Proxy},
-    records::{Asker, Noted, OfServer, Recorder},
-    server::Server,
+    proxy::Proxy,
+    records::{Asker, End, Noted, OfServer, OfTunnel},
     sessions::Sessions,
+    tunnel::Tunnel,
 };
 
-// Ends.
+impl End {
+    pub fn now<I: Io>(io: &I) -> Self {
+        Self { now: io.now(), unix_us: io.unix_us() }
+    }
+}
+
+// Requests.
 impl Proxy {
     /// The client's request is over, if it has one that may leave a record.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn record_request<I: Io>(&mut self, io: &I, conn: Conn) {
         let Some(client) = self.clients.find(conn) else { return };
         let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
-        if noted.is_something()
-            && let Some(client) = self.clients.peek(conn)
+        if !noted.is_something() {
+            return;
+        }
+        let owner = client.connection.carrier().unwrap_or(conn);
+        if self.core.records.may_ask()
+            && let Some(owner) = self.clients.find(owner)
         {
-            record(&mut self.core.records, &self.clients, client, noted, (io.now(), io.unix_us()));
+            owner.ask_for_record(io);
+        }
+        let Some(client) = self.clients.peek(conn) else { return self.core.records.forget(noted) };
+        let asker = asker(&self.clients, client, io.now());
+        self.core.records.end_request(&asker, noted, End::now(io));
+    }
+
+    /// A client's session has ended: what has not left its record until now leaves it.
+    #[inline]
+    pub(crate) fn record_last<I: Io>(&mut self, io: &I, client: &Client, server: Option<OfTunnel>) {
+        if client.noted.is_something() {
+            if let Stage::Tunnel(tunnel) = &client.stage {
+                self.note_websocket(client.noted, tunnel);
+            }
+            let asker = asker(&self.clients, client, io.now());
+            self.core.records.end_request(&asker, client.noted, End::now(io));
+        } else if let Stage::Tunnel(tunnel) = &client.stage
+            && !tunnel.is_websocket
+            && client.service.analytics.is_some()
+        {
+            self.record_tunnel(io, client, tunnel, server);
         }
     }
 
-    /// The same for a client whose session has ended.
-    #[inline]
-    pub(crate) fn record_last<I: Io>(&mut self, io: &I, client: &Client) {
-        if client.noted.is_something() {
-            record(&mut self.core.records, &self.clients, client, client.noted, (io.now(), io.unix_us()));
+    fn note_websocket(&mut self, noted: Noted, tunnel: &Tunnel) {
+        if let Some(slot) = self.core.records.slot(noted) {
+            slot.request_bytes += tunnel.up_bytes;
+            slot.response_bytes += tunnel.down_bytes;
+            slot.server_response_bytes += tunnel.down_bytes;
         }
     }
 }
 
-#[inline(never)]
-fn record(records: &mut Recorder, clients: &Sessions<Client>, client: &Client, noted: Noted, now: (Time, u64)) {
+// Connections.
+impl Proxy {
+    /// The connection to the server that a client's tunnel has, if its end leaves a record.
+    pub(crate) fn server_of_tunnel(&self, client: &Client, server: Conn) -> Option<OfTunnel> {
+        let server = self.servers.peek(server).filter(|_| client.service.analytics.is_some())?;
+        Some(OfTunnel {
+            of_server: OfServer::of(server),
+            rtt_nanos: server.rtt_nanos,
+            pool: naming(&self.core.pools, server),
+        })
+    }
+
+    #[inline(never)]
+    fn record_tunnel<I: Io>(&mut self, io: &I, client: &Client, tunnel: &Tunnel, server: Option<OfTunnel>) {
+        let asker = asker(&self.clients, client, io.now()).of_connection(Flags::TUNNEL);
+        let rtt_nanos = server.as_ref().map_or(0, |server| server.rtt_nanos);
+        self.core.records.end_connection(&asker, End::now(io), |slot| {
+            slot.cause = tunnel.cause;
+            slot.servers_tried = tunnel.tried.len() + usize::from(server.is_some());
+            slot.spans = Some(tunnel.spans(io.now(), rtt_nanos));
+            (slot.request_bytes, slot.response_bytes) = (tunnel.up_bytes, tunnel.down_bytes);
+            slot.server_response_bytes = tunnel.down_bytes;
+            if let Some(OfTunnel { of_server, pool, .. }) = server {
+                (slot.of_server, slot.pool) = (of_server, pool);
+            }
+        });
+    }
+
+    /// A client's connection has failed, and there is no request to blame.
+    #[cold]
+    pub(crate) fn record_failure<I: Io>(&mut self, io: &I, conn: Conn, cause: Cause) {
+        let Some(client) = self.clients.peek(conn).filter(|client| client.service.analytics.is_some()) else { return };
+        let asker = asker(&self.clients, client, io.now()).of_connection(Flags::default());
+        let accepted = client.seen.as_ref().map_or(io.now(), |seen| seen.accepted);
+        self.core.records.end_connection(&asker, End::now(io), |slot| {
+            slot.begun = accepted;
+            slot.cause = Some(cause);
+        });
+    }
+}
+
+impl Core {
+    /// A client is not let in.
+    #[cold]
+    pub(crate) fn record_refusal<I: Io>(
+        &mut self,
+        io: &I,
+        kind: Kind,
+        service: &Arc<VirtualService>,
+        (listener, peer): (SocketAddr, SocketAddr),
+        cause: Cause,
+    ) {
+        let asker = Asker::plain(kind, service, (listener, peer));
+        self.records.end_connection(&asker, End::now(io), |slot| slot.cause = Some(cause));
+    }
+}
+
+/// What records say of a client. A stream has most of it from the connection that carries it.
+fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> Asker<'c> {
     let carrier = client.connection.carrier().and_then(|carrier| clients.peek(carrier));
-    let channel = &carrier.unwrap_or(client).connection.channel;
-    let mut flags = Flags::default();
-    let mut tls = Tls::default();
-    if let Some(numbers) = channel.tls_numbers() {
-        tls = Tls { version: numbers.version, suite: numbers.suite, group: numbers.group, alert: 0 };
+    let owner = carrier.unwrap_or(client);
+    let mut flags = if client.call().is_some() { Flags::GRPC } else { Flags::default() };
+    let (mut tls, mut server_name, mut offered) = (Tls::default(), &b""[..], &b""[..]);
+    if let Channel::Tls(secure) = &owner.connection.channel {
         flags |= Flags::TLS;
-        if numbers.resumed {
-            flags |= Flags::RESUMED;
+        server_name = secure.asked_name().unwrap_or_default().as_bytes();
+        match secure.numbers() {
+            Some(numbers) => {
+                tls = Tls { version: numbers.version, suite: numbers.suite, group: numbers.group, alert: 0 };
+                flags |= if numbers.resumed { Flags::RESUMED } else { Flags::default() };
+            }
+            None => {
+                tls.alert = secure.alert().map_or(0, |alert| u16::from(alert) + 1);
+                offered = secure.offered();
+            }
         }
     }
-    let asker = Asker {
+    Asker {
+        kind: Kind::Request,
         service: &client.service,
         peer: client.peer,
-        sender: carrier.unwrap_or(client).sender(),
+        sender: owner.sender(),
         listener: client.facts.listener(),
         flags,
         tls,
-        server_name: channel.asked_name().unwrap_or_default().as_bytes(),
-        rtt: (0, 0),
-    };
-    records.end_request(&asker, noted, now);
-}
-
-// Notes.
-impl Proxy {
-    /// A response of Weir itself goes to a client.
-    #[cold]
-    pub(crate) fn note_answer<I: Io>(&mut self, io: &I, conn: Conn, status: u16, bytes: usize) {
-        self.note_unread(io, conn);
-        let Some(client) = self.clients.find(conn) else { return };
-        if let Some(slot) = self.core.records.slot(client.noted) {
-            slot.status = status;
-            slot.flags |= Flags::LOCAL;
-            slot.response_bytes = bytes as u64;
-        } else if let Some(analytics) = client.service.analytics.as_deref() {
-            client.noted.weigh(analytics, &Outcome { status, ..Outcome::default() });
-        }
-    }
-
-    /// Begins notes on a client's request whose head could not be read, if there are none.
-    #[cold]
-    pub(crate) fn note_unread<I: Io>(&mut self, io: &I, conn: Conn) {
-        let Some(client) = self.clients.find(conn).filter(|client| !client.noted.is_something()) else { return };
-        if client.service.analytics.is_some() && client.service.http().is_some() {
-            client.noted = self.core.records.begin_unread(conn.is_stream(), io.now());
-        }
-    }
-
-    /// Something about a request has failed.
-    #[cold]
-    pub(crate) fn note_cause(&mut self, conn: Conn, cause: Cause) {
-        let Some(client) = self.clients.find(conn).filter(|client| client.noted.is_something()) else { return };
-        if let Some(slot) = self.core.records.slot(client.noted) {
-            slot.cause = Some(cause);
-        } else if let Some(analytics) = client.service.analytics.as_deref() {
-            client.noted.weigh_cause(analytics, cause);
-        }
-    }
-
-    /// An exchange has failed. Its server's connection still stands, if it has one.
-    #[cold]
-    pub(crate) fn note_failed<I: Io>(&mut self, io: &I, id: ExchangeId, cause: Cause) {
-        let Self { exchanges, clients, servers, core, .. } = self;
-        let Some(exchange) = exchanges.find(id) else { return };
-        let Some(client) = clients.find(exchange.client).filter(|client| client.noted.is_something()) else { return };
-        let server = exchange.server().and_then(|server| servers.find(server));
-        let rtt_nanos = server.as_ref().map_or(0, |server| server.rtt_nanos);
-        let spans = match exchange.has_begun_response() {
-            true => exchange.stamps.spans(io.now(), rtt_nanos),
-            false => exchange.stamps.cut(io.now(), rtt_nanos),
-        };
-        note_exchange(io, &mut core.records, client, exchange, server, spans);
-        let conn = exchange.client;
-        self.note_cause(conn, cause);
+        server_name,
+        offered,
+        rtt: owner.seen.as_ref().map_or((0, 0), |seen| seen.rtt(now)),
     }
 }
 
-impl Parties<'_> {
-    /// The exchange is over.
-    #[inline]
-    pub(crate) fn note_end<I: Io>(&mut self, io: &I, spans: Spans) {
-        if self.client.noted.is_something() {
-            note_exchange(io, &mut self.core.records, self.client, self.exchange, Some(self.server), spans);
+impl Tunnel {
+    /// How long it took until bytes could cross, until the server sent its first, and from then on.
+    fn spans(&self, now: Time, rtt_nanos: u64) -> Spans {
+        let since = |later: Time, earlier: Time| later.nanos.saturating_sub(earlier.nanos);
+        let connected = self.connected_at.unwrap_or(now);
+        let answered = self.answered_at.unwrap_or(if self.connected_at.is_some() { connected } else { now });
+        let response = since(answered, connected);
+        let server_rtt = response.min(rtt_nanos);
+        Spans {
+            wait: since(connected, self.begun_at),
+            server_rtt,
+            app_response: response - server_rtt,
+            transfer: since(now, answered),
         }
-    }
-}
-
-/// What an exchange, and the server that it has, have come to.
-#[inline(never)]
-fn note_exchange<I: Io>(
-    io: &I,
-    records: &mut Recorder,
-    client: &mut Client,
-    exchange: &Exchange,
-    server: Option<&mut Server>,
-    spans: Spans,
-) {
-    let last = server.as_ref().map(|server| server.place.server);
-    let servers_tried = exchange.tried.len() + usize::from(last.is_some_and(|last| !exchange.tried.contains(&last)));
-    let Some(slot) = records.slot(client.noted) else {
-        if let Some(analytics) = exchange.service.analytics.as_deref() {
-            client.noted.weigh(analytics, &Outcome { spans, servers_tried, ..Outcome::default() });
-        }
-        return;
-    };
-    slot.servers_tried = servers_tried;
-    slot.spans = Some(spans);
-    slot.request_bytes += exchange.body.content_bytes;
-    if let Phase::Streaming { delivery, .. } = &exchange.phase {
-        slot.response_bytes += delivery.body.content_bytes;
-        slot.server_response_bytes += delivery.body.content_bytes;
-    }
-    if let Some(server) = server {
-        slot.flags |= if server.requests > 1 { Flags::SERVER_REUSED } else { Flags::default() };
-        slot.of_server = OfServer {
-            server: server.place.server,
-            local: server.local(io),
-            connect_us: if server.requests > 1 { 0 } else { server.connect_us },
-        };
-        slot.pool = Some(server.pool.clone());
     }
 }

@@ -150,8 +150,10 @@ impl Proxy {
         }
         self.core.counters.note(Happening::Failed { service, cause: remedy.cause });
         if client.service.analytics.is_some() {
-            if remedy.page.is_some() && !client.is_tunnel() {
-                self.note_unread(io, conn);
+            match (remedy.page, client.noted.is_something() || client.is_tunnel()) {
+                (None, false) => self.record_failure(io, conn, remedy.cause),
+                (Some(_), false) => self.note_unread(io, conn),
+                (_, true) => {}
             }
             self.note_cause(conn, remedy.cause);
         }

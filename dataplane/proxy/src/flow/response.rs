@@ -104,7 +104,7 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
-        parties.note_end(io, spans);
+        parties.note_end(spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -149,13 +149,14 @@ impl Proxy {
 impl Proxy {
     /// Ends a request that has been answered.
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
-        let Ok(client) = self.clients.live(conn) else { return };
+        let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
             self.record_request(io, conn);
+            let Ok(again) = self.clients.live(conn) else { return };
+            client = again;
         }
-        let Ok(client) = self.clients.live(conn) else { return };
         let id = client.exchange();
         if goes_on && client.is_served(&self.core) {
             client.finish_request(io);
@@ -219,7 +220,7 @@ impl Parties<'_> {
         server.connection.line.expect(io, server.pool.timeouts.idle_connection);
         if !is_shared {
             server.state = State::Reserved { client: exchange.client };
-            client.reserved = Some(conn);
+            client.reserved.set(conn);
             return Ok(None);
         }
         server.state = State::Idle;
@@ -238,7 +239,7 @@ impl Parties<'_> {
             let head = &received.head;
             core.counters.note(Happening::ServerResponse { server: place.server, status: head.status });
             if client.noted.is_something() {
-                core.records.note_head(client.noted, head, received.len);
+                core.records.note_head(client.noted, &exchange.service, head, received.len);
             }
             if head.status >= 400
                 && is_withheld(exchange, &mut core.pools, place, head.status)
@@ -270,7 +271,7 @@ impl Parties<'_> {
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if client.noted.is_something() {
-            core.records.note_head(client.noted, &received.head, received.len);
+            core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
         }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {

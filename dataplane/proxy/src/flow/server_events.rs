@@ -26,6 +26,9 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: server.place.server, nanos });
         server.rtt_nanos = nanos;
         server.connect_us = u32::try_from(nanos / 1000).unwrap_or(u32::MAX);
+        if self.core.records.is_ready() {
+            server.local = io.local_address(conn);
+        }
         server.state = State::Handshaking(work);
         if let Work::Tunnel(client) = work {
             self.introduce(io, conn, client);
@@ -245,8 +248,10 @@ impl Proxy {
         let (place, since) = (server.place, server.begun_at);
         // Flushes, because a TLS alert with the reason may be queued.
         let how = if server.is_connected() { Close::Flush } else { Close::Abort };
-        if work == Work::Streams {
-            return self.carrier_lost(io, conn, error, how);
+        match work {
+            Work::Streams => return self.carrier_lost(io, conn, error, how),
+            Work::Exchange(id) => self.note_lost_server(id, conn),
+            Work::Tunnel(_) => {}
         }
         self.close_server(io, conn, how);
         self.exclude(work, place, error);

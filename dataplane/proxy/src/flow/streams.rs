@@ -257,6 +257,7 @@ impl Proxy {
         }
         if carrier.is_stalled(queued, now, span) {
             self.core.counters.note(Happening::Failed { service, cause: Cause::ClientStalled });
+            self.record_failure(io, conn, Cause::ClientStalled);
             // What is queued never leaves.
             return self.close_client(io, conn, Close::Abort);
         }
@@ -311,6 +312,7 @@ impl Proxy {
     fn end_carrier<I: Io>(&mut self, io: &mut I, conn: Conn, code: Code, cause: Cause) {
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Failed { service: client.service.id, cause });
+        self.record_failure(io, conn, cause);
         self.say_goodbye(io, conn, code);
         self.close_client(io, conn, Close::Linger);
     }

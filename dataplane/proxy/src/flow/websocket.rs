@@ -22,6 +22,7 @@ impl Proxy {
 
     /// The server has switched, and its client knows it: the request is over.
     pub(crate) fn begin_websocket<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        self.note_switch(io, id);
         let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
         let (conn, lost) = (exchange.client, server.lost());
         core.counters.note(Happening::WebSocketOpened { service: client.service.id });

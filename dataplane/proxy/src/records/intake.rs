@@ -4,12 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use memchr::memchr;
 use weir_snapshot::{Analytics, VirtualService};
-use weir_telemetry::record::Outcome;
-use weir_wire::head::{Field, Method, Name, RequestHead, ResponseHead, Version};
+use weir_telemetry::record::{Flags, Outcome};
+use weir_wire::{
+    TraceParent,
+    head::{Field, Method, Name, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
+};
 
 use crate::{
     io::Time,
-    records::{Noted, Recorder},
+    records::{Noted, Recorder, headers::Hiding},
 };
 
 /// Methods by their numbers, as in `Methods` of `api/record`. CONNECT is 6.
@@ -37,6 +40,7 @@ struct Shown<'h> {
     user_agent: &'h [u8],
     referer: &'h [u8],
     forwarded_for: &'h [u8],
+    trace_parent: &'h [u8],
 }
 
 impl Recorder {
@@ -46,7 +50,7 @@ impl Recorder {
         let Come { head, head_bytes, http2, client, now } = *come;
         let filters = match analytics.filters.is_empty() {
             true => 0,
-            false => analytics.filters_of(client, Some(head.path), self.unix_s, &mut self.scratch),
+            false => analytics.filters_of(client, Some(head.path), self.keeper.unix_s, &mut self.scratch),
         };
         let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
         slot.begin(now, version(head.version, http2));
@@ -60,17 +64,46 @@ impl Recorder {
             None => (head.path, &b""[..]),
             Some(at) => (&head.path[..at], &head.path[at + 1..]),
         };
-        let Shown { user_agent, referer, forwarded_for } = Shown::of(head);
+        let Shown { user_agent, referer, forwarded_for, trace_parent } = Shown::of(head);
         let host = head.host.unwrap_or_default();
+        let (query, referer) = match analytics.query_masks.is_empty() {
+            true => (query, referer),
+            false => {
+                self.hidden.clear();
+                let mut hiding = Hiding { analytics, scratch: &mut self.scratch };
+                hiding.write_query(query, &mut self.hidden);
+                let end = self.hidden.len();
+                hiding.write_url(referer, &mut self.hidden);
+                self.hidden.split_at(end)
+            }
+        };
         slot.flags = slot.texts.fill([host, path, query, user_agent, referer, forwarded_for]);
+        if analytics.wants_headers(filters) {
+            slot.flags |= Flags::HEADERS_CUT;
+            if let Some((number, block)) = self.blocks.take() {
+                slot.block = Some(number);
+                block.clear();
+                if !(Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.request) {
+                    slot.flags.remove(Flags::HEADERS_CUT);
+                }
+            }
+        }
+        if !trace_parent.is_empty()
+            && let Some(parent) = TraceParent::read(trace_parent)
+        {
+            (slot.trace, slot.span) = (parent.trace, parent.span);
+            slot.flags |= Flags::TRACED | if parent.is_sampled { Flags::SAMPLED } else { Flags::default() };
+        }
         Noted::in_slot(at)
     }
 
     /// Begins notes on a request whose head could not be read, or has not come.
     #[cold]
-    pub fn begin_unread(&mut self, http2: bool, now: Time) -> Noted {
-        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(0) };
+    pub fn begin_unread(&mut self, analytics: &Analytics, client: SocketAddr, http2: bool, now: Time) -> Noted {
+        let filters = analytics.filters_of(client.ip(), None, self.keeper.unix_s, &mut self.scratch);
+        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
         slot.begin(now, if http2 { 20 } else { 0 });
+        slot.filters = filters;
         Noted::in_slot(at)
     }
 }
@@ -79,14 +112,26 @@ impl Recorder {
 impl Recorder {
     /// The head of a server's response has come, with so many bytes.
     #[inline(never)]
-    pub fn note_head(&mut self, noted: Noted, head: &ResponseHead<'_>, bytes: usize) {
-        if let Some(slot) = self.slot(noted) {
+    pub fn note_head(&mut self, noted: Noted, service: &VirtualService, head: &ResponseHead<'_>, bytes: usize) {
+        if head.status < 200 && head.status != SWITCHING_PROTOCOLS {
+            return;
+        }
+        if let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) {
             (slot.server_status, slot.server_response_bytes) = (head.status, bytes as u64);
             let is_shown = |field: &Field<'_>| {
                 field.name_text.len() == 12 && field.name_text.eq_ignore_ascii_case(b"content-type")
             };
             if let Some(field) = head.fields.iter().find(is_shown) {
                 slot.content_type.set(field.value);
+            }
+            if let Some(block) = slot.block.and_then(|block| self.blocks.find(block))
+                && let Some(analytics) = service.analytics.as_deref()
+            {
+                // Of several heads the last one counts.
+                block.response.clear();
+                if (Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.response) {
+                    slot.flags |= Flags::HEADERS_CUT;
+                }
             }
         }
     }
@@ -110,6 +155,7 @@ impl<'h> Shown<'h> {
             match field.name_text.len() {
                 10 if field.name_text.eq_ignore_ascii_case(b"user-agent") => shown.user_agent = field.value,
                 7 if field.name_text.eq_ignore_ascii_case(b"referer") => shown.referer = field.value,
+                11 if field.name_text.eq_ignore_ascii_case(b"traceparent") => shown.trace_parent = field.value,
                 15 if field.name == Name::XForwardedFor => shown.forwarded_for = field.value,
                 _ => {}
             }

@@ -5,89 +5,96 @@
 //! The record of a request is made where the request ends: once it is answered, or when its client's connection or stream
 //! closes before that (`flow/records.rs`). A virtual service that records nothing pays for one look per request.
 
+mod asker;
 mod batch;
+mod headers;
 mod intake;
+mod keeper;
 mod noted;
 mod slot;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use weir_snapshot::{Analytics, Snapshot, VirtualService};
-use weir_telemetry::record::{Class, Flags, Kind, NO_SERVER, Outcome, Reasons, Record, Slab, Throttle, Tls};
+use weir_telemetry::{
+    Cause,
+    record::{Reasons, Slab, Waiting},
+};
 
+pub(crate) use asker::Asker;
 pub use batch::Batch;
 pub(crate) use intake::Come;
+pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
-pub(crate) use slot::{OfServer, Slot};
+pub(crate) use slot::{OfServer, OfTunnel, Slot};
 
-use crate::{io::Time, records::batch::Listed};
+use crate::records::{headers::Block, keeper::Keeper};
 
 /// Requests of which notes are kept at once. One more leaves no record, and waits to be stood for.
 const SLOTS: usize = 4096;
+/// Requests with header fields in their records at once. One more has none, and says so.
+const BLOCKS: usize = 256;
+/// The driver is asked for the round trip to a client at most once in so many records.
+const RECORDS_PER_QUESTION: u32 = 8;
 
 #[derive(Default)]
 pub(crate) struct Recorder {
     slots: Slab<Slot>,
-    throttle: Throttle,
-    current: Batch,
-    /// `None`: it is handed over, and has not come back. Records gather in `current`, as long as that has room.
+    blocks: Slab<Block>,
+    /// For connections, of which notes are taken at their end.
+    own: Slot,
+    keeper: Keeper,
+    /// `None`: it is handed over, and has not come back. Records gather in the current one, as long as that has room.
     spare: Option<Batch>,
-    listed: Listed,
-    /// Batches handed over.
-    batches: u64,
-    /// Records made.
-    sequence: u64,
+    /// What waits of virtual services whose rows others have got since the last batch.
+    left: Vec<Waiting>,
     /// Some virtual service has records.
     is_ready: bool,
-    /// Of the batch of events.
-    unix_s: u64,
+    /// Since the driver was last asked for a round trip.
+    unasked: u32,
     /// For filters that decode.
     scratch: Vec<u8>,
-}
-
-/// Who asked, and how.
-pub(crate) struct Asker<'c> {
-    pub service: &'c Arc<VirtualService>,
-    pub peer: SocketAddr,
-    pub sender: SocketAddr,
-    pub listener: SocketAddr,
-    pub flags: Flags,
-    pub tls: Tls,
-    pub server_name: &'c [u8],
-    /// In nanoseconds, 0: not known; and how old that is.
-    pub rtt: (u64, u64),
+    /// Texts of which something is hidden: a query, and behind it a referer.
+    hidden: Vec<u8>,
 }
 
 impl Recorder {
-    /// Takes the virtual services and pools that a snapshot has and the one before has not.
+    /// Takes all of the first snapshot.
+    pub fn begin(&mut self, snapshot: &Snapshot) {
+        self.follow_services(snapshot, snapshot.services());
+    }
+
+    /// Takes the virtual services and servers that a snapshot has and the one before has not.
     pub fn follow(&mut self, snapshot: &Snapshot) {
         let difference = snapshot.difference();
         self.follow_services(snapshot, difference.services.iter());
         if self.is_ready {
-            self.listed.make_room(difference.services.iter(), difference.pools.iter());
+            self.keeper.listed.make_room(difference.services.iter(), difference.pools.iter());
         }
-    }
-
-    /// Takes all of the first snapshot.
-    pub fn begin(&mut self, snapshot: &Snapshot) {
-        self.follow_services(snapshot, snapshot.services());
     }
 
     fn follow_services<'s>(&mut self, snapshot: &Snapshot, services: impl Iterator<Item = &'s Arc<VirtualService>>) {
         for service in services.filter(|service| service.analytics.is_some()) {
             if !std::mem::replace(&mut self.is_ready, true) {
                 self.slots.make_room(SLOTS);
-                (self.current, self.spare) = (Batch::empty(), Some(Batch::empty()));
-                self.listed.make_room(snapshot.services(), snapshot.pools());
+                (self.keeper.current, self.spare) = (Batch::empty(), Some(Batch::empty()));
+                self.keeper.listed.make_room(snapshot.services(), snapshot.pools());
             }
-            self.throttle.begin(service.id, &service.uuid, &mut self.current.waiting);
+            if service.analytics.as_ref().is_some_and(|analytics| analytics.may_want_headers()) {
+                self.blocks.make_room(BLOCKS);
+            }
+            self.keeper.throttle.begin(service.id, &service.uuid, &mut self.left);
         }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     /// Prepares for a batch of events. `unix_s`: seconds since 1970.
     #[inline]
     pub fn begin_batch(&mut self, unix_s: u64) {
-        self.unix_s = unix_s;
+        self.keeper.unix_s = unix_s;
     }
 
     #[inline]
@@ -95,107 +102,62 @@ impl Recorder {
         self.slots.find(noted.slot()?)
     }
 
-    /// Makes the record of a request whose notes these are, or has it wait.
-    pub fn end_request(&mut self, asker: &Asker<'_>, noted: Noted, (now, unix_us): (Time, u64)) {
-        let Some(analytics) = asker.service.analytics.as_deref() else { return self.forget(noted) };
-        let Some(at) = noted.slot() else { return self.end_without_slot(asker.service.id, analytics, noted) };
-        let Some(slot) = self.slots.find(at) else { return };
-        let outcome = slot.outcome(asker.rtt.0, now);
-        let (reasons, filters) = (analytics.rules.reasons(&outcome), slot.filters);
-        if let Some(class) = class(analytics, reasons, filters, self.unix_s)
-            && self.admits(asker.service.id, analytics, class, now)
-        {
-            self.pack_request(asker, at, (class, reasons), &outcome, unix_us);
+    /// Something about a request has failed.
+    #[cold]
+    pub fn note_cause(&mut self, noted: &mut Noted, analytics: &Analytics, cause: Cause) {
+        match self.slot(*noted) {
+            Some(slot) => slot.cause = Some(cause),
+            None => noted.weigh_cause(analytics, cause),
         }
+    }
+
+    /// Whether what lasts long should give up its slot.
+    pub fn is_crowded(&self) -> bool {
+        self.slots.in_use() > SLOTS / 2
+    }
+
+    /// Whether the driver may be asked for a round trip.
+    #[inline]
+    pub fn may_ask(&mut self) -> bool {
+        self.unasked += 1;
+        let may = self.unasked >= RECORDS_PER_QUESTION;
+        if may {
+            self.unasked = 0;
+        }
+        may
+    }
+
+    /// The request is over whose notes these are.
+    pub fn end_request(&mut self, asker: &Asker<'_>, noted: Noted, end: End) {
+        let Some(analytics) = asker.service.analytics.as_deref() else { return self.forget(noted) };
+        let Some(at) = noted.slot() else {
+            let significant = if noted.is_significant() { Reasons::ENGINE_RESOURCES } else { Reasons::default() };
+            return self.keeper.end_without_notes(asker.service.id, analytics, significant, noted.filters());
+        };
+        let Some(slot) = self.slots.find(at) else { return };
+        let block = slot.block.and_then(|block| self.blocks.find(block));
+        let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
+        self.keeper.end(asker, analytics, slot, headers, end);
         self.forget(noted);
     }
 
-    /// A request of which no notes could be kept.
+    /// A connection or a session is over. `note` notes what there is to note.
     #[cold]
-    fn end_without_slot(&mut self, service: u32, analytics: &Analytics, noted: Noted) {
-        let significant = if noted.is_significant() { Reasons::ENGINE_RESOURCES } else { Reasons::default() };
-        if let Some(class) = class(analytics, significant, noted.filters(), self.unix_s) {
-            self.throttle.suppress(service, class);
-        }
-    }
-
-    /// Whether there is a record now. If not, it waits.
-    #[inline]
-    fn admits(&mut self, service: u32, analytics: &Analytics, class: Class, now: Time) -> bool {
-        let admits =
-            self.current.buffer.admits(class) && self.throttle.admits(service, class, analytics.rate(class), now.nanos);
-        if !admits {
-            self.throttle.suppress(service, class);
-        }
-        admits
-    }
-
-    fn pack_request(
-        &mut self,
-        asker: &Asker<'_>,
-        at: u32,
-        (class, reasons): (Class, Reasons),
-        outcome: &Outcome,
-        end_unix_us: u64,
-    ) {
-        let Self { slots, throttle, current, listed, batches, sequence, .. } = self;
-        let Some(slot) = slots.find(at) else { return };
-        let service = asker.service.id;
-        if listed.services.is_new(service, *batches) {
-            current.services.push(asker.service.clone());
-        }
-        let OfServer { server, local, connect_us, .. } = slot.of_server;
-        if server != NO_SERVER
-            && listed.servers.is_new(server, *batches)
-            && let Some(pool) = slot.pool.take()
-        {
-            current.servers.push((server, pool));
-        }
-        *sequence += 1;
-        let record = Record {
-            kind: Kind::Request,
-            class,
-            method: slot.method,
-            http: slot.http,
-            servers_tried: outcome.servers_tried,
-            weight: throttle.weight(service, class),
-            flags: slot.flags | asker.flags,
-            sequence: *sequence,
-            end_unix_us,
-            reasons,
-            service,
-            server,
-            client: asker.peer,
-            source: asker.sender.ip(),
-            vip: asker.listener,
-            server_local: local,
-            status: slot.status,
-            server_status: slot.server_status,
-            cause: slot.cause.map_or(0, |cause| cause as u16 + 1),
-            filters: slot.filters,
-            tls: asker.tls,
-            request_bytes: slot.request_bytes,
-            response_bytes: slot.response_bytes,
-            server_response_bytes: slot.server_response_bytes,
-            spans: outcome.spans,
-            client_rtt_us: short(asker.rtt.0 / 1000),
-            client_rtt_age_ms: short(asker.rtt.1 / 1_000_000),
-            connect_us,
-            trace: slot.trace,
-            span: slot.span,
-        };
-        let others = [asker.server_name, slot.other_method.bytes(), &[], &[], &[], slot.content_type.bytes()];
-        current.buffer.pack(&record, &slot.texts, others);
+    pub fn end_connection(&mut self, asker: &Asker<'_>, end: End, note: impl FnOnce(&mut Slot)) {
+        let Some(analytics) = asker.service.analytics.as_deref() else { return };
+        let slot = &mut self.own;
+        slot.begin(end.now, 0);
+        slot.filters = analytics.filters_of(asker.peer.ip(), None, self.keeper.unix_s, &mut self.scratch);
+        note(slot);
+        self.keeper.end(asker, analytics, slot, [&[]; 2], end);
     }
 
     /// Drops notes: there is no record.
     pub fn forget(&mut self, noted: Noted) {
-        if let Some(at) = noted.slot()
-            && let Some(slot) = self.slots.find(at)
-        {
-            slot.pool = None;
-            self.slots.put_back(at);
-        }
+        let Some(at) = noted.slot() else { return };
+        let block = self.slots.find(at).and_then(|slot| slot.block.take());
+        self.slots.put_back(at);
+        block.into_iter().for_each(|block| self.blocks.put_back(block));
     }
 }
 
@@ -204,24 +166,26 @@ impl Recorder {
     /// Whether a batch should be handed over before its time.
     #[inline]
     pub fn is_half_full(&self) -> bool {
-        self.current.buffer.is_half_full() && self.spare.is_some()
+        self.keeper.current.buffer.is_half_full() && self.spare.is_some()
     }
 
     /// What has gathered. `None`: nothing is new, or the last batch has not come back. `is_last`: no other comes.
     pub fn hand_over(&mut self, is_last: bool) -> Option<Batch> {
-        let nothing_is_new = self.current.buffer.is_empty() && self.current.waiting.is_empty();
-        if !self.is_ready || nothing_is_new && !self.throttle.has_news() {
+        let Self { keeper, left, spare, is_ready, .. } = self;
+        let nothing_is_new = keeper.current.buffer.is_empty() && left.is_empty();
+        if !*is_ready || nothing_is_new && !keeper.throttle.has_news() {
             return None;
         }
-        let next = match self.spare.take() {
+        let next = match spare.take() {
             Some(spare) => spare,
-            None if is_last => Batch::default(),
+            None if is_last => Batch::empty(),
             None => return None,
         };
-        let mut batch = std::mem::replace(&mut self.current, next);
-        self.throttle.say(&mut batch.waiting);
-        self.batches += 1;
-        batch.number = self.batches;
+        let mut batch = std::mem::replace(&mut keeper.current, next);
+        batch.waiting.append(left);
+        keeper.throttle.say(&mut batch.waiting);
+        keeper.batches += 1;
+        batch.number = keeper.batches;
         Some(batch)
     }
 
@@ -229,19 +193,4 @@ impl Recorder {
     pub fn take_back(&mut self, batch: Batch) {
         self.spare = Some(batch.emptied());
     }
-}
-
-/// The first that holds.
-#[inline]
-fn class(analytics: &Analytics, reasons: Reasons, filters: u16, unix_s: u64) -> Option<Class> {
-    match () {
-        () if !reasons.is_empty() => Some(Class::Significant),
-        () if filters != 0 => Some(Class::Filtered),
-        () if analytics.records_all(unix_s) => Some(Class::All),
-        () => None,
-    }
-}
-
-fn short(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     pub pool: Option<Arc<Pool>>,
     pub trace: [u8; 16],
     pub span: [u8; 8],
+    /// Header fields, if the record shows them.
+    pub block: Option<u32>,
 }
 
 /// The server that had the request last.
@@ -48,6 +50,13 @@ pub(crate) struct OfServer {
     pub local: Option<SocketAddr>,
     /// 0: the connection was there already.
     pub connect_us: u32,
+}
+
+/// The server that a tunnel had.
+pub(crate) struct OfTunnel {
+    pub of_server: OfServer,
+    pub rtt_nanos: u64,
+    pub pool: Option<Arc<Pool>>,
 }
 
 impl Default for OfServer {
@@ -77,14 +86,13 @@ impl Slot {
     /// `client_rtt` is in nanoseconds, 0 if it is not known.
     #[inline]
     pub fn outcome(&self, client_rtt: u64, now: Time) -> Outcome {
-        let only_waited = || Spans { wait: now.nanos.saturating_sub(self.begun.nanos), ..Spans::default() };
-        Outcome {
-            status: self.status,
-            cause: self.cause,
-            servers_tried: self.servers_tried,
-            spans: self.spans.unwrap_or_else(only_waited),
-            client_rtt,
+        let total = now.nanos.saturating_sub(self.begun.nanos);
+        let mut spans = self.spans.unwrap_or(Spans { wait: total, ..Spans::default() });
+        if self.flags.has(Flags::WEBSOCKET) {
+            // The transfer goes on until its end.
+            spans.transfer = total.saturating_sub(spans.wait + spans.server_rtt + spans.app_response);
         }
+        Outcome { status: self.status, cause: self.cause, servers_tried: self.servers_tried, spans, client_rtt }
     }
 }
 

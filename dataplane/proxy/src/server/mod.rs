@@ -35,8 +35,10 @@ pub(crate) struct Server {
     pub rtt_nanos: u64,
     /// How long the connect took, in microseconds.
     pub connect_us: u32,
-    /// This end of the connection, once it was asked for.
-    local: Option<SocketAddr>,
+    /// This end of the connection, if records need it.
+    pub local: Option<SocketAddr>,
+    /// A version of the pool that has the server, if records need its name: an exchange may have an older one.
+    pub naming: Option<Arc<Pool>>,
     /// Bytes received and not reported yet.
     received: u64,
     /// Requests sent on it.
@@ -107,6 +109,7 @@ impl Server {
             rtt_nanos: 0,
             connect_us: 0,
             local: None,
+            naming: None,
             received: 0,
             requests: 0,
             binds: false,
@@ -216,14 +219,6 @@ impl Server {
         if received + sent > 0 {
             core.counters.note(Happening::ServerBytes { server, received, sent });
         }
-    }
-
-    /// This end of the connection. `None`: the driver does not know it, or it is a stream.
-    pub fn local<I: Io>(&mut self, io: &I) -> Option<SocketAddr> {
-        if self.local.is_none() && !self.connection.conn().is_stream() {
-            self.local = io.local_address(self.connection.conn());
-        }
-        self.local
     }
 
     /// Waits for the next byte of a response.

@@ -15,6 +15,7 @@ mod http2_servers;
 mod introductions;
 mod origin;
 mod persistence;
+mod records;
 mod repeats;
 mod reselects;
 mod secure_servers;

@@ -192,6 +192,7 @@ impl Browser {
             if self.plan.calm && ask.has_trailers != expects_trailers {
                 desk.ledger.violation(name, format_args!("{stream}: got other trailers than were sent"));
             }
+            desk.ledger.hear(request.id, status, got);
         }
         ask.is_answered = true;
         // Who has its answer may go on with its body, or not. Who waits with it does not send it any more.

@@ -68,6 +68,10 @@ impl Flags {
         Self(1 << text)
     }
 
+    pub fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

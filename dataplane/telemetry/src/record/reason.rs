@@ -46,6 +46,8 @@ reasons! {
 }
 
 impl Reasons {
+    pub const NONE: Self = Self(0);
+
     pub fn bits(self) -> u64 {
         self.0
     }
@@ -185,5 +187,92 @@ impl Rules {
 
     fn of_cause(&self, cause: Cause) -> Reasons {
         if self.causes_not_errors & (1 << cause as u64) != 0 { Reasons::default() } else { Reasons::of(cause) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            off: false,
+            slow_total: 400,
+            slow_app: 200,
+            slow_client_rtt: 100,
+            slow_server_rtt: 50,
+            not_errors: Statuses::default(),
+            causes_not_errors: 0,
+        }
+    }
+
+    fn reasons(rules: &Rules, outcome: Outcome) -> Reasons {
+        rules.reasons(&outcome)
+    }
+
+    #[test]
+    fn names_stand_in_the_order_of_the_contract() {
+        let contract = include_str!("../../../../api/record/reason.go");
+        let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
+        let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
+        let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
+        assert_eq!(names.len(), Reasons::ENGINE_INTERNAL.bits().trailing_zeros() as usize + 1);
+        for (reason, name) in [
+            (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
+            (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),
+            (Reasons::CLIENT_ABORTED, "ADF_CLIENT_CONN_ABORTED"),
+            (Reasons::CLIENT_TIMED_OUT, "ADF_CLIENT_CONN_TIMEDOUT"),
+            (Reasons::CLIENT_TLS, "ADF_CLIENT_SSL_HANDSHAKE_FAILURE"),
+            (Reasons::SERVER_REFUSED, "ADF_SERVER_CONN_SETUP_REFUSED"),
+            (Reasons::SERVER_CONNECT_TIMEOUT, "ADF_SERVER_CONN_SETUP_TIMEDOUT"),
+            (Reasons::SERVER_RESET, "ADF_SERVER_SENT_RESET"),
+            (Reasons::SERVER_TLS, "ADF_SERVER_SIDE_SSL_HANDSHAKE_FAILED"),
+            (Reasons::NO_SERVER, "ADF_LOAD_BALANCING_FAILED"),
+            (Reasons::NO_POOL, "ADF_REQUEST_NO_POOL"),
+            (Reasons::SLOW_TOTAL, "ADF_CLIENT_HIGH_RESPONSE_TIME"),
+            (Reasons::SLOW_APP, "ADF_SERVER_HIGH_RESPONSE_TIME"),
+            (Reasons::SLOW_CLIENT_RTT, "ADF_CLIENT_RTT_ABOVE_SEC"),
+            (Reasons::SLOW_SERVER_RTT, "ADF_SERVER_RTT_ABOVE_500MS"),
+            (Reasons::CLIENT_BAD_REQUEST, "CLIENT_BAD_REQUEST"),
+            (Reasons::CLIENT_REFUSED, "CLIENT_REFUSED"),
+            (Reasons::SERVER_BAD_RESPONSE, "SERVER_BAD_RESPONSE"),
+            (Reasons::SERVER_RESPONSE_TIMEOUT, "SERVER_RESPONSE_TIMEOUT"),
+            (Reasons::RETRIED, "REQUEST_RETRIED"),
+            (Reasons::ENGINE_RESOURCES, "ENGINE_RESOURCES"),
+            (Reasons::ENGINE_INTERNAL, "ENGINE_INTERNAL"),
+        ] {
+            assert_eq!(at(reason), name);
+        }
+    }
+
+    #[test]
+    fn usual_request_is_not_significant() {
+        let spans = Spans { wait: 100, server_rtt: 50, app_response: 200, transfer: 50 };
+        let usual = Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100 };
+        assert!(reasons(&rules(), usual).is_empty());
+        let slower = Spans { wait: 101, server_rtt: 51, app_response: 201, transfer: 50 };
+        let slow = Reasons::SLOW_TOTAL | Reasons::SLOW_APP | Reasons::SLOW_CLIENT_RTT | Reasons::SLOW_SERVER_RTT;
+        assert_eq!(reasons(&rules(), Outcome { spans: slower, client_rtt: 101, ..usual }), slow);
+        assert_eq!(reasons(&rules(), Outcome { servers_tried: 2, ..usual }), Reasons::RETRIED);
+        assert!(reasons(&Rules { off: true, ..rules() }, Outcome { status: 500, ..usual }).is_empty());
+    }
+
+    #[test]
+    fn statuses_and_causes_can_be_excepted() {
+        let mut rules = rules();
+        (404..=410).chain([599]).for_each(|status| rules.not_errors.add(status));
+        let of = |status| reasons(&rules, Outcome { status, ..Outcome::default() });
+        assert_eq!([404, 410, 599, 399, 302].map(of), [Reasons::default(); 5]);
+        assert_eq!([400, 403, 411, 499].map(of), [Reasons::STATUS_4XX; 4]);
+        assert_eq!([500, 598].map(of), [Reasons::STATUS_5XX; 2]);
+        rules.causes_not_errors = 1 << Cause::ClientAborted as u64;
+        let of = |cause| reasons(&rules, Outcome { cause: Some(cause), ..Outcome::default() });
+        assert_eq!([Cause::ClientAborted, Cause::ServerReset].map(of), [Reasons::default(), Reasons::SERVER_RESET]);
+    }
+
+    #[test]
+    fn each_cause_has_a_reason_and_a_bit() {
+        assert!(Cause::ALL.into_iter().all(|cause| !Reasons::of(cause).is_empty()));
+        assert!(Cause::ALL.len() <= 64);
     }
 }

@@ -80,7 +80,7 @@ impl Throttle {
     #[inline]
     pub fn admits(&mut self, service: u32, class: Class, rate: Rate, now: u64) -> bool {
         let Some(state) = self.state(service, class) else { return true };
-        if state.next > now + rate.slack {
+        if rate.interval > 0 && state.next > now + rate.slack {
             return false;
         }
         state.next = state.next.max(now) + rate.interval;
@@ -130,5 +130,77 @@ impl Row {
             }
             state.said = state.waiting;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = SECOND / 1000;
+
+    fn throttle() -> Throttle {
+        let mut throttle = Throttle::default();
+        throttle.begin(3, "service", &mut Vec::new());
+        throttle
+    }
+
+    fn said(throttle: &mut Throttle) -> Vec<(String, Class, u64)> {
+        let mut all = Vec::new();
+        throttle.say(&mut all);
+        all.into_iter().map(|waiting| (waiting.service.to_string(), waiting.class, waiting.count)).collect()
+    }
+
+    /// How many of `count` requests at these times are recorded.
+    fn admitted(throttle: &mut Throttle, rate: Rate, times: impl Iterator<Item = u64>) -> usize {
+        times.filter(|now| throttle.admits(3, Class::All, rate, *now)).count()
+    }
+
+    #[test]
+    fn as_many_come_at_once_as_in_a_second_and_then_at_the_rate() {
+        let (mut throttle, rate) = (throttle(), Rate::of_engine(40, 4));
+        assert_eq!(admitted(&mut throttle, rate, [50 * SECOND; 100].into_iter()), 10);
+        let two_seconds = (1..=2000).map(|ms| 50 * SECOND + ms * MS);
+        assert_eq!(admitted(&mut throttle, rate, two_seconds), 20);
+        assert_eq!(admitted(&mut throttle, rate, [90 * SECOND; 100].into_iter()), 10, "a pause saves no more");
+    }
+
+    #[test]
+    fn each_worker_has_one_a_second_at_least_and_all_without_a_limit() {
+        let (mut throttle, rate) = (throttle(), Rate::of_engine(3, 64));
+        assert_eq!(admitted(&mut throttle, rate, [0; 100].into_iter()), 1);
+        assert_eq!(admitted(&mut throttle, rate, [SECOND - 1, SECOND].into_iter()), 1);
+        assert_eq!(admitted(&mut throttle, Rate::of_engine(0, 64), [0; 100].into_iter()), 100);
+    }
+
+    #[test]
+    fn next_record_stands_for_those_that_wait() {
+        let mut throttle = throttle();
+        assert!(!throttle.has_news());
+        (0..5).for_each(|_| throttle.suppress(3, Class::All));
+        throttle.suppress(3, Class::Filtered);
+        assert!(throttle.has_news());
+        let waiting = |class, count| ("service".to_owned(), class, count);
+        assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1), waiting(Class::All, 5)]);
+        assert!(!throttle.has_news());
+        assert_eq!([3, 3].map(|service| throttle.weight(service, Class::All)), [6, 1]);
+        assert!(throttle.has_news());
+        assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1), waiting(Class::All, 0)]);
+        assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1)]);
+    }
+
+    #[test]
+    fn successor_in_a_row_begins_anew_and_what_waited_is_said() {
+        let mut throttle = throttle();
+        throttle.suppress(3, Class::All);
+        let mut left = Vec::new();
+        throttle.begin(3, "service", &mut left);
+        assert!(left.is_empty(), "it has its row already");
+        throttle.begin(id::successor(3), "next", &mut left);
+        assert_eq!(left, [Waiting { service: "service".into(), class: Class::All, count: 1 }]);
+        assert_eq!(said(&mut throttle), []);
+        throttle.suppress(3, Class::All);
+        assert!(throttle.admits(3, Class::All, Rate::of_engine(1, 1), 0));
+        assert_eq!((throttle.weight(3, Class::All), said(&mut throttle)), (1, vec![]), "it has no row any more");
     }
 }

@@ -15,6 +15,7 @@ pub struct ClientHello<'m> {
     server_name: Option<&'m str>,
     protocols: &'m [u8],
     versions: &'m [u8],
+    cipher_suites: &'m [u8],
     legacy_version: u16,
 }
 
@@ -25,9 +26,9 @@ impl<'m> ClientHello<'m> {
         let legacy_version = rest.u16()?;
         rest.bytes(32)?;
         rest.vector8()?;
-        rest.vector16()?;
+        let cipher_suites = rest.vector16()?;
         rest.vector8()?;
-        let mut hello = Self { server_name: None, protocols: &[], versions: &[], legacy_version };
+        let mut hello = Self { server_name: None, protocols: &[], versions: &[], cipher_suites, legacy_version };
         if rest.0.is_empty() {
             return Ok(hello); // TLS 1.2 knows hellos without extensions.
         }
@@ -58,6 +59,11 @@ impl<'m> ClientHello<'m> {
     /// The host that the client asks for, as it wrote it. `None`: it names none, or what it sends is no name of a host.
     pub fn server_name(&self) -> Option<&'m str> {
         self.server_name
+    }
+
+    /// The cipher suites that it offers, in order of preference, as two bytes each.
+    pub fn cipher_suites(&self) -> &'m [u8] {
+        self.cipher_suites
     }
 
     /// The application protocols that it offers, in order of preference.

@@ -1,0 +1,42 @@
+//! The records of sessions.
+
+use weir_telemetry::{Spans, record::Kind};
+
+use super::{
+    io::DatagramIo,
+    session::{History, Session},
+};
+use crate::{
+    io::Time,
+    proxy::Proxy,
+    records::{Asker, End, OfServer},
+};
+
+impl Proxy {
+    /// A session is over.
+    #[inline(never)]
+    pub(super) fn record_session<I: DatagramIo>(&mut self, io: &I, session: &Session) {
+        let Session { key, service, place, history, .. } = session;
+        let Some(listener) = io.bound_to(key.listener) else { return };
+        let asker = Asker::plain(Kind::Session, service, (listener.address, key.peer));
+        let naming = service.pool.as_ref().and_then(|pool| self.core.pools.naming(*place, pool));
+        self.core.records.end_connection(&asker, End::now(io), |slot| {
+            slot.cause = history.cause;
+            slot.servers_tried = history.servers_tried;
+            slot.spans = Some(history.spans(io.now()));
+            (slot.request_bytes, slot.response_bytes) = (history.up_bytes, history.down_bytes);
+            slot.server_response_bytes = history.down_bytes;
+            slot.of_server = OfServer { server: place.server, local: None, connect_us: 0 };
+            slot.pool = naming;
+        });
+    }
+}
+
+impl History {
+    /// How long the first answer took, and the session from then on.
+    fn spans(&self, now: Time) -> Spans {
+        let answered = self.answered.unwrap_or(now);
+        let since = |later: Time, earlier: Time| later.nanos.saturating_sub(earlier.nanos);
+        Spans { app_response: since(answered, self.begun), transfer: since(now, answered), ..Spans::default() }
+    }
+}

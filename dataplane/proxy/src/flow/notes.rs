@@ -1,0 +1,167 @@
+//! What is noted on requests while they live, for their records.
+
+use std::sync::Arc;
+
+use weir_snapshot::Pool;
+use weir_telemetry::{
+    Cause, Spans,
+    record::{Flags, Outcome},
+};
+
+use crate::{
+    client::Client,
+    exchange::{Exchange, Phase, table::ExchangeId},
+    io::{Conn, Io},
+    pool::Pools,
+    proxy::{Parties, Proxy},
+    records::{OfServer, Recorder},
+    server::Server,
+};
+
+impl Proxy {
+    /// A response of Weir itself goes to a client.
+    #[cold]
+    pub(crate) fn note_answer<I: Io>(&mut self, io: &I, conn: Conn, status: u16, bytes: usize) {
+        self.note_unread(io, conn);
+        let Some(client) = self.clients.find(conn) else { return };
+        if let Some(slot) = self.core.records.slot(client.noted) {
+            slot.status = status;
+            slot.flags |= Flags::LOCAL;
+            slot.response_bytes = bytes as u64;
+        } else if let Some(analytics) = client.service.analytics.as_deref() {
+            client.noted.weigh(analytics, &Outcome { status, ..Outcome::default() });
+        }
+    }
+
+    /// Begins notes on a client's request whose head could not be read, if there are none.
+    #[cold]
+    pub(crate) fn note_unread<I: Io>(&mut self, io: &I, conn: Conn) {
+        let Some(client) = self.clients.find(conn).filter(|client| !client.noted.is_something()) else { return };
+        if let Some(analytics) = client.service.analytics.as_deref().filter(|_| client.service.http().is_some()) {
+            client.noted = self.core.records.begin_unread(analytics, client.peer, conn.is_stream(), io.now());
+        }
+    }
+
+    /// Something about a request or a tunnel has failed.
+    #[cold]
+    pub(crate) fn note_cause(&mut self, conn: Conn, cause: Cause) {
+        let Some(client) = self.clients.find(conn) else { return };
+        if let Some(tunnel) = client.tunnel() {
+            tunnel.cause = Some(cause);
+        }
+        if let Some(analytics) = client.service.analytics.as_deref() {
+            self.core.records.note_cause(&mut client.noted, analytics, cause);
+        }
+    }
+
+    /// An exchange has failed. Its server's connection still stands, if it has one.
+    #[cold]
+    pub(crate) fn note_failed<I: Io>(&mut self, io: &I, id: ExchangeId, cause: Cause) {
+        let Self { exchanges, clients, servers, core, .. } = self;
+        let Some(exchange) = exchanges.find(id) else { return };
+        let Some(client) = clients.find(exchange.client).filter(|client| client.noted.is_something()) else { return };
+        let server = exchange.server().and_then(|server| servers.peek(server));
+        let rtt_nanos = server.map_or(0, |server| server.rtt_nanos);
+        let spans = match exchange.has_begun_response() {
+            true => exchange.stamps.spans(io.now(), rtt_nanos),
+            false => exchange.stamps.cut(io.now(), rtt_nanos),
+        };
+        note_exchange((&mut core.records, &core.pools), client, exchange, server, spans);
+        let conn = exchange.client;
+        self.note_cause(conn, cause);
+    }
+
+    /// A connection to a server ends, and its request goes elsewhere: until another server has it, this was the last.
+    #[cold]
+    pub(crate) fn note_lost_server(&mut self, id: ExchangeId, conn: Conn) {
+        let Some(exchange) = self.exchanges.find(id) else { return };
+        let Some(client) = self.clients.peek(exchange.client) else { return };
+        let Some(server) = self.servers.peek(conn) else { return };
+        if let Some(slot) = self.core.records.slot(client.noted) {
+            (slot.of_server, slot.pool) = (OfServer::of(server), naming(&self.core.pools, server));
+        }
+    }
+
+    /// A request has become a tunnel. Of too many at once the records are made now, and not at their ends.
+    #[cold]
+    pub(crate) fn note_switch<I: Io>(&mut self, io: &I, id: ExchangeId) {
+        let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
+        let conn = exchange.client;
+        if !client.noted.is_something() {
+            return;
+        }
+        let spans = exchange.stamps.cut(io.now(), server.rtt_nanos);
+        note_exchange((&mut core.records, &core.pools), client, exchange, Some(server), spans);
+        if let Some(slot) = core.records.slot(client.noted) {
+            slot.flags |= Flags::WEBSOCKET | Flags::TUNNEL;
+        }
+        if core.records.is_crowded() {
+            self.record_request(io, conn);
+        }
+    }
+}
+
+impl Parties<'_> {
+    /// The exchange is over.
+    #[inline]
+    pub(crate) fn note_end(&mut self, spans: Spans) {
+        if self.client.noted.is_something() {
+            note_exchange(
+                (&mut self.core.records, &self.core.pools),
+                self.client,
+                self.exchange,
+                Some(self.server),
+                spans,
+            );
+        }
+    }
+}
+
+/// What an exchange, and the server that it has, have come to.
+#[inline(never)]
+fn note_exchange(
+    (records, pools): (&mut Recorder, &Pools),
+    client: &mut Client,
+    exchange: &Exchange,
+    server: Option<&Server>,
+    spans: Spans,
+) {
+    let last = server.map(|server| server.place.server);
+    let servers_tried = exchange.tried.len() + usize::from(last.is_some_and(|last| !exchange.tried.contains(&last)));
+    let Some(slot) = records.slot(client.noted) else {
+        if let Some(analytics) = exchange.service.analytics.as_deref() {
+            client.noted.weigh(analytics, &Outcome { spans, servers_tried, ..Outcome::default() });
+        }
+        return;
+    };
+    slot.servers_tried = servers_tried;
+    slot.spans = Some(spans);
+    slot.request_bytes += exchange.body.content_bytes;
+    if let Phase::Streaming { delivery, .. } = &exchange.phase {
+        slot.response_bytes += delivery.body.content_bytes;
+        slot.server_response_bytes += delivery.body.content_bytes;
+    }
+    if let Some(server) = server {
+        let mut flags = Flags::default();
+        if server.requests > 1 {
+            flags |= Flags::SERVER_REUSED;
+        }
+        if exchange.named.is_some() && exchange.named == last {
+            flags |= Flags::PERSISTED;
+        }
+        slot.flags |= flags;
+        (slot.of_server, slot.pool) = (OfServer::of(server), naming(pools, server));
+    }
+}
+
+/// A version of the pool that has the server.
+pub(super) fn naming(pools: &Pools, server: &Server) -> Option<Arc<Pool>> {
+    server.naming.clone().or_else(|| pools.naming(server.place, &server.pool))
+}
+
+impl OfServer {
+    pub fn of(server: &Server) -> Self {
+        let connect_us = if server.requests > 1 { 0 } else { server.connect_us };
+        Self { server: server.place.server, local: server.local, connect_us }
+    }
+}
