@@ -97,8 +97,8 @@ func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
 			if err := s.untilCounted(ctx, vs, float64(count)*float64(kill+1)/(killedTimes+2)); err != nil {
 				return err
 			}
-			if _, err := s.killRecords(); err != nil {
-				return err
+			if err := until(ctx, recordPoll, func() error { _, err := s.killRecords(); return err }); err != nil {
+				return err // it does not come back from the kill before
 			}
 		}
 		if err := s.untilCounted(ctx, vs, float64(count)); err != nil {
@@ -237,7 +237,7 @@ func measureWebhook(ctx context.Context, r *run) (found Finding, err error) {
 			object client.Object
 		}{
 			{"webhook", client.Object{"name": "hook", "callback_url": hook.URL + "/weir",
-				"verification_token": "of the bench"}},
+				"verification_token": "a token of the bench"}},
 			{"actiongroupconfig", client.Object{"name": "hook", "level": "ALERT_HIGH",
 				"weir_webhook_refs": []any{client.Ref("webhook", "hook")}}},
 			{"alertconfig", client.Object{"name": "errors", "source": "METRICS", "category": "WATERMARK",

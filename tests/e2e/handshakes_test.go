@@ -67,6 +67,7 @@ func TestHandshakesAreCountedByWhatClientsOfOpenSSLAgreeOn(t *testing.T) {
 		}
 	}
 	s.handshake("-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256")
+	s.handshake("-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0")
 	s.handshake("-tls1_3", "-groups", "P-521")
 	s.handshake("-alpn", "mail")
 	_ = exec.CommandContext(s.ctx, "curl", "-s", "--max-time", "5", "http://"+tlsAddress+"/").Run()
@@ -85,7 +86,7 @@ func TestHandshakesAreCountedByWhatClientsOfOpenSSLAgreeOn(t *testing.T) {
 				return fmt.Errorf("%q is %v, want %v more than %v in %v", name, rows[name], total, before[name], rows)
 			}
 		}
-		for _, reason := range []string{"no_cipher_suite", "no_group", "not_tls",
+		for _, reason := range []string{"no_cipher_suite", "no_version", "no_group", "not_tls",
 			"certificate_refused"} {
 			if failures[reason] < 1 {
 				return fmt.Errorf("no failure by %s: %v", reason, failures)
