@@ -70,8 +70,8 @@ func (a *Alerts) store(ctx context.Context, some ...*entry) error {
 	return nil
 }
 
-// storeEach saves alerts one by one, so that one that is refused keeps no other from being saved. A new one whose tenant
-// does not exist any more goes to admin. What is refused even then lasts in memory only.
+// storeEach saves alerts one by one, so that one that is refused keeps no other from being saved. A new one whose
+// tenant does not exist any more goes to admin. What is refused even then lasts in memory only.
 func (a *Alerts) storeEach(ctx context.Context, some []*entry) error {
 	for _, e := range some {
 		err := a.store(ctx, e)

@@ -64,7 +64,7 @@ var mayImport = map[string][]string{
 	"controller/unusual": {"controller/events", "controller/fleet", "controller/health/score", "controller/model",
 		"controller/series", "controller/unusual/habit"},
 	"controller/alert/notify": {},
-	"controller/alert": {"controller/alert/notify", "controller/events", "controller/schema", "controller/schema/kinds",
+	"controller/alert": {"backoff", "controller/alert/notify", "controller/events", "controller/schema", "controller/schema/kinds",
 		"controller/series", "controller/store"},
 	"controller/events":  {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":    {"controller/events"},
