@@ -15,14 +15,19 @@ func (s *Spool) spill(now time.Time, patience time.Duration) {
 		return
 	}
 	if err := s.write(fresh, batches); err != nil {
-		if s.stuck != err.Error() {
-			s.Log.Error("records stay with the data plane: the agent cannot put them on disk", "reason", err)
-		}
-		s.stuck = err.Error()
+		s.stop(err)
 		return
 	}
 	s.stuck = ""
 	s.makeRoom()
+}
+
+// stop notes why the disk takes nothing, and says so once.
+func (s *Spool) stop(err error) {
+	if s.stuck != err.Error() {
+		s.Log.Error("records stay with the data plane: the agent cannot put them on disk", "reason", err)
+	}
+	s.stuck = err.Error()
 }
 
 // fresh are the entries that are in memory alone, which are the newest ones.
@@ -43,6 +48,9 @@ func (s *Spool) fresh() (fresh []*entry, batches []*enginev1.RecordBatch) {
 
 // write puts entries into the newest segment, and tells the data plane.
 func (s *Spool) write(fresh []*entry, batches []*enginev1.RecordBatch) error {
+	if err := s.epochs.save(); err != nil {
+		return err
+	}
 	segment, err := s.writable()
 	if err != nil {
 		return err

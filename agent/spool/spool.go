@@ -43,7 +43,11 @@ type Spool struct {
 	frames chan *dataplanev1.Records
 	packer *packer
 	epochs epochs
-	lives  lives // of Run alone
+	lives  lives  // of Run alone
+	stuck  string // of Run alone: why the disk takes nothing; empty: it does
+
+	receiving sync.Mutex
+	missing   map[uint32]missed // by worker: the first frame that had no room
 
 	mu       sync.Mutex
 	entries  []*entry // that the controller does not have, oldest first
@@ -52,8 +56,10 @@ type Spool struct {
 	standing map[uint32]*enginev1.Standing // as of the last batch that was taken, by worker
 	changed  chan struct{}                 // closed at the next change
 	unwanted bool                          // the controller keeps no records
-	stuck    string                        // why the disk takes nothing; empty: it does
 }
+
+// missed names a frame that was not taken.
+type missed struct{ process, number uint64 }
 
 // key names a batch.
 type key struct {
@@ -100,6 +106,7 @@ func Open(config Config) (*Spool, error) {
 	s := &Spool{
 		Config: config, frames: make(chan *dataplanev1.Records, framesMax), packer: packer, segments: segments,
 		standing: map[uint32]*enginev1.Standing{}, changed: make(chan struct{}), lives: lives{},
+		missing: map[uint32]missed{},
 	}
 	s.entries = known(segments)
 	for _, one := range s.entries {
@@ -110,11 +117,24 @@ func Open(config Config) (*Spool, error) {
 	return s, err
 }
 
-// Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer.
+// Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer. As
+// an answer stands for all frames before it, too, those behind are left with the data plane as well, until it sends the
+// missing one again.
 func (s *Spool) Received(frame *dataplanev1.Records) {
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	missing, is := s.missing[frame.GetWorker()]
+	is = is && missing.process == frame.GetProcess()
+	if is && missing.number < frame.GetNumber() {
+		return
+	}
 	select {
 	case s.frames <- frame:
+		if !is || missing.number == frame.GetNumber() {
+			delete(s.missing, frame.GetWorker())
+		}
 	default:
+		s.missing[frame.GetWorker()] = missed{frame.GetProcess(), frame.GetNumber()}
 		s.Log.Error("the data plane sends more records than it may", "worker", frame.GetWorker(),
 			"number", frame.GetNumber())
 	}
@@ -144,10 +164,9 @@ func (s *Spool) Run(ctx context.Context) {
 
 // accept makes a batch of a frame. One that is here already is as safe as it was.
 func (s *Spool) accept(frame *dataplanev1.Records, now time.Time) {
-	epoch, err := s.epochs.of(frame.GetProcess())
-	if err != nil {
-		s.Log.Error("no records are taken: the disk of the agent cannot be written", "reason", err)
-		return
+	epoch := s.epochs.of(frame.GetProcess())
+	if err := s.epochs.save(); err != nil {
+		s.stop(err) // it is tried again before the first batch goes to disk
 	}
 	for _, last := range s.lives.begin(epoch) {
 		s.keep(last, now) // an earlier data plane has ended
