@@ -2,7 +2,7 @@
 //! its worker, which has two sets of them. So neither a slow agent nor none costs more memory than that.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -92,7 +92,7 @@ impl Outbox {
             number: batch.number,
             services: services.collect(),
             servers: batch.servers.iter().map(|(id, pool)| recorded_server(*id, pool)).collect(),
-            waiting: batch.waiting.iter().map(unrecorded).collect(),
+            waiting: unrecorded(&batch.waiting),
             packed: std::mem::take(&mut batch.buffer).into_packed(),
         };
         // The worker's last use of them may be that of a Plan that is gone.
@@ -122,6 +122,27 @@ fn recorded_server(id: u32, pool: &Pool) -> RecordedServer {
     RecordedServer { number: id, pool_uuid: pool.uuid.clone(), server_id }
 }
 
-fn unrecorded(waiting: &Waiting) -> Unrecorded {
-    Unrecorded { virtual_service_uuid: waiting.service.to_string(), class: waiting.class as u32, count: waiting.count }
+/// A virtual service that went and came again has two rows in the worker, and one name.
+fn unrecorded(waiting: &[Waiting]) -> Vec<Unrecorded> {
+    let mut counts = BTreeMap::<(&str, u32), u64>::new();
+    waiting.iter().for_each(|row| *counts.entry((&row.service, row.class as u32)).or_default() += row.count);
+    let counts = counts.into_iter();
+    counts.map(|((uuid, class), count)| Unrecorded { virtual_service_uuid: uuid.into(), class, count }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_telemetry::record::Class;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_of_a_service_that_came_again_is_added_up() {
+        let row = |service: &str, class, count| Waiting { service: service.into(), class, count };
+        let rows =
+            [row("a", Class::All, 2), row("b", Class::All, 0), row("a", Class::Filtered, 1), row("a", Class::All, 3)];
+        let told: Vec<_> =
+            unrecorded(&rows).into_iter().map(|told| (told.virtual_service_uuid, told.class, told.count)).collect();
+        assert_eq!(told, [("a".into(), 2, 1), ("a".into(), 3, 5), ("b".into(), 3, 0)]);
+    }
 }

@@ -130,9 +130,12 @@ impl Books {
                 None => self.wrong.push(format!("pool {} has no server {id}", pool.uuid)),
             }
         }
-        for waiting in &batch.waiting {
-            self.waiting.insert((waiting.service.to_string(), waiting.class as u32), waiting.count);
+        // A virtual service that came again has two rows.
+        let mut waiting = Sums::new();
+        for row in &batch.waiting {
+            *waiting.entry((row.service.to_string(), row.class as u32)).or_default() += row.count;
         }
+        self.waiting.extend(waiting);
         let packed = std::mem::take(&mut batch.buffer).into_packed();
         self.packed.push(packed);
         match self.held {
