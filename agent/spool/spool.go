@@ -117,8 +117,8 @@ func Open(config Config) (*Spool, error) {
 	return s, err
 }
 
-// Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer. An
-// answer stands for all frames before it. So those behind are left with the data plane as well, until it sends the
+// Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer.
+// An answer stands for all frames before it. So those behind are left with the data plane as well, until it sends the
 // missing one again.
 func (s *Spool) Received(frame *dataplanev1.Records) {
 	s.receiving.Lock()
