@@ -113,7 +113,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 				break
 			}
 		case report := <-a.posts.reports:
-			a.book.settled(report.alert, report.delivery)
+			a.settle(report)
 			a.tellDead(report)
 		case values := <-measured:
 			a.meter.take(values)
@@ -232,6 +232,19 @@ func pageOf(a *kinds.Alert, now time.Time) string {
 	}
 	return fmt.Sprintf("%s%s?from=%s&to=%s", page, a.ObjectUUID, began.Add(-around).Format(time.RFC3339),
 		to.UTC().Format(time.RFC3339))
+}
+
+// settle notes what became of a delivery. Who reads the alert of a tenant need not know what the receivers of another
+// one answer.
+func (a *Alerts) settle(r report) {
+	e := a.book.entries[r.alert]
+	if e == nil {
+		return
+	}
+	if rule := a.rules[ruleOf(e.alert)]; rule == nil || rule.Tenant != e.tenant {
+		r.delivery.Answer = ""
+	}
+	a.book.settled(r.alert, r.delivery)
 }
 
 // tellDead adds an event about a delivery that was given up.

@@ -77,3 +77,19 @@ func TestReceiverThatHangsDelaysNoOther(t *testing.T) {
 		t.Errorf("%d were refused, because too many wait", refused)
 	}
 }
+
+func TestAlertOfATenantDoesNotSayWhatTheReceiverOfAnotherAnswers(t *testing.T) {
+	d := newDesk(t, ruleOn(t, downRule)) // of admin
+	d.happens("VS_DOWN", "vs-1", "")     // of admin
+	d.happens("VS_DOWN", "vs-2", "")     // of blue
+	d.sent()
+	for id, e := range d.alerts.book.entries {
+		delivery := e.alert.Deliveries[0]
+		delivery.State, delivery.Answer = dead, "403: token s3cret is not known"
+		d.alerts.settle(report{id, delivery})
+		settled := e.alert.Deliveries[0]
+		if settled.State != dead || (settled.Answer == "") != (e.tenant == "blue") {
+			t.Errorf("in %s: %+v", e.tenant, settled)
+		}
+	}
+}
