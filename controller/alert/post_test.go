@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -92,4 +93,26 @@ func TestAlertOfATenantDoesNotSayWhatTheReceiverOfAnotherAnswers(t *testing.T) {
 			t.Errorf("in %s: %+v", e.tenant, settled)
 		}
 	}
+}
+
+func TestReceiverThatTakesNothingDoesNotHearOfThatAndOthersHearOfItSeldom(t *testing.T) {
+	rule := ruleOn(t, `{"name":"lost","source":"EVENT_LOGS","throttle":0,
+		"alert_rule":{"sys_event_rule":[{"event_id":"ALERT_NOT_DELIVERED"}]}}`)
+	rule.Targets = append(rule.Targets, Target{"webhook", "hook-2", "second"})
+	d := newDesk(t, rule)
+	d.alerts.config.Events.Hear = d.alerts.take
+	failed := func(uuid, name string) {
+		d.alerts.tellDead(report{"alert-1", kinds.AlertDelivery{To: uuid, Name: name, State: dead}})
+	}
+	failed("hook-1", "hook")
+	d.wants("the first fails", "second FIRING hook hook-1")
+	for range 50 {
+		failed("hook-2", "second")
+		failed("hook-1", "hook")
+		d.pass(5 * time.Second)
+	}
+	d.wants("both fail without end, for four minutes", "hook FIRING second hook-2")
+	d.pass(notDeliveredLeast)
+	failed("hook-1", "hook")
+	d.wants("it still fails", "second FIRING hook hook-1")
 }

@@ -64,3 +64,21 @@ func TestSavingPausesAfterAFailure(t *testing.T) {
 		t.Errorf("tried %d times in an hour", d.saves)
 	}
 }
+
+func TestWhatHappensAgainBeforeItsAlertIsDeletedIsANewAlert(t *testing.T) {
+	rule := ruleOn(t, downRule)
+	rule.ExpiryS = 3600
+	d := newDesk(t, rule)
+	d.happens("VS_DOWN", "vs-1", "")
+	d.wants("first", "hook FIRING web")
+	d.full = errors.New("the disk is full")
+	d.pass(3700 * time.Second)
+	d.happens("VS_DOWN", "vs-1", "")
+	d.wants("after the expiry", "hook FIRING web")
+	d.full = nil
+	d.pass(2 * time.Minute)
+	d.sent()
+	if len(d.stored) != 1 || len(d.alerts.book.entries) != 1 {
+		t.Errorf("stored are %d alerts of %d", len(d.stored), len(d.alerts.book.entries))
+	}
+}
