@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-lb/weir/backoff"
 	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -63,12 +64,15 @@ type Alerts struct {
 	step     int       // of what is counted live, at the last tick
 	ticked   time.Time // when that was
 	lookedAt time.Time // when up was last looked at
+
+	saveAfter time.Time // nothing is saved before
+	savePause backoff.Backoff
 }
 
 // New returns alerts that hear nothing yet.
 func New(config Config) *Alerts {
 	a := &Alerts{config: config, heard: make(chan events.Entry, heardMost), book: newBook(), rules: map[string]*Rule{},
-		meter: newMeter()}
+		meter: newMeter(), savePause: backoff.Backoff{First: time.Second, Most: time.Minute}}
 	a.posts = newPosts(a)
 	return a
 }
@@ -183,35 +187,10 @@ func (a *Alerts) lookUp(now time.Time) {
 	}
 }
 
-// savedAtOnce bounds the alerts of a transaction.
-const savedAtOnce = 100
-
 // finish saves what has changed, and then sends what is to be sent. What could not be saved is sent all the same, and
 // saved later: an alert must not wait for a full disk.
 func (a *Alerts) finish(ctx context.Context) {
-	var changed []*entry
-	for _, e := range a.book.entries {
-		if e.dirty {
-			changed = append(changed, e)
-		}
-	}
-	for len(changed) > 0 && ctx.Err() == nil {
-		some := changed[:min(len(changed), savedAtOnce)]
-		changed = changed[len(some):]
-		changes := make([]Change, len(some))
-		for i, e := range some {
-			changes[i] = Change{e.alert, e.tenant, e.fresh, e.gone}
-		}
-		if err := a.config.Save(ctx, changes); err != nil {
-			a.config.Log.Error("alerts cannot be stored; after a restart they may be sent again", "reason", err)
-			break
-		}
-		for _, e := range some {
-			if e.dirty, e.fresh = false, false; e.gone {
-				a.book.forget(e.alert.UUID)
-			}
-		}
-	}
+	a.save(ctx)
 	for _, e := range a.book.entries {
 		for _, delivery := range e.sends {
 			a.posts.add(ctx, post{e.alert.UUID, delivery, noticeOf(e, delivery, a.config.Now())})

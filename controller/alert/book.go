@@ -26,7 +26,9 @@ type entry struct {
 	fresh  bool // not stored yet
 	dirty  bool // to be stored
 	gone   bool // to be deleted
-	sends  []kinds.AlertDelivery
+	// refused: the store does not take it, so it lasts in memory only.
+	refused bool
+	sends   []kinds.AlertDelivery
 }
 
 const (
@@ -35,7 +37,9 @@ const (
 
 	isOn        = "ALERT_STATE_ON"
 	isThrottled = "ALERT_STATE_THROTTLED"
-	isDismissed = "ALERT_STATE_DISMISSED"
+	isDismissed = Dismissed
+	// Dismissed is the state of an alert that an operator has dismissed.
+	Dismissed = "ALERT_STATE_DISMISSED"
 
 	waiting   = "WAITING"
 	delivered = "DELIVERED"
@@ -91,7 +95,10 @@ func (b *book) fire(rule *Rule, o Occurrence, now time.Time, isNew bool) {
 			return
 		}
 	case e.alert.Condition == resolved:
-		e.alert.Condition, e.alert.State, e.alert.ResolvedAt = firing, isThrottled, 0
+		e.alert.Condition, e.alert.ResolvedAt = firing, 0
+		if e.alert.State != isDismissed {
+			e.alert.State = isThrottled
+		}
 		e.repeat(o, now)
 	case isNew:
 		e.repeat(o, now)

@@ -50,8 +50,8 @@ type Content struct {
 	records map[string]*store.Record // of stored alerts, by uuid
 }
 
-// Read reads a view. Objects that cannot be read are left out. earlier is what was read of an earlier view, or nil: what
-// has not changed since is not read again.
+// Read reads a view. Objects that cannot be read are left out. earlier is what was read of an earlier view, or nil:
+// what has not changed since is not read again.
 func Read(view *store.View, earlier *Content) *Content {
 	if earlier == nil {
 		earlier = &Content{view: &store.View{}}
