@@ -49,7 +49,7 @@ func contentOf(objects *store.Store) func() *alert.Content {
 		mu.Lock()
 		defer mu.Unlock()
 		if newest := objects.View(); newest != view {
-			view, content = newest, alert.Read(newest)
+			view, content = newest, alert.Read(newest, content)
 		}
 		return content
 	}
