@@ -49,7 +49,7 @@ func contentOf(objects *store.Store) func() *alert.Content {
 		mu.Lock()
 		defer mu.Unlock()
 		if newest := objects.View(); newest != view {
-			view, content = newest, alert.Read(newest)
+			view, content = newest, alert.Read(newest, content)
 		}
 		return content
 	}
@@ -61,7 +61,7 @@ func saverOf(gate *admit.Gate) func(context.Context, []alert.Change) error {
 		return gate.Update(ctx, admit.System("alert"), func(tx *admit.Tx) error {
 			for _, change := range changes {
 				if err := saveAlert(tx, change); err != nil {
-					return err
+					return &alert.Refused{Reason: err}
 				}
 			}
 			return nil
@@ -90,6 +90,9 @@ func saveAlert(tx *admit.Tx, change alert.Change) error {
 		return err
 	}
 	return tx.Change(alertKind, uuid, func(stored schema.Object) {
+		if stored["state"] == alert.Dismissed { // an operator did, and this change does not know of it yet
+			object["state"] = alert.Dismissed
+		}
 		for name := range stored {
 			if _, still := object[name]; !still && name != "_last_modified" && name != "url" {
 				delete(stored, name)

@@ -15,8 +15,9 @@ const epochName = "epoch.json"
 // epochs gives each process of the data plane a number that is higher than those of the processes before, although the
 // clock may have been set back.
 type epochs struct {
-	path string
-	last epoch
+	path    string
+	last    epoch
+	unsaved bool // last is in memory alone, and save has to be called
 }
 
 type epoch struct {
@@ -39,19 +40,23 @@ func openEpochs(dir string) (epochs, error) {
 	return known, nil
 }
 
-// of returns the number of a process. A new one is on disk before it is used.
-func (e *epochs) of(process uint64) (uint64, error) {
-	if process == e.last.Process {
-		return e.last.Epoch, nil
+// of returns the number of a process. A new one is on disk with the first batch of the process, or before it: see save.
+func (e *epochs) of(process uint64) uint64 {
+	if process != e.last.Process {
+		e.last, e.unsaved = epoch{process, max(process, e.last.Epoch+1)}, true
 	}
-	next := epoch{process, max(process, e.last.Epoch+1)}
-	content, err := json.Marshal(next)
+	return e.last.Epoch
+}
+
+// save puts the newest number on disk.
+func (e *epochs) save() error {
+	if !e.unsaved {
+		return nil
+	}
+	content, err := json.Marshal(e.last)
 	if err == nil {
 		err = durable.WriteFile(e.path, content)
 	}
-	if err != nil {
-		return 0, err
-	}
-	e.last = next
-	return next.Epoch, nil
+	e.unsaved = err != nil
+	return err
 }

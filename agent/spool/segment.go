@@ -122,30 +122,40 @@ func openSegment(dir string, number uint64) (*segment, error) {
 		return nil, err
 	}
 	s := &segment{number: number, file: file}
-	stream := bufio.NewReader(file)
-	for {
-		head := make([]byte, headBytes)
-		if _, err := io.ReadFull(stream, head); err != nil {
-			return s, nil
-		}
-		length := int(binary.LittleEndian.Uint32(head[4:]))
-		if length > batchBytesMax {
-			return s, nil
-		}
-		content := append(slices.Clip(head), make([]byte, length)...)
-		if _, err := io.ReadFull(stream, content[headBytes:]); err != nil {
-			return s, nil
-		}
-		batch, err := readBatch(content)
-		if err != nil {
-			return s, nil
+	for stream := bufio.NewReader(file); ; {
+		batch, bytes := nextBatch(stream)
+		if batch == nil {
+			break
 		}
 		kept := newEntry(batch)
 		kept.first = cmp.Or(batch.GetFirstNumber(), kept.number)
-		kept.batch, kept.segment, kept.place = nil, s, place{s.bytes, int64(len(content))}
+		kept.batch, kept.segment, kept.place = nil, s, place{s.bytes, bytes}
 		s.live = append(s.live, kept)
-		s.bytes += int64(len(content))
+		s.bytes += bytes
 	}
+	return s, file.Truncate(s.bytes)
+}
+
+// nextBatch reads a batch, and says how many bytes it takes with its head; nil: no whole batch follows. No batch is
+// empty: after a power cut, a file can end with zeros.
+func nextBatch(stream *bufio.Reader) (batch *enginev1.RecordBatch, bytes int64) {
+	head := make([]byte, headBytes)
+	if _, err := io.ReadFull(stream, head); err != nil {
+		return nil, 0
+	}
+	length := int(binary.LittleEndian.Uint32(head[4:]))
+	if length == 0 || length > batchBytesMax {
+		return nil, 0
+	}
+	content := append(slices.Clip(head), make([]byte, length)...)
+	if _, err := io.ReadFull(stream, content[headBytes:]); err != nil {
+		return nil, 0
+	}
+	batch, err := readBatch(content)
+	if err != nil {
+		return nil, 0
+	}
+	return batch, int64(len(content))
 }
 
 // known are the entries of segments, oldest first. A crash while segments were written anew leaves batches twice, or

@@ -9,7 +9,6 @@ package spool
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -27,8 +26,6 @@ const (
 	freshMax = 2
 	// framesMax is how many frames wait for Run. A data plane has fewer on their way.
 	framesMax = 64
-	// mayBeSent is how many of the oldest batches on disk an earlier agent may have sent without an answer.
-	mayBeSent = 4
 )
 
 // Config says where and how much to keep.
@@ -46,7 +43,11 @@ type Spool struct {
 	frames chan *dataplanev1.Records
 	packer *packer
 	epochs epochs
-	lives  lives // of Run alone
+	lives  lives  // of Run alone
+	stuck  string // of Run alone: why the disk takes nothing; empty: it does
+
+	receiving sync.Mutex
+	missing   map[uint32]missed // by worker: the first frame that had no room
 
 	mu       sync.Mutex
 	entries  []*entry // that the controller does not have, oldest first
@@ -55,8 +56,10 @@ type Spool struct {
 	standing map[uint32]*enginev1.Standing // as of the last batch that was taken, by worker
 	changed  chan struct{}                 // closed at the next change
 	unwanted bool                          // the controller keeps no records
-	stuck    string                        // why the disk takes nothing; empty: it does
 }
+
+// missed names a frame that was not taken.
+type missed struct{ process, number uint64 }
 
 // key names a batch.
 type key struct {
@@ -103,12 +106,11 @@ func Open(config Config) (*Spool, error) {
 	s := &Spool{
 		Config: config, frames: make(chan *dataplanev1.Records, framesMax), packer: packer, segments: segments,
 		standing: map[uint32]*enginev1.Standing{}, changed: make(chan struct{}), lives: lives{},
+		missing: map[uint32]missed{},
 	}
 	s.entries = known(segments)
-	for _, one := range s.entries[:min(mayBeSent, len(s.entries))] {
-		one.sent = true
-	}
 	for _, one := range s.entries {
+		one.sent = true // the disk does not tell which of them the controller took from an earlier agent
 		s.lives.at(one.worker).heard(one.key)
 	}
 	s.epochs, err = openEpochs(config.Dir)
@@ -116,10 +118,23 @@ func Open(config Config) (*Spool, error) {
 }
 
 // Received takes a frame of the data plane. It never blocks. A data plane that sends more than it may gets no answer.
+// An answer stands for all frames before it. So those behind are left with the data plane as well, until it sends the
+// missing one again.
 func (s *Spool) Received(frame *dataplanev1.Records) {
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	missing, is := s.missing[frame.GetWorker()]
+	is = is && missing.process == frame.GetProcess()
+	if is && missing.number < frame.GetNumber() {
+		return
+	}
 	select {
 	case s.frames <- frame:
+		if !is || missing.number == frame.GetNumber() {
+			delete(s.missing, frame.GetWorker())
+		}
 	default:
+		s.missing[frame.GetWorker()] = missed{frame.GetProcess(), frame.GetNumber()}
 		s.Log.Error("the data plane sends more records than it may", "worker", frame.GetWorker(),
 			"number", frame.GetNumber())
 	}
@@ -149,10 +164,9 @@ func (s *Spool) Run(ctx context.Context) {
 
 // accept makes a batch of a frame. One that is here already is as safe as it was.
 func (s *Spool) accept(frame *dataplanev1.Records, now time.Time) {
-	epoch, err := s.epochs.of(frame.GetProcess())
-	if err != nil {
-		s.Log.Error("no records are taken: the disk of the agent cannot be written", "reason", err)
-		return
+	epoch := s.epochs.of(frame.GetProcess())
+	if err := s.epochs.save(); err != nil {
+		s.stop(err) // it is tried again before the first batch goes to disk
 	}
 	for _, last := range s.lives.begin(epoch) {
 		s.keep(last, now) // an earlier data plane has ended
@@ -206,104 +220,4 @@ func takenOf(process uint64, named key) *dataplanev1.RecordsTaken {
 func (s *Spool) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
-}
-
-// spill puts batches on disk that have been in memory for too long, and all before them.
-func (s *Spool) spill(now time.Time, patience time.Duration) {
-	fresh, batches := s.fresh()
-	if len(fresh) == 0 || len(fresh) <= freshMax && now.Sub(fresh[0].came) < patience {
-		return
-	}
-	if err := s.write(fresh, batches); err != nil {
-		if s.stuck != err.Error() {
-			s.Log.Error("records stay with the data plane: the agent cannot put them on disk", "reason", err)
-		}
-		s.stuck = err.Error()
-		return
-	}
-	s.stuck = ""
-	s.makeRoom()
-}
-
-// fresh are the entries that are in memory alone, which are the newest ones.
-func (s *Spool) fresh() (fresh []*entry, batches []*enginev1.RecordBatch) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := len(s.entries)
-	for first > 0 && s.entries[first-1].segment == nil {
-		first--
-	}
-	for _, one := range s.entries[first:] {
-		if !one.taken {
-			fresh, batches = append(fresh, one), append(batches, one.batch)
-		}
-	}
-	return fresh, batches
-}
-
-// write puts entries into the newest segment, and tells the data plane.
-func (s *Spool) write(fresh []*entry, batches []*enginev1.RecordBatch) error {
-	segment, err := s.writable()
-	if err != nil {
-		return err
-	}
-	places, err := segment.write(batches)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, one := range fresh {
-		if one.taken {
-			continue
-		}
-		one.segment, one.place, one.batch = segment, places[i], nil
-		segment.live = append(segment.live, one)
-		s.Taken(takenOf(one.process, one.key))
-	}
-	return nil
-}
-
-// writable is the segment that grows.
-func (s *Spool) writable() (*segment, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	number := uint64(1)
-	if len(s.segments) > 0 {
-		newest := s.segments[len(s.segments)-1]
-		if newest.bytes < s.segmentBytes() {
-			return newest, nil
-		}
-		number = newest.number + 1
-	}
-	created, err := createSegment(s.Dir, number)
-	if err == nil {
-		s.segments = append(s.segments, created)
-	}
-	return created, err
-}
-
-func (s *Spool) segmentBytes() int64 {
-	const most = 8 << 20
-	return min(most, max(1, s.DiskBytes/16))
-}
-
-// tidy deletes segments whose batches are taken.
-func (s *Spool) tidy() {
-	s.mu.Lock()
-	var left, gone []*segment
-	for _, one := range s.segments {
-		if len(one.live) > 0 {
-			left = append(left, one)
-		} else {
-			gone = append(gone, one)
-		}
-	}
-	s.segments = left
-	s.mu.Unlock()
-	for _, one := range gone {
-		if err := one.remove(s.Dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-			s.Log.Error("a file with records that the controller has cannot be deleted", "reason", err)
-		}
-	}
 }

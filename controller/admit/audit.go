@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/controller/recent"
@@ -14,6 +15,7 @@ import (
 const (
 	maxEntries   = 4096 // in memory; the oldest is dropped first. The log has all entries
 	maxTextBytes = 256  // of texts that a client sent
+	refusedMost  = 1024 // refusals that are remembered, so that each is noted once
 )
 
 // Entry is one action that somebody did or tried.
@@ -52,11 +54,14 @@ type Audit struct {
 	log     *slog.Logger
 	now     func() time.Time
 	entries *recent.Ring[Entry]
+
+	mu      sync.Mutex
+	refused map[string]bool // refusals of what is not audited, which were noted; at most refusedMost
 }
 
 // NewAudit returns an empty audit trail.
 func NewAudit(log *slog.Logger, now func() time.Time) *Audit {
-	return &Audit{log: log, now: now, entries: recent.NewRing[Entry](maxEntries)}
+	return &Audit{log: log, now: now, entries: recent.NewRing[Entry](maxEntries), refused: map[string]bool{}}
 }
 
 // Entries returns the entries in memory, newest first.
@@ -73,7 +78,7 @@ func (a *Audit) note(w Write, action, object string, err error) {
 
 // noteChange records what an object was before and after.
 func (a *Audit) noteChange(w Write, action, object string, made change, err error) {
-	if w.system && w.Kind.Unaudited && err == nil {
+	if w.system && w.Kind.Unaudited && (err == nil || a.known(w.Kind.Name+" "+action+" "+object+": "+err.Error())) {
 		return
 	}
 	entry := Entry{User: w.Who.Name, Address: w.Who.Address, Tenant: w.Tenant.Name, Action: action,
@@ -83,6 +88,20 @@ func (a *Audit) noteChange(w Write, action, object string, made change, err erro
 		entry.Name = shortened(made.name())
 	}
 	a.add(entry, err)
+}
+
+// known tells whether a refusal was noted already.
+func (a *Audit) known(refusal string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refused[refusal] {
+		return true
+	}
+	if len(a.refused) >= refusedMost {
+		clear(a.refused)
+	}
+	a.refused[refusal] = true
+	return false
 }
 
 func (a *Audit) add(entry Entry, err error) {

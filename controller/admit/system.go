@@ -19,7 +19,8 @@ func System(part string) Principal { return Principal{Name: "system:" + part, Su
 // refer to objects of any tenant: an engine is of tenant admin, and its group may be of another one.
 //
 // If a write is refused, nothing is written, even if decide returns no error. Every write leaves its audit entry also
-// if the transaction fails: some of these failures leave it open whether the objects are on disk.
+// if the transaction fails: some of these failures leave it open whether the objects are on disk. Of a kind that is not
+// audited, only what is refused leaves an entry, and once, however often it is tried.
 func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) error) error {
 	tx, chores := &Tx{}, &chores{}
 	err := g.update(ctx, chores, func(stored *store.Tx) error {
@@ -30,6 +31,9 @@ func (g *Gate) Update(ctx context.Context, who Principal, decide func(tx *Tx) er
 		reason := attempt.err
 		if errors.Is(reason, errAsked) { // the attempt was to be repeated after a chore, and the chore failed
 			reason = nil
+		}
+		if attempt.write.Kind.Unaudited && reason == nil { // it was not refused itself
+			continue
 		}
 		g.Audit.noteChange(attempt.write, attempt.action, attempt.object, attempt.change, cmp.Or(reason, err))
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-lb/weir/backoff"
 	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -63,12 +64,15 @@ type Alerts struct {
 	step     int       // of what is counted live, at the last tick
 	ticked   time.Time // when that was
 	lookedAt time.Time // when up was last looked at
+
+	saveAfter time.Time // nothing is saved before
+	savePause backoff.Backoff
 }
 
 // New returns alerts that hear nothing yet.
 func New(config Config) *Alerts {
 	a := &Alerts{config: config, heard: make(chan events.Entry, heardMost), book: newBook(), rules: map[string]*Rule{},
-		meter: newMeter()}
+		meter: newMeter(), savePause: backoff.Backoff{First: time.Second, Most: time.Minute}}
 	a.posts = newPosts(a)
 	return a
 }
@@ -109,7 +113,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 				break
 			}
 		case report := <-a.posts.reports:
-			a.book.settled(report.alert, report.delivery)
+			a.settle(report)
 			a.tellDead(report)
 		case values := <-measured:
 			a.meter.take(values)
@@ -183,35 +187,10 @@ func (a *Alerts) lookUp(now time.Time) {
 	}
 }
 
-// savedAtOnce bounds the alerts of a transaction.
-const savedAtOnce = 100
-
 // finish saves what has changed, and then sends what is to be sent. What could not be saved is sent all the same, and
 // saved later: an alert must not wait for a full disk.
 func (a *Alerts) finish(ctx context.Context) {
-	var changed []*entry
-	for _, e := range a.book.entries {
-		if e.dirty {
-			changed = append(changed, e)
-		}
-	}
-	for len(changed) > 0 && ctx.Err() == nil {
-		some := changed[:min(len(changed), savedAtOnce)]
-		changed = changed[len(some):]
-		changes := make([]Change, len(some))
-		for i, e := range some {
-			changes[i] = Change{e.alert, e.tenant, e.fresh, e.gone}
-		}
-		if err := a.config.Save(ctx, changes); err != nil {
-			a.config.Log.Error("alerts cannot be stored; after a restart they may be sent again", "reason", err)
-			break
-		}
-		for _, e := range some {
-			if e.dirty, e.fresh = false, false; e.gone {
-				a.book.forget(e.alert.UUID)
-			}
-		}
-	}
+	a.save(ctx)
 	for _, e := range a.book.entries {
 		for _, delivery := range e.sends {
 			a.posts.add(ctx, post{e.alert.UUID, delivery, noticeOf(e, delivery, a.config.Now())})
@@ -255,13 +234,26 @@ func pageOf(a *kinds.Alert, now time.Time) string {
 		to.UTC().Format(time.RFC3339))
 }
 
+// settle notes what became of a delivery. Who reads the alert of a tenant need not know what the receivers of another
+// one answer.
+func (a *Alerts) settle(r report) {
+	e := a.book.entries[r.alert]
+	if e == nil {
+		return
+	}
+	if rule := a.rules[ruleOf(e.alert)]; rule == nil || rule.Tenant != e.tenant {
+		r.delivery.Answer = ""
+	}
+	a.book.settled(r.alert, r.delivery)
+}
+
 // tellDead adds an event about a delivery that was given up.
 func (a *Alerts) tellDead(r report) {
 	if r.delivery.State != dead {
 		return
 	}
 	a.config.Events.Add(events.Entry{
-		ID: "ALERT_NOT_DELIVERED", Kind: "CONTROLLER", Name: r.delivery.Name, Tenant: adminTenant,
+		ID: notDelivered, Kind: "CONTROLLER", Name: r.delivery.Name, Part: r.delivery.To, Tenant: adminTenant,
 		Message: fmt.Sprintf("%s %s did not take an alert in %d tries: %s", r.delivery.Action, r.delivery.Name,
 			r.delivery.Tries, r.delivery.Answer),
 		Related: []string{r.alert},

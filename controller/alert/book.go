@@ -26,7 +26,9 @@ type entry struct {
 	fresh  bool // not stored yet
 	dirty  bool // to be stored
 	gone   bool // to be deleted
-	sends  []kinds.AlertDelivery
+	// refused: the store does not take it, so it lasts in memory only.
+	refused bool
+	sends   []kinds.AlertDelivery
 }
 
 const (
@@ -35,7 +37,9 @@ const (
 
 	isOn        = "ALERT_STATE_ON"
 	isThrottled = "ALERT_STATE_THROTTLED"
-	isDismissed = "ALERT_STATE_DISMISSED"
+	isDismissed = Dismissed
+	// Dismissed is the state of an alert that an operator has dismissed.
+	Dismissed = "ALERT_STATE_DISMISSED"
 
 	waiting   = "WAITING"
 	delivered = "DELIVERED"
@@ -47,6 +51,10 @@ const (
 	alertsMost = 2000
 	// deliveriesMost is the number of deliveries that an alert remembers.
 	deliveriesMost = 50
+	// notDelivered is the event about a receiver that took no notice. Its part is the receiver.
+	notDelivered = "ALERT_NOT_DELIVERED"
+	// notDeliveredLeast is the least throttle of alerts about it.
+	notDeliveredLeast = 10 * time.Minute
 )
 
 func newBook() *book {
@@ -84,14 +92,17 @@ func (b *book) fire(rule *Rule, o Occurrence, now time.Time, isNew bool) {
 	}
 	delete(b.muted, key)
 	e := b.newest[key]
-	throttled := e != nil && now.Before(moment(e.alert.ToldAt).Add(throttleOf(rule)))
+	throttled := e != nil && now.Before(moment(e.alert.ToldAt).Add(throttleOf(rule, o.Event)))
 	switch {
 	case e == nil || e.alert.Condition == resolved && !throttled:
 		if e = b.begin(rule, key, o, now); e == nil {
 			return
 		}
 	case e.alert.Condition == resolved:
-		e.alert.Condition, e.alert.State, e.alert.ResolvedAt = firing, isThrottled, 0
+		e.alert.Condition, e.alert.ResolvedAt = firing, 0
+		if e.alert.State != isDismissed {
+			e.alert.State = isThrottled
+		}
 		e.repeat(o, now)
 	case isNew:
 		e.repeat(o, now)
@@ -101,7 +112,15 @@ func (b *book) fire(rule *Rule, o Occurrence, now time.Time, isNew bool) {
 	b.remind(rule, e, now, isNew || rule.Category == "REALTIME" && rule.ThrottleS > 0)
 }
 
-func throttleOf(rule *Rule) time.Duration { return time.Duration(rule.ThrottleS) * time.Second }
+// throttleOf is how long nothing is sent again. Alerts about deliveries that failed could lead to the next ones without
+// end.
+func throttleOf(rule *Rule, event string) time.Duration {
+	throttle := time.Duration(rule.ThrottleS) * time.Second
+	if event == notDelivered {
+		throttle = max(throttle, notDeliveredLeast)
+	}
+	return throttle
+}
 
 // begin makes an alert; nil: there are too many.
 func (b *book) begin(rule *Rule, key string, o Occurrence, now time.Time) *entry {
@@ -140,9 +159,17 @@ func (b *book) dropOldest() bool {
 		}
 	}
 	if oldest != nil {
-		oldest.gone, oldest.dirty = true, true
+		b.drop(oldest)
 	}
 	return oldest != nil
+}
+
+// drop has an alert deleted. If it happens again before that is saved, there is a new one.
+func (b *book) drop(e *entry) {
+	e.gone, e.dirty = true, true
+	if b.newest[e.alert.ObjectKey] == e {
+		delete(b.newest, e.alert.ObjectKey)
+	}
 }
 
 func (e *entry) touch(rule *Rule, now time.Time) {
@@ -162,7 +189,7 @@ func (b *book) remind(rule *Rule, e *entry, now time.Time, again bool) {
 	a := e.alert
 	switch {
 	case a.Condition != firing || a.State == isDismissed:
-	case now.Before(moment(a.ToldAt).Add(throttleOf(rule))) && a.ToldAt > 0:
+	case now.Before(moment(a.ToldAt).Add(throttleOf(rule, a.EventID))) && a.ToldAt > 0:
 		if a.State == isOn && again && e.alert.ThrottleCount > 0 {
 			a.State, e.dirty = isThrottled, true
 		}
@@ -185,6 +212,9 @@ func (e *entry) tell(rule *Rule, about string, now time.Time) {
 	a.Told, a.ToldAt = about, seconds(now)
 	e.touch(rule, now)
 	for i, target := range rule.Targets {
+		if a.EventID == notDelivered && a.Part == target.UUID {
+			continue // it is the one that took nothing
+		}
 		delivery := kinds.AlertDelivery{
 			ID: fmt.Sprintf("%s.%d.%d", a.UUID, now.UnixMilli(), i), Action: target.Action, To: target.UUID,
 			Name: target.Name, About: about, State: waiting, At: seconds(now),
@@ -230,7 +260,7 @@ func (b *book) tick(rules map[string]*Rule, now time.Time) {
 		}
 		lasts := a.Condition == firing && a.MetricID != ""
 		if !e.gone && !lasts && now.After(moment(a.ExpiresAt)) {
-			e.gone, e.dirty = true, true
+			b.drop(e)
 		}
 	}
 	for key := range b.windows {

@@ -47,18 +47,35 @@ type Content struct {
 	Tenants map[string]string       // of stored alerts
 	Objects func(kind string) []Object
 	view    *store.View
+	records map[string]*store.Record // of stored alerts, by uuid
 }
 
-// Read reads a view. Objects that cannot be read are left out.
-func Read(view *store.View) *Content {
-	c := &Content{Stored: map[string]*kinds.Alert{}, Tenants: map[string]string{}, view: view}
+// Read reads a view. Objects that cannot be read are left out. earlier is what was read of an earlier view, or nil:
+// what has not changed since is not read again.
+func Read(view *store.View, earlier *Content) *Content {
+	if earlier == nil {
+		earlier = &Content{view: &store.View{}}
+	}
+	c := &Content{view: view}
 	c.Objects = func(kind string) (all []Object) {
 		for _, record := range view.List(kind) {
 			all = append(all, Object{strings.ToUpper(kind), record.UUID, record.Name, record.Tenant})
 		}
 		return all
 	}
-	for _, record := range view.List(ruleKind) {
+	if c.Rules = earlier.Rules; view.Differs(earlier.view, ruleKind, groupKind, hookKind, mailKind, syslogKind) {
+		c.readRules()
+	}
+	c.Stored, c.Tenants, c.records = earlier.Stored, earlier.Tenants, earlier.records
+	if c.Stored == nil || view.Differs(earlier.view, alertKind) {
+		c.readAlerts(earlier)
+	}
+	return c
+}
+
+func (c *Content) readRules() {
+	c.Rules = nil
+	for _, record := range c.view.List(ruleKind) {
 		config, err := schema.Into[kinds.AlertConfig](record.Object)
 		if err != nil || !config.Enabled {
 			continue
@@ -67,12 +84,22 @@ func Read(view *store.View) *Content {
 		c.addActions(rule)
 		c.Rules = append(c.Rules, rule)
 	}
-	for _, record := range view.List(alertKind) {
-		if stored, err := schema.Into[kinds.Alert](record.Object); err == nil {
-			c.Stored[record.UUID], c.Tenants[record.UUID] = stored, record.Tenant
+}
+
+func (c *Content) readAlerts(earlier *Content) {
+	all := c.view.List(alertKind)
+	c.Stored, c.Tenants = make(map[string]*kinds.Alert, len(all)), make(map[string]string, len(all))
+	c.records = make(map[string]*store.Record, len(all))
+	for _, record := range all {
+		stored := earlier.Stored[record.UUID]
+		if stored == nil || earlier.records[record.UUID] != record {
+			var err error
+			if stored, err = schema.Into[kinds.Alert](record.Object); err != nil {
+				continue
+			}
 		}
+		c.Stored[record.UUID], c.Tenants[record.UUID], c.records[record.UUID] = stored, record.Tenant, record
 	}
-	return c
 }
 
 func (c *Content) addActions(rule *Rule) {

@@ -2,6 +2,7 @@ package alert
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -25,6 +26,8 @@ type desk struct {
 	numbers numbers
 	stored  map[string]*kinds.Alert
 	full    error // of Save
+	refuses func(Change) bool
+	saves   int
 	up      bool
 }
 
@@ -81,8 +84,14 @@ func (d *desk) content() *Content {
 }
 
 func (d *desk) save(_ context.Context, changes []Change) error {
+	d.saves++
 	if d.full != nil {
 		return d.full
+	}
+	for _, change := range changes {
+		if d.refuses != nil && d.refuses(change) {
+			return &Refused{errors.New("there is no such tenant")}
+		}
 	}
 	for _, change := range changes {
 		if change.Gone {

@@ -97,3 +97,17 @@ func TestMetricOfTheHistory(t *testing.T) {
 	d.pass(10 * time.Second)
 	d.wants("nothing is known of it any more", "hook RESOLVED web")
 }
+
+func TestWindowFollowsAThresholdThatIsLowered(t *testing.T) {
+	rule, b := ruleOn(t, `{"name":"often","source":"EVENT_LOGS","category":"ROLLINGWINDOW","threshold":5,
+		"rolling_window":60,"alert_rule":{"sys_event_rule":[{"event_id":"VS_DOWN"}]}}`), newBook()
+	for range 4 {
+		b.counts(rule, "key", noon)
+	}
+	rule.Threshold = 2
+	for range 10 {
+		if !b.counts(rule, "key", noon) || len(b.windows["key"]) != 2 {
+			t.Fatalf("the window has %d", len(b.windows["key"]))
+		}
+	}
+}

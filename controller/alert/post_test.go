@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -76,4 +77,42 @@ func TestReceiverThatHangsDelaysNoOther(t *testing.T) {
 	if refused < 4 || refused > 5 {
 		t.Errorf("%d were refused, because too many wait", refused)
 	}
+}
+
+func TestAlertOfATenantDoesNotSayWhatTheReceiverOfAnotherAnswers(t *testing.T) {
+	d := newDesk(t, ruleOn(t, downRule)) // of admin
+	d.happens("VS_DOWN", "vs-1", "")     // of admin
+	d.happens("VS_DOWN", "vs-2", "")     // of blue
+	d.sent()
+	for id, e := range d.alerts.book.entries {
+		delivery := e.alert.Deliveries[0]
+		delivery.State, delivery.Answer = dead, "403: token s3cret is not known"
+		d.alerts.settle(report{id, delivery})
+		settled := e.alert.Deliveries[0]
+		if settled.State != dead || (settled.Answer == "") != (e.tenant == "blue") {
+			t.Errorf("in %s: %+v", e.tenant, settled)
+		}
+	}
+}
+
+func TestReceiverThatTakesNothingDoesNotHearOfThatAndOthersHearOfItSeldom(t *testing.T) {
+	rule := ruleOn(t, `{"name":"lost","source":"EVENT_LOGS","throttle":0,
+		"alert_rule":{"sys_event_rule":[{"event_id":"ALERT_NOT_DELIVERED"}]}}`)
+	rule.Targets = append(rule.Targets, Target{"webhook", "hook-2", "second"})
+	d := newDesk(t, rule)
+	d.alerts.config.Events.Hear = d.alerts.take
+	failed := func(uuid, name string) {
+		d.alerts.tellDead(report{"alert-1", kinds.AlertDelivery{To: uuid, Name: name, State: dead}})
+	}
+	failed("hook-1", "hook")
+	d.wants("the first fails", "second FIRING hook hook-1")
+	for range 50 {
+		failed("hook-2", "second")
+		failed("hook-1", "hook")
+		d.pass(5 * time.Second)
+	}
+	d.wants("both fail without end, for four minutes", "hook FIRING second hook-2")
+	d.pass(notDeliveredLeast)
+	failed("hook-1", "hook")
+	d.wants("it still fails", "second FIRING hook hook-1")
 }

@@ -5,8 +5,8 @@ import "time"
 // counts notes an occurrence, and tells whether there are enough in the window.
 func (b *book) counts(rule *Rule, key string, now time.Time) bool {
 	window := b.windowOf(rule, key, now)
-	if len(window) == int(rule.Threshold) {
-		window = window[1:]
+	if most := int(rule.Threshold); len(window) >= most { // more: the threshold was lowered
+		window = window[len(window)-most+1:]
 	}
 	b.windows[key] = append(window, now)
 	return len(b.windows[key]) >= int(rule.Threshold)

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ import (
 // Limits of a batch.
 const (
 	packedBytesMax = 1 << 20 // of all parts, before compression
-	talliesMax     = 4096    // of a part
+	talliesMax     = 1 << 16 // of a part: what an engine had no room for adds up in one batch
 	namesMax       = 1 << 16 // services, or servers
 )
 
@@ -113,6 +114,18 @@ func (u *unpacker) lost(part *enginev1.RecordPart, of from) ([]wire.Row, error) 
 		rows = append(rows, u.lostRow(tally, part.GetClass(), part.GetLost(), of))
 	}
 	return rows, nil
+}
+
+// unread makes rows that stand for the records of a batch that cannot be read.
+func (u *unpacker) unread(engine string, batch *enginev1.RecordBatch) (rows []wire.Row) {
+	of := from{engine: engine, engineName: u.names.Engine(engine), process: batch.GetProcess(),
+		worker: batch.GetWorker()}
+	for _, part := range batch.GetParts() {
+		for _, tally := range part.GetTallies()[:min(len(part.GetTallies()), talliesMax)] {
+			rows = append(rows, u.lostRow(tally, part.GetClass(), cmp.Or(part.GetLost(), "their batch was broken"), of))
+		}
+	}
+	return rows
 }
 
 // lostRow stands for records of one virtual service and class.

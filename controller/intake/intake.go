@@ -97,21 +97,56 @@ func (v *Visit) Take(ctx context.Context, batch *enginev1.RecordBatch) error {
 	rows, err := v.unpacker.rows(v.engine, batch)
 	if err != nil {
 		v.intake.log.Error("an engine sent a batch of records that cannot be read", "engine", v.engine, "reason", err)
-		return nil
+		rows = v.unpacker.unread(v.engine, batch)
 	}
 	from := source{v.engine, batch.GetWorker()}
-	rows = append(rows, v.abandoned(from, batch)...)
 	origin := wire.Origin{Source: from.String(), Epoch: batch.GetEpoch(), Sequence: batch.GetNumber()}
+	// They are no part of the batch: when it comes again, a controller that was restarted need not know of them.
+	if abandoned := v.abandoned(from, batch); len(abandoned) > 0 {
+		of := origin
+		of.Source += "/abandoned"
+		if err := v.store(ctx, of, abandoned); err != nil {
+			return err
+		}
+	}
+	if err := v.store(ctx, origin, rows); err != nil {
+		return err
+	}
+	v.note(from, standing{batch.GetEpoch(), batch.GetProcess(), batch.GetWaiting()})
+	return nil
+}
+
+// store stores rows, in as many batches as the store needs. Rows that it refuses become those that say so.
+func (v *Visit) store(ctx context.Context, origin wire.Origin, rows []wire.Row) error {
+	for n, some := range split(rows) {
+		of := origin
+		if n > 0 {
+			of.Source += fmt.Sprint("/", n)
+		}
+		err := v.storeOne(ctx, of, some)
+		refused := (*logs.Refused)(nil)
+		if errors.As(err, &refused) {
+			v.intake.log.Error("records of an engine are lost", "engine", v.engine, "records", len(some), "reason", err)
+			err = v.storeOne(ctx, of, refusedRows(some))
+			if errors.As(err, &refused) {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeOne stores one batch. Errors: *logs.Refused; ctx ended before.
+func (v *Visit) storeOne(ctx context.Context, origin wire.Origin, rows []wire.Row) error {
 	for told := false; ; told = true {
 		_, err := v.intake.store.Store(ctx, origin, rows)
 		refused := (*logs.Refused)(nil)
 		switch {
-		case err == nil:
-			v.note(from, standing{batch.GetEpoch(), batch.GetProcess(), batch.GetWaiting()})
-			return nil
-		case errors.As(err, &refused):
-			v.intake.log.Error("records of an engine are lost", "engine", v.engine, "records", len(rows), "reason", err)
-			return nil
+		case err == nil, errors.As(err, &refused):
+			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !told:
@@ -147,6 +182,9 @@ func (v *Visit) abandoned(from source, batch *enginev1.RecordBatch) []wire.Row {
 	of := v.unpacker.from(v.engine, &enginev1.RecordBatch{Worker: from.worker, Process: before.process})
 	var rows []wire.Row
 	for _, one := range before.waiting {
+		if one.GetCount() == 0 {
+			continue // it waited before
+		}
 		tally := &enginev1.RecordTally{VirtualServiceUuid: one.GetVirtualServiceUuid(), Kind: uint32(record.Request),
 			Weight: one.GetCount(), LastUnixUs: uint64(v.intake.now().UnixMicro())}
 		rows = append(rows, v.unpacker.lostRow(tally, one.GetClass(),

@@ -2,6 +2,7 @@ package outward
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,12 +37,17 @@ func (o *otlp) Close() error {
 }
 
 // send returns how many rows the collector did not take.
-func (o *otlp) send(rows []wire.Row) (skipped int, err error) {
+func (o *otlp) send(ctx context.Context, rows []wire.Row) (skipped int, err error) {
 	body, err := proto.Marshal(export(rows, o.host))
 	if err != nil {
 		return 0, err
 	}
-	answer, err := o.client.Post(o.url, "application/x-protobuf", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Content-Type", "application/x-protobuf")
+	answer, err := o.client.Do(request)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +114,7 @@ func said(row wire.Row) string {
 		return valid(field(row, "obj_name") + ": " + description)
 	}
 	if method := field(row, "method"); method != "" {
-		return valid(fmt.Sprintf("%s %s %s", method, field(row, "path"), field(row, "status")))
+		return valid(fmt.Sprintf("%s %s %s", method, field(row, "uri_path"), field(row, "response_code")))
 	}
 	words := []string{row.Type + ":"} // of an audit entry: who, from where, did what
 	for _, field := range row.Fields[:min(len(row.Fields), saidMost)] {

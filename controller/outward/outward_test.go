@@ -264,7 +264,7 @@ func TestDialerDecidesWhereConnectionsMayGo(t *testing.T) {
 		}
 		to, err := config.Streams[0].open(t.Context(), dialer, "host")
 		if err == nil {
-			_, err = to.send([]wire.Row{event(1)})
+			_, err = to.send(t.Context(), []wire.Row{event(1)})
 		}
 		if !errors.Is(err, forbidden) {
 			t.Errorf("%s: %v", url, err)

@@ -91,7 +91,7 @@ const (
 // severity is how much a row needs somebody: an event by its id, a request by its status, a change that was refused.
 func severity(row wire.Row) int {
 	id := field(row, "event_id")
-	status, _ := strconv.Atoi(field(row, "status"))
+	status, _ := strconv.Atoi(field(row, "response_code"))
 	switch {
 	case strings.HasSuffix(id, "_DOWN") || status >= 500:
 		return severityError

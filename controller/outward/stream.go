@@ -156,9 +156,10 @@ func (s *stream) converse(ctx context.Context, batch *[]wire.Row, works func()) 
 		return false, err
 	}
 	defer to.Close()
-	last := time.Time{} // when to end although rows wait
+	patient, cancel := patiently(ctx)
+	defer cancel()
 	for {
-		skipped, err := to.send(*batch)
+		skipped, err := to.send(patient, *batch)
 		if err != nil {
 			return false, err
 		}
@@ -167,13 +168,17 @@ func (s *stream) converse(ctx context.Context, batch *[]wire.Row, works func()) 
 		*batch = (*batch)[:0]
 		s.works()
 		works()
-		if ctx.Err() != nil && last.IsZero() {
-			last = time.Now().Add(closePatience)
-		}
-		if !last.IsZero() && time.Now().After(last) || !s.fill(ctx, batch) {
+		if patient.Err() != nil || !s.fill(ctx, batch) {
 			return true, nil
 		}
 	}
+}
+
+// patiently returns a context that ends closePatience after ctx.
+func patiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(closePatience, cancel) })
+	return patient, func() { stop(); cancel() }
 }
 
 // fill waits for the first row of a batch, and takes what else is there. It returns false if ctx has ended and there is

@@ -1,6 +1,7 @@
 package outward
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -85,7 +86,7 @@ var errClosed = errors.New("the receiver has closed the connection")
 const writeTimeout = 10 * time.Second
 
 // send writes a batch. It returns how many rows could not be encoded.
-func (l *lasting) send(rows []wire.Row) (skipped int, err error) {
+func (l *lasting) send(ctx context.Context, rows []wire.Row) (skipped int, err error) {
 	select {
 	case <-l.gone:
 		return 0, errClosed
@@ -102,6 +103,8 @@ func (l *lasting) send(rows []wire.Row) (skipped int, err error) {
 	if err := l.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = l.SetWriteDeadline(time.Now()) })
+	defer stop()
 	_, err = l.Write(batch)
 	return skipped, err
 }
@@ -112,7 +115,7 @@ type datagrams struct {
 	host string
 }
 
-func (d *datagrams) send(rows []wire.Row) (skipped int, err error) {
+func (d *datagrams) send(_ context.Context, rows []wire.Row) (skipped int, err error) {
 	for _, row := range rows {
 		text := message(row, d.host, datagramMost)
 		if text == nil {

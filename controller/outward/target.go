@@ -83,8 +83,8 @@ func (a *Access) tls() (*tls.Config, error) {
 
 // sender takes batches of rows. It is not safe for concurrent use.
 type sender interface {
-	// send returns how many rows the receiver will never take.
-	send([]wire.Row) (skipped int, err error)
+	// send returns how many rows the receiver will never take. It gives up when ctx ends.
+	send(context.Context, []wire.Row) (skipped int, err error)
 	Close() error
 }
 

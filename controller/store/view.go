@@ -91,6 +91,11 @@ func (v *View) Count(kind string) int {
 	return 0
 }
 
+// Differs tells whether objects of one of the kinds have changed since an earlier view.
+func (v *View) Differs(earlier *View, kinds ...string) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool { return v.kinds[kind] != earlier.kinds[kind] })
+}
+
 // Kinds names the kinds that have objects, sorted.
 func (v *View) Kinds() []string { return slices.Sorted(maps.Keys(v.kinds)) }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,9 +15,6 @@ import (
 
 	"github.com/weir-lb/weir/client"
 )
-
-// slowVisible is within what time the overview has to name the slow server.
-const slowVisible = time.Minute
 
 // TestDemoKeepsItsLoadAndLeadsToTheServerThatItMadeSlow reads what the overview of the web pages reads.
 func TestDemoKeepsItsLoadAndLeadsToTheServerThatItMadeSlow(t *testing.T) {
@@ -28,19 +26,20 @@ func TestDemoKeepsItsLoadAndLeadsToTheServerThatItMadeSlow(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan string)
+	lines := bufio.NewReader(out)
 	defer func() {
 		_ = command.Process.Signal(os.Interrupt)
-		if said := <-ended; strings.Contains(said, "left behind") {
+		watchdog := time.AfterFunc(eventTimeout, func() {
+			t.Errorf("the demo goes on %v after Ctrl-C", eventTimeout)
+			_ = command.Process.Kill()
+		})
+		defer watchdog.Stop()
+		if said, _ := io.ReadAll(lines); strings.Contains(string(said), "left behind") {
 			t.Errorf("after Ctrl-C: %s", said)
 		}
 		_ = command.Wait()
 	}()
-	url, password, lines := demoPage(t, out)
-	go func() {
-		rest, _ := io.ReadAll(lines)
-		ended <- string(rest)
-	}()
+	url, password := demoPage(t, lines)
 	credentials := client.Credentials{URL: url, Username: "admin", Password: password}
 	_, err = client.Login(t.Context(), credentials)
 	var unknown *client.UnknownCertificate
@@ -52,9 +51,9 @@ func TestDemoKeepsItsLoadAndLeadsToTheServerThatItMadeSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), slowVisible)
+	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
-	found := errors.New("found")
+	found, last := errors.New("found"), ""
 	err = session.Live(ctx, []string{"overview"}, "", func(event client.LiveEvent) error {
 		var told struct {
 			Overview struct {
@@ -71,28 +70,29 @@ func TestDemoKeepsItsLoadAndLeadsToTheServerThatItMadeSlow(t *testing.T) {
 		if err := json.Unmarshal(event.Data, &told); err != nil {
 			return err
 		}
-		service := told.Overview.VirtualServices[0]
-		if len(service.Slow) == 0 {
+		services := told.Overview.VirtualServices
+		if len(services) == 0 || len(services[0].Slow) == 0 {
 			return nil
 		}
+		service := services[0]
 		if slow := service.Slow[0]; len(service.Slow) != 1 || service.Attention != "slow" ||
 			!strings.HasPrefix(slow.ID, "127.0.0.1:") || slow.Mean < 300 || slow.Others > 100 {
-			t.Errorf("got %+v", service)
+			last = fmt.Sprintf("%+v", service) // on a busy machine, all servers are slow for a moment
+			return nil
 		}
 		return found
 	})
 	if !errors.Is(err, found) {
-		t.Errorf("the overview names no slow server within %v: %v", slowVisible, err)
+		t.Errorf("the overview names no slow server within %v: %v, last %s", eventTimeout, err, last)
 	}
 }
 
 // demoPage reads what the demo prints until it ends with the address of the page.
-func demoPage(t *testing.T, out io.Reader) (url, password string, rest *bufio.Reader) {
+func demoPage(t *testing.T, lines *bufio.Reader) (url, password string) {
 	t.Helper()
-	rest = bufio.NewReader(out)
 	var all strings.Builder
 	for {
-		line, err := rest.ReadString('\n')
+		line, err := lines.ReadString('\n')
 		all.WriteString(line)
 		if err != nil {
 			t.Fatalf("the demo ended without a page: %v\n%s", err, &all)
@@ -101,7 +101,7 @@ func demoPage(t *testing.T, out io.Reader) (url, password string, rest *bufio.Re
 			password = strings.Fields(after)[0]
 		}
 		if at := strings.TrimSpace(line); strings.HasPrefix(at, "https://127.0.0.1:") {
-			return strings.TrimSuffix(at, "/"), password, rest
+			return strings.TrimSuffix(at, "/"), password
 		}
 	}
 }

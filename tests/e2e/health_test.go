@@ -19,6 +19,9 @@ func (s *stage) scoreOf(kind, uuid string) (client.Object, error) {
 	if err := s.controller.Session.Get(s.ctx, "analytics/healthscore/"+kind+"/"+uuid, &page); err != nil {
 		return nil, err
 	}
+	if len(page.Series) == 0 || len(page.Series[0].Data) == 0 {
+		return nil, fmt.Errorf("there is no score yet: %v", page)
+	}
 	data := page.Series[0].Data
 	last := data[len(data)-1]
 	if last["weir_band"] == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -35,7 +36,11 @@ func Dialer(allowLocal bool) *net.Dialer {
 		if err != nil {
 			return fmt.Errorf("%s is no address: %w", address, err)
 		}
-		if isLocal(to.Addr()) {
+		own, err := ownAddresses()
+		if err != nil {
+			return fmt.Errorf("the addresses of this machine are not known: %w", err)
+		}
+		if isLocal(to.Addr(), own...) {
 			return &Forbidden{to.Addr()}
 		}
 		return nil
@@ -56,16 +61,35 @@ var translated = []struct {
 // thisNetwork has addresses that systems take for their own (RFC 1122 §3.2.1.3).
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
-func isLocal(address netip.Addr) bool {
+// localTranslation is NAT64 by a translator of this network (RFC 8215). Where in them the address of IPv4 is, only its
+// operator knows.
+var localTranslation = netip.MustParsePrefix("64:ff9b:1::/48")
+
+// ownAddresses are those of the interfaces of this machine. They change.
+func ownAddresses() (own []netip.Addr, err error) {
+	all, err := net.InterfaceAddrs()
+	for _, one := range all {
+		if prefix, is := one.(*net.IPNet); is {
+			if address, ok := netip.AddrFromSlice(prefix.IP); ok {
+				own = append(own, address.Unmap())
+			}
+		}
+	}
+	return own, err
+}
+
+// isLocal tells whether an address is of this machine, whose interfaces have own ones, or of its link.
+func isLocal(address netip.Addr, own ...netip.Addr) bool {
 	address = address.WithZone("").Unmap()
 	if address.IsLoopback() || address.IsUnspecified() || address.IsMulticast() || address.IsLinkLocalUnicast() ||
-		thisNetwork.Contains(address) || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		thisNetwork.Contains(address) || localTranslation.Contains(address) ||
+		slices.Contains(own, address) || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		return true
 	}
 	for _, form := range translated {
 		if form.prefix.Contains(address) {
 			bytes := address.As16()
-			return isLocal(netip.AddrFrom4([4]byte(bytes[form.at : form.at+4])))
+			return isLocal(netip.AddrFrom4([4]byte(bytes[form.at:form.at+4])), own...)
 		}
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -52,7 +53,7 @@ func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer s
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(body))
 	if err != nil {
-		return "", err
+		return "", withoutURL(err)
 	}
 	timestamp := strconv.FormatInt(s.Now().Unix(), 10)
 	for name, value := range map[string]string{
@@ -74,7 +75,7 @@ func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer s
 		if forbidden, is := errors.AsType[*Forbidden](err); is {
 			return "", forbidden
 		}
-		return "", err
+		return "", withoutURL(err)
 	}
 	defer got.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(got.Body, answerMost))
@@ -89,4 +90,13 @@ func (s *Sender) post(ctx context.Context, to Webhook, notice *Notice) (answer s
 		return answer, fmt.Errorf("the receiver did not accept it")
 	}
 	return answer, err
+}
+
+// withoutURL is an error without the URL that net/http puts into it: the URL of a webhook often is its secret, and
+// others read the error.
+func withoutURL(err error) error {
+	if of, is := errors.AsType[*url.Error](err); is {
+		return of.Err
+	}
+	return err
 }
