@@ -12,8 +12,7 @@ use std::{
 };
 
 use weir_api::dataplane::v1::{
-    Ack, Explanation, FromDataplane, Hello, Nack, Question, Sockets, from_dataplane::Frame as Reply,
-    to_dataplane::Frame,
+    Ack, FromDataplane, Hello, Nack, Question, Sockets, from_dataplane::Frame as Reply, to_dataplane::Frame,
 };
 use weir_snapshot::{Change, Snapshot};
 
@@ -250,7 +249,7 @@ impl Control {
 
     /// One worker answers for all: they have the same snapshot. How busy servers are, each knows for itself.
     fn ask(&mut self, asked: &Question) {
-        let refuse = |error| Reply::Explanation(Explanation { id: asked.id, error, ..Default::default() });
+        let refuse = |error: String| Reply::Explanation(explaining::refuse(asked.id, error));
         let question = match explaining::read(asked) {
             Ok(question) => question,
             Err(error) => return self.tell(refuse(error)),

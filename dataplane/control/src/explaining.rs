@@ -47,6 +47,11 @@ fn head(asked: &v1::Question) -> Result<Vec<u8>, String> {
     Ok(head.into_bytes())
 }
 
+/// Why a question has no answer.
+pub fn refuse(id: u64, error: impl Into<String>) -> v1::Explanation {
+    v1::Explanation { id, error: error.into(), ..Default::default() }
+}
+
 /// What a worker, one of some, tells about a question.
 pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32, u32)) -> v1::Explanation {
     let mut answer = v1::Explanation { id, revision, worker, workers, ..Default::default() };

@@ -65,6 +65,17 @@ impl Containment {
     }
 }
 
+impl Containment {
+    /// The answer to a question; `None`: it panicked. No connection is of it, so none ends.
+    pub fn ask<T>(&self, question: impl FnOnce() -> T) -> Option<T> {
+        let mut answer = None;
+        if !contained(|| answer = Some(question())) {
+            log::error(format!("worker {}: a question panicked", self.worker));
+        }
+        answer
+    }
+}
+
 fn handled(handler: &mut impl Handler, io: &mut impl Io, events: &mut Vec<Event>) -> bool {
     contained(|| handler.handle(io, events))
 }
@@ -160,6 +171,14 @@ mod tests {
         let mut read = [0; 4];
         bystander.read_exact(&mut read).unwrap();
         assert_eq!(&read, b"fine");
+    }
+
+    #[test]
+    fn question_that_panics_has_no_answer_and_ends_nothing() {
+        let containment = Containment::new(0);
+        assert_eq!(containment.ask(|| 7), Some(7));
+        assert_eq!(containment.ask(|| -> u32 { panic!("a defect, on purpose") }), None);
+        assert_eq!(containment.ask(|| 8), Some(8));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use weir_snapshot::{Listener, Snapshot};
 
 use crate::{containment::Containment, pace::Pace};
 
+/// Why a question has no answer.
+const PANICKED: &str = "the question has met a defect of the data plane; its log says which";
+
 pub struct Worker<D> {
     index: u32,
     driver: D,
@@ -123,8 +126,11 @@ impl<D: Driver> Worker<D> {
                 self.inbox.answer(Answer::Counted(Box::new(counted)));
             }
             Order::Explain(asked) => {
-                let told = self.proxy.explain(self.driver.now(), &asked.question);
-                let answer = explaining::write(asked.id, &told, self.snapshot.revision(), asked.worker);
+                let (proxy, now) = (&mut self.proxy, self.driver.now());
+                let answer = match self.containment.ask(|| proxy.explain(now, &asked.question)) {
+                    Some(told) => explaining::write(asked.id, &told, self.snapshot.revision(), asked.worker),
+                    None => explaining::refuse(asked.id, PANICKED),
+                };
                 self.inbox.answer(Answer::Explained(Box::new(answer)));
             }
             Order::Records(batch) => self.proxy.return_records(*batch),
