@@ -9,6 +9,7 @@ use weir_telemetry::Cause;
 use crate::{
     io::{Conn, Time},
     pool::balance_key,
+    records::OfTunnel,
 };
 
 pub(crate) struct Tunnel {
@@ -32,6 +33,8 @@ pub(crate) struct Tunnel {
     /// Of what it carries, from and to the client.
     pub up_bytes: u64,
     pub down_bytes: u64,
+    /// The server that could not be reached last, for its record.
+    pub lost: Option<Box<OfTunnel>>,
     /// Why it ends, if it has failed.
     pub cause: Option<Cause>,
 }
@@ -63,6 +66,7 @@ impl Tunnel {
             answered_at: None,
             up_bytes: 0,
             down_bytes: 0,
+            lost: None,
             cause: None,
         }
     }
@@ -83,6 +87,7 @@ impl Tunnel {
             answered_at: None,
             up_bytes: 0,
             down_bytes: 0,
+            lost: None,
             cause: None,
         }
     }

@@ -106,6 +106,11 @@ impl Proxy {
     fn carrier_failed<I: Io>(&mut self, io: &mut I, conn: Conn, waiting: Vec<Conn>, error: Error, how: Close) {
         let Ok(server) = self.servers.live(conn) else { return };
         let (place, since) = (server.place, server.begun_at);
+        for stream in &waiting {
+            if let Some(Work::Exchange(id)) = self.servers.peek(*stream).and_then(Server::work) {
+                self.note_lost_server(id, *stream);
+            }
+        }
         let works = self.close_waiting(io, waiting);
         self.close_server(io, conn, how);
         if error.blames_server() {

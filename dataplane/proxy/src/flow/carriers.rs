@@ -246,10 +246,12 @@ pub(crate) fn open_to_server(servers: &mut Sessions<Server>, conn: Conn) -> bool
     if let Some(outbox) = back.carrier.connection.kept(id) {
         outbox.owner = Some(conn);
     }
-    let (requests, rtt_nanos, local) = (found.requests, found.rtt_nanos, found.local);
+    let (requests, rtt_nanos) = (found.requests, found.rtt_nanos);
+    let (local, connect_us) = (found.local, found.connect_us);
     found.requests += 1;
     if let Some(server) = servers.find(conn) {
-        (server.requests, server.rtt_nanos, server.local) = (requests, rtt_nanos, local);
+        (server.requests, server.rtt_nanos) = (requests, rtt_nanos);
+        (server.local, server.connect_us) = (local, connect_us);
         if let Some(stream) = server.connection.stream() {
             stream.id = id;
         }

@@ -167,11 +167,24 @@ impl Proxy {
             self.core.counters.note(Happening::HandshakeFailed { service, fault: HandshakeFault::Evicted });
         }
         let id = client.exchange();
+        let streams: Vec<_> = client.carrier().map_or(Vec::new(), |carrier| carrier.owners().collect());
+        let has_begun = match client.stage {
+            Stage::Head => true,
+            Stage::Idle => !client.connection.inbox.is_empty(),
+            _ => false,
+        };
         match id.filter(|_| client.noted.is_something()) {
             Some(id) => self.note_failed(io, id, cause),
-            None if client.is_idle() && !client.has_asked() => self.record_failure(io, conn, cause),
+            None if has_begun => {
+                self.note_unread(io, conn);
+                self.note_cause(conn, cause);
+            }
+            None if client.is_idle() && !client.has_asked() || client.is_amid_handshake() => {
+                self.record_failure(io, conn, cause);
+            }
             None => self.note_cause(conn, cause),
         }
+        streams.into_iter().for_each(|stream| self.note_cause(stream, cause));
         let exchange = id.and_then(|id| self.exchanges.peek(id));
         if let Some(server) = exchange.and_then(Exchange::server) {
             self.blame(io, server, Error::ClientAborted);

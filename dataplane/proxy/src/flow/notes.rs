@@ -14,7 +14,7 @@ use crate::{
     io::{Conn, Io},
     pool::Pools,
     proxy::{Parties, Proxy},
-    records::{OfServer, Recorder},
+    records::{OfServer, Recorder, first_cause},
     server::Server,
 };
 
@@ -47,7 +47,7 @@ impl Proxy {
     pub(crate) fn note_cause(&mut self, conn: Conn, cause: Cause) {
         let Some(client) = self.clients.find(conn) else { return };
         if let Some(tunnel) = client.tunnel() {
-            tunnel.cause = Some(cause);
+            tunnel.cause = Some(first_cause(tunnel.cause, cause));
         }
         if let Some(analytics) = client.service.analytics.as_deref() {
             self.core.records.note_cause(&mut client.noted, analytics, cause);
@@ -79,6 +79,15 @@ impl Proxy {
         let Some(server) = self.servers.peek(conn) else { return };
         if let Some(slot) = self.core.records.slot(client.noted) {
             (slot.of_server, slot.pool) = (OfServer::of(server), naming(&self.core.pools, server));
+        }
+    }
+
+    /// The same for a tunnel that is not established yet.
+    #[cold]
+    pub(crate) fn note_server_lost_to(&mut self, client: Conn, server: Conn) {
+        let lost = self.clients.peek(client).and_then(|client| self.server_of_tunnel(client, server));
+        if let Some(tunnel) = self.clients.find(client).and_then(|client| client.tunnel()) {
+            tunnel.lost = lost.map(Box::new);
         }
     }
 

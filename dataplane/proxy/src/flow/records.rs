@@ -95,7 +95,7 @@ impl Proxy {
             slot.spans = Some(tunnel.spans(io.now(), rtt_nanos));
             (slot.request_bytes, slot.response_bytes) = (tunnel.up_bytes, tunnel.down_bytes);
             slot.server_response_bytes = tunnel.down_bytes;
-            if let Some(OfTunnel { of_server, pool, .. }) = server {
+            if let Some(OfTunnel { of_server, pool, .. }) = server.or_else(|| tunnel.lost.as_deref().cloned()) {
                 (slot.of_server, slot.pool) = (of_server, pool);
             }
         });

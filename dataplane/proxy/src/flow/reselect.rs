@@ -23,7 +23,8 @@ impl Proxy {
     /// Gives a request whose response is withheld to another server.
     #[cold]
     pub(crate) fn reselect<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
-        let Ok(Parties { exchange, server, core, .. }) = self.parties(id) else { return };
+        let Ok(Parties { exchange, client, server, core }) = self.parties(id) else { return };
+        core.records.forget_head(client.noted);
         core.counters.note(Happening::Reselected { service: exchange.service.id });
         let (client, conn) = (exchange.client, server.connection.conn());
         exchange.tried.push(server.place.server);

@@ -26,10 +26,13 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: server.place.server, nanos });
         server.rtt_nanos = nanos;
         server.connect_us = u32::try_from(nanos / 1000).unwrap_or(u32::MAX);
-        if self.core.records.is_ready() {
-            server.local = io.local_address(conn);
-        }
         server.state = State::Handshaking(work);
+        if self.core.records.is_ready() && self.is_recorded(work) {
+            let local = io.local_address(conn);
+            if let Some(server) = self.servers.find(conn) {
+                server.local = local;
+            }
+        }
         if let Work::Tunnel(client) = work {
             self.introduce(io, conn, client);
         }
@@ -39,6 +42,16 @@ impl Proxy {
             Ok(()) => {}
             Err(error) => self.server_lost(io, conn, error),
         }
+    }
+
+    /// Whether records of this work may say from where the server was reached. Streams may be of any virtual service.
+    fn is_recorded(&self, work: Work) -> bool {
+        let service = match work {
+            Work::Streams => return true,
+            Work::Exchange(id) => self.exchanges.peek(id).map(|exchange| &exchange.service),
+            Work::Tunnel(client) => self.clients.peek(client).map(|client| &client.service),
+        };
+        service.is_some_and(|service| service.analytics.is_some())
     }
 
     /// A connection can carry the work that it was opened for.
@@ -251,7 +264,7 @@ impl Proxy {
         match work {
             Work::Streams => return self.carrier_lost(io, conn, error, how),
             Work::Exchange(id) => self.note_lost_server(id, conn),
-            Work::Tunnel(_) => {}
+            Work::Tunnel(client) => self.note_server_lost_to(client, conn),
         }
         self.close_server(io, conn, how);
         self.exclude(work, place, error);

@@ -141,6 +141,17 @@ impl Recorder {
         }
     }
 
+    /// The head of a server's response does not count: another server gets the request.
+    #[cold]
+    pub fn forget_head(&mut self, noted: Noted) {
+        let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) else { return };
+        (slot.server_status, slot.server_response_bytes) = (0, 0);
+        slot.content_type.set(&[]);
+        if let Some(block) = slot.block.and_then(|block| self.blocks.find(block)) {
+            block.response.clear();
+        }
+    }
+
     /// The head of a server's response goes to its client, with so many bytes.
     #[inline(never)]
     pub fn note_response(&mut self, noted: &mut Noted, service: &VirtualService, status: u16, bytes: usize) {

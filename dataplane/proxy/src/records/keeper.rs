@@ -101,6 +101,7 @@ impl Keeper {
         }
         let server = slot.of_server.server;
         if server != NO_SERVER
+            && slot.pool.is_some()
             && listed.servers.is_new(server, *batches)
             && let Some(pool) = slot.pool.take()
         {

@@ -106,7 +106,7 @@ impl Recorder {
     #[cold]
     pub fn note_cause(&mut self, noted: &mut Noted, analytics: &Analytics, cause: Cause) {
         match self.slot(*noted) {
-            Some(slot) => slot.cause = Some(cause),
+            Some(slot) => slot.cause = Some(first_cause(slot.cause, cause)),
             None => noted.weigh_cause(analytics, cause),
         }
     }
@@ -159,6 +159,11 @@ impl Recorder {
         self.slots.put_back(at);
         block.into_iter().for_each(|block| self.blocks.put_back(block));
     }
+}
+
+/// An eviction is the cause also of what it entails.
+pub(crate) fn first_cause(noted: Option<Cause>, cause: Cause) -> Cause {
+    noted.filter(|noted| matches!(noted, Cause::EngineEvicted | Cause::EngineMemory)).unwrap_or(cause)
 }
 
 // Handing over.

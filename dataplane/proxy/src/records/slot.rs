@@ -53,6 +53,7 @@ pub(crate) struct OfServer {
 }
 
 /// The server that a tunnel had.
+#[derive(Clone)]
 pub(crate) struct OfTunnel {
     pub of_server: OfServer,
     pub rtt_nanos: u64,

@@ -596,7 +596,79 @@ fn tunnel_leaves_a_record_of_its_connection() {
     stage.client();
     let server = stage.dialled();
     stage.gone(server, Gone::Refused);
-    stage.records_one(CONNECTION, [0, 0], Some(Cause::ServerRefused), Reasons::SERVER_REFUSED);
+    let taken = stage.records();
+    let record = taken.record();
+    assert_eq!((record.cause(), record.reasons()), (Cause::ServerRefused as u16 + 1, Reasons::SERVER_REFUSED.bits()));
+    assert_eq!((record.kind(), record.u8(7)), (CONNECTION, 1), "servers tried");
+    assert_ne!(record.server(), NO_SERVER, "it says which");
+}
+
+#[test]
+fn stream_whose_server_cannot_be_reached_says_which() {
+    let mut stage = Stage::new(&to_http2(recording(plan(1))));
+    let client = stage.client();
+    stage.says(client, GET);
+    let server = stage.dialled();
+    stage.gone(server, Gone::Refused);
+    let taken = stage.records();
+    assert_eq!((taken.record().status(), taken.record().cause()), (502, Cause::ServerRefused as u16 + 1));
+    assert_ne!(taken.record().server(), NO_SERVER);
+}
+
+#[test]
+fn stream_to_a_new_connection_says_how_long_the_connect_took() {
+    let mut stage = Stage::new(&to_http2(recording(plan(1))));
+    let client = stage.client();
+    stage.says(client, GET);
+    stage.sleep(3);
+    let mut origin = Origin::accept(&mut stage, weir_wire::http2::Settings::default());
+    origin.answers(&mut stage, 1, "ok");
+    let taken = stage.records();
+    assert_eq!((taken.record().status(), taken.record().u32(204)), (200, 3_000));
+}
+
+/// The first server has answered, the second has not.
+#[test]
+fn record_after_a_reselect_shows_one_server() {
+    let mut plan = with(plan(2), Analytics { all_headers: true, ..slow() });
+    let statuses = vec![api::StatusRange { first: 503, last: 503 }];
+    plan.pools[0].reselect = Some(api::Reselect { statuses, max_retries: 1, ..Default::default() });
+    let mut stage = Stage::new(&plan);
+    let client = stage.client();
+    stage.says(client, GET);
+    let first = stage.connected();
+    stage.says(first, "HTTP/1.1 503 No\r\nContent-Type: text/first\r\nX-First: 1\r\nContent-Length: 0\r\n\r\n");
+    let second = stage.connected();
+    stage.gone(second, Gone::Reset);
+    let taken = stage.records();
+    let record = taken.record();
+    assert_eq!((record.status(), record.server_status(), record.u8(7)), (502, 0, 2));
+    assert_eq!((record.text(CONTENT_TYPE), record.text(RESPONSE_HEADERS)), (&b""[..], &b""[..]));
+    assert_eq!(record.u64(152), 0, "bytes of the server");
+}
+
+#[test]
+fn evicted_clients_say_that_they_are_evicted() {
+    let limits = weir_proxy::Limits { clients: 16, ..Default::default() };
+    let mut stage = Stage::with(&http2(recording(plan(1))), limits);
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    stage.sleep(60_000);
+    let halves: Vec<_> = (1..40)
+        .map(|n| {
+            let client = stage.client_from("10.0.0.1:80", &format!("10.9.0.{n}:4000"));
+            stage.says(client, "GET / HT");
+            stage.sleep(1);
+            client
+        })
+        .collect();
+    assert!(stage.closed(browser.conn).is_some() && stage.closed(halves[0]).is_some());
+    let taken = stage.records();
+    let seen: Vec<_> = taken.records().iter().map(|record| (record.kind(), record.u8(6), record.cause())).collect();
+    let evicted = Cause::EngineEvicted as u16 + 1;
+    assert!(seen.contains(&(REQUEST, 20, evicted)), "the stream: {seen:?}");
+    assert!(seen.contains(&(REQUEST, 0, evicted)), "amid its head: {seen:?}");
+    assert!(seen.iter().all(|(_, _, cause)| *cause == evicted), "{seen:?}");
 }
 
 #[test]
