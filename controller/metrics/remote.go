@@ -53,6 +53,10 @@ type remote struct {
 	told     bool      // an event says that it fails
 	saidLost time.Time // when an event last said that samples are left out
 	lostFrom time.Time // the first of those that no event has told of; zero: there are none
+
+	saidRefused time.Time // when an event last said that samples are refused
+	refused     int       // series whose samples were, and no event has told of
+	refusal     error     // the last one
 }
 
 // remoteState is what the file has.
@@ -111,7 +115,7 @@ func (r *remote) step(ctx context.Context) (more bool, err error) {
 		err := r.receiver.Write(ctx, some)
 		var refused *Refusal
 		if errors.As(err, &refused) {
-			r.say("REMOTE_WRITE_REFUSED", refused.Error()) // and the rest goes on
+			r.refused, r.refusal = r.refused+len(some), refused // and the rest goes on
 		} else if err != nil {
 			r.fails(err)
 			return false, err
@@ -122,6 +126,7 @@ func (r *remote) step(ctx context.Context) (more bool, err error) {
 		series = series[len(some):]
 	}
 	r.sayLost(r.sent)
+	r.sayRefused()
 	r.works()
 	r.sent = upTo
 	return r.sent.Before(newest), r.keep()
@@ -154,6 +159,17 @@ func (r *remote) sayLost(until time.Time) {
 			r.receiver.Name(), remoteMost, r.lostFrom.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339)))
 	}
 	r.lostFrom = time.Time{}
+}
+
+// sayRefused tells of samples that were refused, at most once an hour.
+func (r *remote) sayRefused() {
+	now := r.history.config.Now()
+	if r.refused == 0 || now.Sub(r.saidRefused) < sayAgain {
+		return
+	}
+	r.say("REMOTE_WRITE_REFUSED", fmt.Sprintf("%s did not take parts of %d series: %v", r.receiver.Name(), r.refused,
+		r.refusal))
+	r.saidRefused, r.refused = now, 0
 }
 
 func (r *remote) fails(err error) {

@@ -121,6 +121,27 @@ func TestReceiverThatStaysAwayLosesWhatIsOlderThanTwoHoursAndOperatorsHearOfIt(t
 	}
 }
 
+func TestRefusedSamplesAreToldOnceAnHourWithTheirCount(t *testing.T) {
+	s := newStage(t)
+	total, to := uint64(1000), &receiver{err: &Refusal{errors.New("out of order")}}
+	s.report("se-one", 7, requested(total))
+	sender := newRemote(s.history, to)
+	for range 2 * 60 * 4 { // two hours
+		s.pass(1, s.each150(&total))
+		s.send(sender)
+	}
+	var told []string
+	for _, event := range s.Events.Entries() {
+		if event.ID == "REMOTE_WRITE_REFUSED" {
+			told = append(told, event.Message)
+		}
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "https://receiver did not take parts of ") ||
+		!strings.Contains(told[0], "out of order") {
+		t.Errorf("told %d times: %q", len(told), told)
+	}
+}
+
 // listener is a server of remote_write that knows some versions.
 func listener(t *testing.T, knows func(kind string) int) (*url.URL, *[]string) {
 	t.Helper()

@@ -153,15 +153,20 @@ func hide(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics, report *repor
 	profile := about("analyticsprofile", from.Identity, from.Named)
 	var all bool
 	if to.HeaderMasks, all = masks(profile, "header_field_rules", from.Sensitive.Headers, report); !all {
-		to.AllHeaders = false
+		to.HeaderMasks, to.AllHeaders = everything(), false
 		for _, filter := range to.Filters {
 			filter.AllHeaders = false
 		}
 	}
 	if to.QueryMasks, all = masks(profile, "uri_query_field_rules", from.Sensitive.Query, report); !all {
-		to.QueryMasks = []*dataplanev1.Mask{{Remove: true, Name: &dataplanev1.PathMatch{
-			Criterion: dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, Values: []string{""}}}}
+		to.QueryMasks = everything()
 	}
+}
+
+// everything hides every field.
+func everything() []*dataplanev1.Mask {
+	return []*dataplanev1.Mask{{Remove: true, Name: &dataplanev1.PathMatch{
+		Criterion: dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, Values: []string{""}}}}
 }
 
 // masks converts rules, in the order of their indexes. all is false if one of them cannot be applied.

@@ -152,13 +152,13 @@ func (w *Watch) Look(at time.Time) {
 	for uuid, s := range w.services {
 		vs := objects[uuid]
 		if vs == nil {
-			delete(w.services, uuid)
+			w.forget(uuid, "it is deleted")
 			continue
 		}
 		s.meet(vs, at)
 		w.judge(s, at)
 		if at.Sub(s.busyAt) > idleMost {
-			delete(w.services, uuid)
+			w.forget(uuid, "it has no traffic any more")
 		}
 	}
 }
@@ -187,8 +187,11 @@ func (w *Watch) judge(s *service, at time.Time) {
 	quiet := off || rate < busyLeast || at.Sub(s.changedAt) < settles
 	for i := range metrics {
 		one := &s.of[i]
-		if one.count == 0 {
-			continue // nothing was counted, or no request ended
+		if one.count == 0 { // nothing was counted, or no request ended
+			if one.lasted(at) {
+				w.end(s, i, metrics[i].name+" cannot be measured any more: nothing is counted")
+			}
+			continue
 		}
 		value := one.mean()
 		verdict := one.habit.Look(at, value, quiet)
@@ -219,10 +222,30 @@ func (w *Watch) turn(s *service, i int, value float64, verdict habit.Verdict, at
 			one.since = at
 			w.tell(s, i, "ANOMALY", one.text)
 		}
-	case was && at.Sub(one.unusualAt) > lingers:
-		one.unusualAt = time.Time{}
-		w.tell(s, i, "ANOMALY_ENDED", metrics[i].name+" is as usual again")
+	case one.lasted(at):
+		w.end(s, i, metrics[i].name+" is as usual again")
 	}
+}
+
+// lasted tells whether a metric was unusual, and that is long ago.
+func (m *watched) lasted(at time.Time) bool {
+	return !m.unusualAt.IsZero() && at.Sub(m.unusualAt) > lingers
+}
+
+func (w *Watch) end(s *service, i int, why string) {
+	s.of[i].unusualAt = time.Time{}
+	w.tell(s, i, "ANOMALY_ENDED", why)
+}
+
+// forget forgets the habits of a virtual service. What is unusual about it ends.
+func (w *Watch) forget(uuid, why string) {
+	s := w.services[uuid]
+	for i := range metrics {
+		if !s.of[i].unusualAt.IsZero() {
+			w.end(s, i, why)
+		}
+	}
+	delete(w.services, uuid)
 }
 
 func textOf(of metric, value float64, verdict habit.Verdict) string {

@@ -86,6 +86,44 @@ func TestTellsWhatIsUnusualAndWhenItIsOver(t *testing.T) {
 	}
 }
 
+// slow lets minutes pass with traffic as always, whose requests take a time.
+func (w *tower) slow(minutes int, took float64) []string {
+	w.values["l7_client.avg_client_txn_latency"] = took
+	return w.pass(minutes, 100)
+}
+
+func TestAnomalyEndsWhenTrafficStopsAndWhenTheServiceIsDeleted(t *testing.T) {
+	w := newTower(t)
+	w.slow(90, 20)
+	if told := w.slow(4, 200); len(told) != 1 || !strings.Contains(told[0], "ANOMALY VIRTUALSERVICE web mean time") {
+		t.Fatalf("told %q", told)
+	}
+	clear(w.values)
+	told := w.Told(func() {
+		for range 7 {
+			w.Now = w.Now.Add(time.Minute)
+			w.watch.sample()
+			w.watch.Look(w.Now)
+		}
+	})
+	if len(told) != 1 || !strings.Contains(told[0], "ANOMALY_ENDED VIRTUALSERVICE web mean time of requests cannot be") ||
+		len(w.watch.Unusual("vs-1")) > 0 {
+		t.Errorf("told %q, unusual is %v", told, w.watch.Unusual("vs-1"))
+	}
+
+	w = newTower(t)
+	w.slow(90, 20)
+	w.slow(4, 200)
+	told = w.Told(func() {
+		w.watch.mu.Lock()
+		defer w.watch.mu.Unlock()
+		w.watch.forget("vs-1", "it is deleted")
+	})
+	if len(told) != 1 || !strings.Contains(told[0], "ANOMALY_ENDED VIRTUALSERVICE web it is deleted") {
+		t.Errorf("told %q", told)
+	}
+}
+
 func TestSaysNothingOfLittleTrafficAndAfterChanges(t *testing.T) {
 	w := newTower(t)
 	w.pass(90, 2)

@@ -28,6 +28,8 @@ pub struct Analytics {
     pub all_headers: bool,
     pub header_masks: Vec<Mask>,
     pub query_masks: Vec<Mask>,
+    /// What the masks hide of the header fields whose values records have as texts of their own. `None`: nothing.
+    pub hidden: Option<Hidden>,
     /// By class. They are those of one worker.
     rates: [Rate; 3],
     /// In seconds since 1970.
@@ -52,6 +54,56 @@ pub struct Mask {
     pub name: PathMatch,
     /// Not even the name shows.
     pub removes: bool,
+}
+
+/// What stands for a hidden value. `None`: the value shows.
+pub type Stand = Option<&'static [u8]>;
+
+/// Header fields whose values records have as texts of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hidden {
+    pub host: Stand,
+    pub user_agent: Stand,
+    pub referer: Stand,
+    pub forwarded_for: Stand,
+    pub trace_parent: Stand,
+    pub content_type: Stand,
+}
+
+impl Hidden {
+    /// `None`: all of them show.
+    fn of(masks: &[Mask]) -> Option<Self> {
+        let mut scratch = Vec::new();
+        let mut hides = false;
+        let mut stand = |name: &str| {
+            // A mask may tell upper from lower case, and clients write either.
+            let names = [name, &name.to_ascii_lowercase()];
+            let mut matches =
+                |mask: &&Mask| names.iter().any(|name| mask.name.matches_text(name.as_bytes(), &mut scratch));
+            let mask = masks.iter().find(|mask| matches(mask));
+            hides |= mask.is_some();
+            mask.map(|mask| if mask.removes { &b""[..] } else { Mask::HIDDEN })
+        };
+        let hidden = Self {
+            host: stand("Host"),
+            user_agent: stand("User-Agent"),
+            referer: stand("Referer"),
+            forwarded_for: stand("X-Forwarded-For"),
+            trace_parent: stand("Traceparent"),
+            content_type: stand("Content-Type"),
+        };
+        hides.then_some(hidden)
+    }
+
+    /// What a record shows of a value.
+    pub fn shown(stand: Stand, value: &[u8]) -> &[u8] {
+        stand.filter(|_| !value.is_empty()).unwrap_or(value)
+    }
+}
+
+impl Mask {
+    /// Stands for what is hidden.
+    pub const HIDDEN: &[u8] = b"***";
 }
 
 impl Analytics {
@@ -115,6 +167,7 @@ pub(crate) fn read(
         rules,
         filters,
         all_headers: source.all_headers,
+        hidden: Hidden::of(&header_masks),
         header_masks,
         query_masks,
         rates: per_s.map(|per_s| Rate::of_engine(per_s, workers)),

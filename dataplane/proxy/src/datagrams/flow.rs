@@ -1,7 +1,11 @@
 //! Handles a batch of datagrams. A datagram of a client goes to the server of its session; the first one begins the
 //! session. A datagram of a server goes to the client. What cannot be passed on is dropped and counted.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use weir_balance::Failure;
 use weir_snapshot::VirtualService;
@@ -20,6 +24,8 @@ use crate::{
 
 /// How long a worker that drains waits for answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// The address of a listener that has none.
+const UNBOUND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 impl Proxy {
     /// Handles the datagrams of one batch, in order of arrival, and leaves the list empty. Ends idle sessions.
@@ -216,6 +222,7 @@ impl Proxy {
         self.core.counters.note(Happening::ServerConnected { server: place.server, nanos: 0 });
         let session = Session {
             key,
+            listener: io.bound_to(key.listener).map_or(UNBOUND, |at| at.address),
             service: service.clone(),
             place,
             socket,

@@ -2,12 +2,9 @@
 
 use weir_telemetry::{Spans, record::Kind};
 
-use super::{
-    io::DatagramIo,
-    session::{History, Session},
-};
+use super::session::{History, Session};
 use crate::{
-    io::Time,
+    io::{Io, Time},
     proxy::Proxy,
     records::{Asker, End, OfServer},
 };
@@ -15,10 +12,9 @@ use crate::{
 impl Proxy {
     /// A session is over.
     #[inline(never)]
-    pub(super) fn record_session<I: DatagramIo>(&mut self, io: &I, session: &Session) {
-        let Session { key, service, place, history, .. } = session;
-        let Some(listener) = io.bound_to(key.listener) else { return };
-        let asker = Asker::plain(Kind::Session, service, (listener.address, key.peer));
+    pub(super) fn record_session<I: Io>(&mut self, io: &I, session: &Session) {
+        let Session { key, listener, service, place, history, .. } = session;
+        let asker = Asker::plain(Kind::Session, service, (*listener, key.peer));
         let naming = service.pool.as_ref().and_then(|pool| self.core.pools.naming(*place, pool));
         self.core.records.end_connection(&asker, End::now(io), |slot| {
             slot.cause = history.cause;

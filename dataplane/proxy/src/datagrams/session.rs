@@ -25,6 +25,8 @@ impl Key {
 
 pub(crate) struct Session {
     pub key: Key,
+    /// Where the client sends to; the listener may be gone before the session.
+    pub listener: SocketAddr,
     pub service: Arc<VirtualService>,
     pub place: Place,
     pub socket: ServerSocket,

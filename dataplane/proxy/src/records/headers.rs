@@ -5,8 +5,6 @@ use weir_wire::head::{Field, Fields, Name};
 
 /// Of each head.
 const BYTES_MAX: usize = 8 * 1024;
-/// Stands for what is hidden.
-const HIDDEN: &[u8] = b"***";
 
 /// The header fields of a request and its response, as lines.
 #[derive(Default)]
@@ -47,7 +45,7 @@ impl Hiding<'_> {
             out.extend_from_slice(field.name_text);
             out.extend_from_slice(b": ");
             match () {
-                () if rule.is_some() || is_secret(&field) => out.extend_from_slice(HIDDEN),
+                () if rule.is_some() || is_secret(&field) => out.extend_from_slice(Mask::HIDDEN),
                 () if has_url(&field) && !self.analytics.query_masks.is_empty() => self.write_url(field.value, out),
                 // A value that is too long is not copied to be dropped.
                 () if begin + field.value.len() > BYTES_MAX => out.resize(BYTES_MAX + 1, 0),
@@ -86,7 +84,7 @@ impl Hiding<'_> {
             match rule {
                 Some(_) if end < parameter.len() => {
                     out.extend_from_slice(&parameter[..=end]);
-                    out.extend_from_slice(HIDDEN);
+                    out.extend_from_slice(Mask::HIDDEN);
                 }
                 _ => out.extend_from_slice(parameter),
             }

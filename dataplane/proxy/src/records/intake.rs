@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use memchr::memchr;
-use weir_snapshot::{Analytics, VirtualService};
+use weir_snapshot::{Analytics, Hidden, VirtualService};
 use weir_telemetry::record::{Flags, Outcome};
 use weir_wire::{
     TraceParent,
@@ -37,6 +37,7 @@ impl<'h> Come<'h> {
 /// The fields that a record shows.
 #[derive(Default)]
 struct Shown<'h> {
+    host: &'h [u8],
     user_agent: &'h [u8],
     referer: &'h [u8],
     forwarded_for: &'h [u8],
@@ -64,8 +65,11 @@ impl Recorder {
             None => (head.path, &b""[..]),
             Some(at) => (&head.path[..at], &head.path[at + 1..]),
         };
-        let Shown { user_agent, referer, forwarded_for, trace_parent } = Shown::of(head);
-        let host = head.host.unwrap_or_default();
+        let mut shown = Shown::of(head);
+        if let Some(hidden) = &analytics.hidden {
+            shown.hide(hidden);
+        }
+        let Shown { host, user_agent, referer, forwarded_for, trace_parent } = shown;
         let (query, referer) = match analytics.query_masks.is_empty() {
             true => (query, referer),
             false => {
@@ -121,11 +125,12 @@ impl Recorder {
             let is_shown = |field: &Field<'_>| {
                 field.name_text.len() == 12 && field.name_text.eq_ignore_ascii_case(b"content-type")
             };
-            if let Some(field) = head.fields.iter().find(is_shown) {
-                slot.content_type.set(field.value);
-            }
+            let content_type = head.fields.iter().find(is_shown).map_or(&b""[..], |field| field.value);
+            let analytics = service.analytics.as_deref();
+            let stand = analytics.and_then(|analytics| analytics.hidden.as_ref()?.content_type);
+            slot.content_type.set(Hidden::shown(stand, content_type));
             if let Some(block) = slot.block.and_then(|block| self.blocks.find(block))
-                && let Some(analytics) = service.analytics.as_deref()
+                && let Some(analytics) = analytics
             {
                 // Of several heads the last one counts.
                 block.response.clear();
@@ -150,7 +155,7 @@ impl Recorder {
 impl<'h> Shown<'h> {
     #[inline]
     fn of(head: &RequestHead<'h>) -> Self {
-        let mut shown = Self::default();
+        let mut shown = Self { host: head.host.unwrap_or_default(), ..Self::default() };
         for field in head.fields.iter() {
             match field.name_text.len() {
                 10 if field.name_text.eq_ignore_ascii_case(b"user-agent") => shown.user_agent = field.value,
@@ -161,6 +166,20 @@ impl<'h> Shown<'h> {
             }
         }
         shown
+    }
+
+    /// Replaces what the virtual service hides.
+    #[cold]
+    fn hide(&mut self, hidden: &Hidden) {
+        for (text, stand) in [
+            (&mut self.host, hidden.host),
+            (&mut self.user_agent, hidden.user_agent),
+            (&mut self.referer, hidden.referer),
+            (&mut self.forwarded_for, hidden.forwarded_for),
+            (&mut self.trace_parent, hidden.trace_parent),
+        ] {
+            *text = Hidden::shown(stand, text);
+        }
     }
 }
 

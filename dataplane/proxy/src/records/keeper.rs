@@ -38,7 +38,7 @@ pub(super) type Headers<'h> = [&'h [u8]; 2];
 impl Keeper {
     /// Makes the record of what these notes are on, or has it wait.
     pub fn end(&mut self, asker: &Asker<'_>, analytics: &Analytics, slot: &mut Slot, headers: Headers<'_>, end: End) {
-        let outcome = slot.outcome(asker.rtt.0, end.now);
+        let outcome = slot.outcome(asker.kind, asker.rtt.0, end.now);
         let reasons = analytics.rules.reasons(&outcome);
         if let Some(class) = self.class(analytics, reasons, slot.filters)
             && self.admits(asker.service.id, analytics, class, end.now)

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
-    record::{Flags, NO_SERVER, Outcome, Texts},
+    record::{Flags, Kind, NO_SERVER, Outcome, Texts},
 };
 
 use crate::io::Time;
@@ -85,14 +85,21 @@ impl Slot {
 
     /// `client_rtt` is in nanoseconds, 0 if it is not known.
     #[inline]
-    pub fn outcome(&self, client_rtt: u64, now: Time) -> Outcome {
+    pub fn outcome(&self, kind: Kind, client_rtt: u64, now: Time) -> Outcome {
         let total = now.nanos.saturating_sub(self.begun.nanos);
         let mut spans = self.spans.unwrap_or(Spans { wait: total, ..Spans::default() });
         if self.flags.has(Flags::WEBSOCKET) {
             // The transfer goes on until its end.
             spans.transfer = total.saturating_sub(spans.wait + spans.server_rtt + spans.app_response);
         }
-        Outcome { status: self.status, cause: self.cause, servers_tried: self.servers_tried, spans, client_rtt }
+        Outcome {
+            status: self.status,
+            cause: self.cause,
+            servers_tried: self.servers_tried,
+            spans,
+            client_rtt,
+            is_long: kind != Kind::Request || self.flags.has(Flags::TUNNEL) || self.flags.has(Flags::WEBSOCKET),
+        }
     }
 }
 

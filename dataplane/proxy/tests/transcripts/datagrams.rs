@@ -8,11 +8,12 @@ use weir_proxy::{
     datagrams::io::{Arrival, Datagram, DatagramIo, ListenerId, NotOpened, ServerSocket},
     io::{Close, Gone, TransportAddress},
 };
-use weir_telemetry::Cause;
+use weir_telemetry::{Cause, record::Reasons};
 
 use crate::{
     GET,
     origin::{Origin, asks, to_http2},
+    records::recording,
     status,
     tape::{Stage, Tape, l4_plan, plan},
 };
@@ -32,6 +33,8 @@ pub struct Sockets {
     freed: usize,
     /// Opening a socket fails for this reason.
     lack: Option<NotOpened>,
+    /// The listeners are closed.
+    unbound: bool,
 }
 
 const LISTENER: ListenerId = ListenerId(7);
@@ -41,6 +44,7 @@ const OTHER: ListenerId = ListenerId(8);
 impl DatagramIo for Tape {
     fn bound_to(&self, listener: ListenerId) -> Option<TransportAddress> {
         let port = match listener {
+            _ if self.sockets.unbound => return None,
             LISTENER => 53,
             OTHER => 54,
             _ => return None,
@@ -699,4 +703,55 @@ fn change_of_a_service_leaves_its_sessions_and_ends_those_of_removed_servers() {
     plan.pools[0].servers.remove(1);
     stage.replace(&plan);
     assert_eq!((stage.open_sessions(), stage.shut()), (2, vec![1]));
+}
+
+/// Checks the only record: its server, its class and the reasons, datagrams' bytes, and the time that the first answer took.
+#[track_caller]
+fn records_one(stage: &mut Stage, (class, reasons): (u8, Reasons), bytes: (u64, u64), app_us: u64) {
+    let taken = stage.records();
+    let record = taken.record();
+    assert_eq!((record.kind(), record.class(), record.reasons()), (3, class, reasons.bits()));
+    assert_eq!((record.request_bytes(), record.response_bytes(), record.times()[1]), (bytes.0, bytes.1, app_us));
+    assert_ne!(record.server(), u32::MAX);
+    assert_eq!(record.client().to_string(), ONE);
+    assert_eq!((record.u32(92).to_le_bytes(), record.u16(114)), ([10, 0, 0, 1], 53), "the listener");
+}
+
+#[test]
+fn session_leaves_a_record_whether_it_is_answered_or_not() {
+    let mut stage = Stage::new(&recording(udp_plan(1, |_| {})));
+    stage.asks(ONE, 0);
+    stage.tape.sleep(Duration::from_millis(20));
+    stage.answers(0, 0);
+    stage.asks(ONE, 1);
+    stage.idle_for(Duration::from_millis(10_600));
+    records_one(&mut stage, (3, Reasons::NONE), (200, 50), 20_000);
+    stage.asks(ONE, 0);
+    stage.idle_for(Duration::from_millis(10_600));
+    let taken = stage.records();
+    let record = taken.record();
+    assert_eq!((record.class(), record.reasons(), record.response_bytes()), (3, 0, 0), "it waited, as sessions do");
+    assert_eq!(record.sequence(), 2);
+}
+
+#[test]
+fn displaced_session_leaves_a_record_although_its_listener_is_gone() {
+    let mut plan = recording(udp_plan(1, |_| {}));
+    let mut stage = Stage::new(&plan);
+    stage.asks(ONE, 0);
+    plan.revision += 1;
+    plan.virtual_services.clear();
+    stage.tape.sockets.unbound = true;
+    stage.replace(&plan);
+    assert!(stage.proxy.is_idle());
+    records_one(&mut stage, (3, Reasons::NONE), (100, 0), 0);
+}
+
+#[test]
+fn session_that_its_server_refuses_leaves_a_significant_record() {
+    let mut stage = Stage::new(&recording(udp_plan(1, |_| {})));
+    stage.asks(ONE, 0);
+    stage.refuses(0);
+    stage.proxy.end_sessions(&mut stage.tape);
+    records_one(&mut stage, (1, Reasons::SERVER_REFUSED), (100, 0), 0);
 }

@@ -30,7 +30,7 @@ const NO_SERVER: u32 = u32::MAX;
 const NO_REASON: Reasons = Reasons::NONE;
 
 /// The plan, whose requests leave records.
-fn recording(plan: Plan) -> Plan {
+pub fn recording(plan: Plan) -> Plan {
     with(plan, Analytics { all_until_unix_s: u64::MAX, ..slow() })
 }
 
@@ -50,9 +50,9 @@ fn slow() -> Analytics {
 }
 
 /// The records of one batch, and what waits by class.
-struct Taken {
+pub struct Taken {
     packed: Vec<u8>,
-    waiting: Vec<(u32, u64)>,
+    pub waiting: Vec<(u32, u64)>,
 }
 
 impl Taken {
@@ -61,14 +61,14 @@ impl Taken {
     }
 
     /// The only one.
-    fn record(&self) -> Packed<'_> {
+    pub fn record(&self) -> Packed<'_> {
         let [record] = self.records()[..] else { panic!("{} records", self.records().len()) };
         record
     }
 }
 
 impl Stage {
-    fn records(&mut self) -> Taken {
+    pub fn records(&mut self) -> Taken {
         let Some(mut batch) = self.proxy.take_records(false) else { return Taken { packed: vec![], waiting: vec![] } };
         let waiting = batch.waiting.iter().map(|waiting| (waiting.class as u32, waiting.count)).collect();
         let packed = std::mem::take(&mut batch.buffer).into_packed();
@@ -490,6 +490,38 @@ fn header_fields_show_without_secrets() {
     assert!(!taken.packed.windows(6).any(|part| part == b"secret"));
 }
 
+/// The texts that header fields have of their own in a record hide what the header fields hide.
+#[test]
+fn texts_of_header_fields_show_without_secrets() {
+    let mask = |criterion: api::PathCriterion, value: &str, remove| api::Mask {
+        name: Some(api::PathMatch { criterion: criterion as i32, values: vec![value.into()], ..Default::default() }),
+        remove,
+    };
+    let texts = |header_masks: Vec<api::Mask>| {
+        let mut stage = Stage::new(&with(plan(1), Analytics { all_until_unix_s: u64::MAX, header_masks, ..slow() }));
+        let client = stage.client();
+        stage.says(
+            client,
+            "GET / HTTP/1.1\r\nhost: secret\r\nUSER-AGENT: secret\r\nReferer: secret\r\nX-Forwarded-For: secret\r\n\
+             traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n",
+        );
+        let server = stage.connected();
+        stage.says(server, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Type: secret\r\n\r\n");
+        let taken = stage.records();
+        let record = taken.record();
+        let texts = [0, 3, 4, 5, CONTENT_TYPE].map(|text| String::from_utf8_lossy(record.text(text)).into_owned());
+        (texts, record.flags() & 1 << 12 != 0)
+    };
+    use api::PathCriterion::{BeginsWith, Equals};
+    assert_eq!(texts(vec![]), (["secret"; 5].map(String::from), true));
+    let some = vec![mask(Equals, "User-Agent", false), mask(Equals, "content-type", true), mask(Equals, "Host", true)];
+    assert_eq!(texts(some), (["", "***", "secret", "secret", ""].map(String::from), true));
+    let others = vec![mask(Equals, "x-forwarded-for", false), mask(Equals, "REFERER", false)];
+    assert_eq!(texts(others), (["secret", "secret", "***", "***", "secret"].map(String::from), true));
+    assert_eq!(texts(vec![mask(BeginsWith, "", false)]), (["***"; 5].map(String::from), false));
+    assert_eq!(texts(vec![mask(BeginsWith, "", true)]), ([""; 5].map(String::from), false));
+}
+
 #[test]
 fn header_fields_that_are_too_long_are_cut_at_a_line() {
     let mut stage = Stage::new(&with(plan(1), Analytics { all_until_unix_s: u64::MAX, all_headers: true, ..slow() }));
@@ -540,6 +572,7 @@ fn websocket_leaves_its_record_at_its_end() {
     assert_eq!((record.kind(), record.status(), record.flags()), (REQUEST, 101, 1 << 15 | 1 << 17));
     assert_eq!(record.request_bytes(), websocket::ASKS.len() as u64 + 8);
     assert_eq!((record.response_bytes(), record.times()[4]), (head_bytes + 6, 5_000_000));
+    assert_eq!((record.class(), record.reasons()), (3, 0), "it is not slow, it is long");
 }
 
 #[test]
@@ -564,6 +597,18 @@ fn tunnel_leaves_a_record_of_its_connection() {
     let server = stage.dialled();
     stage.gone(server, Gone::Refused);
     stage.records_one(CONNECTION, [0, 0], Some(Cause::ServerRefused), Reasons::SERVER_REFUSED);
+}
+
+#[test]
+fn tunnel_that_is_long_is_not_significant() {
+    let mut stage = Stage::new(&recording(l4_plan(1)));
+    let client = stage.client();
+    let server = stage.connected();
+    stage.sleep(2_000);
+    stage.says(server, "220 ready");
+    stage.sleep(5_000);
+    stage.batch(vec![Event::Eof { conn: client }, Event::Eof { conn: server }]);
+    stage.records_one(CONNECTION, [0, 0], None, NO_REASON);
 }
 
 /// More requests than there is room for notes.

@@ -143,6 +143,8 @@ pub struct Outcome {
     pub spans: Spans,
     /// 0: not known.
     pub client_rtt: u64,
+    /// It lasts as long as both sides like, so that a long one is not slow.
+    pub is_long: bool,
 }
 
 impl Rules {
@@ -163,9 +165,11 @@ impl Rules {
             reasons |= Reasons::RETRIED;
         }
         let Spans { wait, server_rtt, app_response, transfer } = outcome.spans;
+        let (slow_total, slow_app) =
+            if outcome.is_long { (u64::MAX, u64::MAX) } else { (self.slow_total, self.slow_app) };
         for (time, most, reason) in [
-            (wait + server_rtt + app_response + transfer, self.slow_total, Reasons::SLOW_TOTAL),
-            (app_response, self.slow_app, Reasons::SLOW_APP),
+            (wait + server_rtt + app_response + transfer, slow_total, Reasons::SLOW_TOTAL),
+            (app_response, slow_app, Reasons::SLOW_APP),
             (outcome.client_rtt, self.slow_client_rtt, Reasons::SLOW_CLIENT_RTT),
             (server_rtt, self.slow_server_rtt, Reasons::SLOW_SERVER_RTT),
         ] {
@@ -248,11 +252,13 @@ mod tests {
     #[test]
     fn usual_request_is_not_significant() {
         let spans = Spans { wait: 100, server_rtt: 50, app_response: 200, transfer: 50 };
-        let usual = Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100 };
+        let usual = Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100, is_long: false };
         assert!(reasons(&rules(), usual).is_empty());
         let slower = Spans { wait: 101, server_rtt: 51, app_response: 201, transfer: 50 };
         let slow = Reasons::SLOW_TOTAL | Reasons::SLOW_APP | Reasons::SLOW_CLIENT_RTT | Reasons::SLOW_SERVER_RTT;
         assert_eq!(reasons(&rules(), Outcome { spans: slower, client_rtt: 101, ..usual }), slow);
+        let long = Outcome { spans: slower, client_rtt: 101, is_long: true, ..usual };
+        assert_eq!(reasons(&rules(), long), Reasons::SLOW_CLIENT_RTT | Reasons::SLOW_SERVER_RTT);
         assert_eq!(reasons(&rules(), Outcome { servers_tried: 2, ..usual }), Reasons::RETRIED);
         assert!(reasons(&Rules { off: true, ..rules() }, Outcome { status: 500, ..usual }).is_empty());
     }
