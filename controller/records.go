@@ -74,14 +74,13 @@ func (r *records) keepEvents(log *events.Log) {
 		}
 		r.add(rowOf(query.Events, entry.Time, scope, entry.Fields()))
 	}
-	tell := func(name string) func(id, message string) {
-		return func(id, message string) {
-			log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: name, Tenant: admit.AdminTenant, Message: message})
-		}
+	tell := func(name, part, id, message string) {
+		log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: name, Part: part, Tenant: admit.AdminTenant,
+			Message: message})
 	}
-	r.streams.Tell(tell("streams"))
+	r.streams.Tell(func(target, id, message string) { tell("streams", target, id, message) })
 	if r.keeper != nil {
-		r.keeper.Told = tell("record store")
+		r.keeper.Told = func(id, message string) { tell("record store", "", id, message) }
 	}
 }
 

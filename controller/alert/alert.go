@@ -253,7 +253,7 @@ func (a *Alerts) tellDead(r report) {
 		return
 	}
 	a.config.Events.Add(events.Entry{
-		ID: notDelivered, Kind: "CONTROLLER", Name: r.delivery.Name, Part: r.delivery.To, Tenant: adminTenant,
+		ID: notDeliveredID, Kind: "CONTROLLER", Name: r.delivery.Name, Part: r.delivery.To, Tenant: adminTenant,
 		Message: fmt.Sprintf("%s %s did not take an alert in %d tries: %s", r.delivery.Action, r.delivery.Name,
 			r.delivery.Tries, r.delivery.Answer),
 		Related: []string{r.alert},

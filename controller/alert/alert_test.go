@@ -33,6 +33,19 @@ func TestEventBeginsAnAlertAndItsCounterpartEndsIt(t *testing.T) {
 	}
 }
 
+func TestStreamThatIsBackEndsItsAlertAndNoOther(t *testing.T) {
+	d := newDesk(t, ruleOn(t, `{"name":"out","source":"EVENT_LOGS","throttle":60,
+		"alert_rule":{"sys_event_rule":[{"event_id":"STREAM_DOWN"}]}}`))
+	tell := func(id, target string) {
+		d.alerts.take(events.Entry{ID: id, Kind: "CONTROLLER", Name: "streams", Part: target, Tenant: adminTenant})
+	}
+	tell("STREAM_DOWN", "siem")
+	tell("STREAM_DOWN", "collector")
+	d.wants("both are away", "hook FIRING streams collector", "hook FIRING streams siem")
+	tell("STREAM_UP", "siem")
+	d.wants("one is back", "hook RESOLVED streams siem")
+}
+
 func TestThrottleHoldsRepetitionsBackAndCountsThem(t *testing.T) {
 	d := newDesk(t, ruleOn(t, downRule))
 	d.happens("VS_DOWN", "vs-1", "")

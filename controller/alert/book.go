@@ -51,8 +51,8 @@ const (
 	alertsMost = 2000
 	// deliveriesMost is the number of deliveries that an alert remembers.
 	deliveriesMost = 50
-	// notDelivered is the event about a receiver that took no notice. Its part is the receiver.
-	notDelivered = "ALERT_NOT_DELIVERED"
+	// notDeliveredID is the event about a receiver that took no notice. Its part is the receiver.
+	notDeliveredID = "ALERT_NOT_DELIVERED"
 	// notDeliveredLeast is the least throttle of alerts about it.
 	notDeliveredLeast = 10 * time.Minute
 )
@@ -116,7 +116,7 @@ func (b *book) fire(rule *Rule, o Occurrence, now time.Time, isNew bool) {
 // end.
 func throttleOf(rule *Rule, event string) time.Duration {
 	throttle := time.Duration(rule.ThrottleS) * time.Second
-	if event == notDelivered {
+	if event == notDeliveredID {
 		throttle = max(throttle, notDeliveredLeast)
 	}
 	return throttle
@@ -212,7 +212,7 @@ func (e *entry) tell(rule *Rule, about string, now time.Time) {
 	a.Told, a.ToldAt = about, seconds(now)
 	e.touch(rule, now)
 	for i, target := range rule.Targets {
-		if a.EventID == notDelivered && a.Part == target.UUID {
+		if a.EventID == notDeliveredID && a.Part == target.UUID {
 			continue // it is the one that took nothing
 		}
 		delivery := kinds.AlertDelivery{

@@ -30,9 +30,19 @@ type Service struct {
 type ObjectNames struct {
 	View func() *store.View
 
-	mu   sync.Mutex
-	past map[string]Service
+	mu    sync.Mutex
+	past  map[string]Service
+	pools map[string]hostnames // by uuid
 }
+
+// hostnames are those of the servers of a pool, by id.
+type hostnames struct {
+	of   *store.Record
+	byID map[string]string
+}
+
+// poolsMax is how many pools are remembered; then it begins anew.
+const poolsMax = 20_000
 
 // pastMax is how many services are remembered; then it begins anew.
 const pastMax = 20_000
@@ -71,10 +81,32 @@ func (n *ObjectNames) nameOf(kind, uuid string) string {
 
 // Server returns the hostname of a server.
 func (n *ObjectNames) Server(poolUUID, id string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	pool, exists := n.View().Get("pool", poolUUID)
 	if !exists {
+		delete(n.pools, poolUUID)
 		return ""
 	}
+	return n.hostnames(pool)[id]
+}
+
+// hostnames are those of the servers of a pool. They are kept while its record is the same.
+func (n *ObjectNames) hostnames(pool *store.Record) (byID map[string]string) {
+	if known, is := n.pools[pool.UUID]; is && known.of == pool {
+		return known.byID
+	}
+	if n.pools == nil || len(n.pools) >= poolsMax {
+		n.pools = map[string]hostnames{}
+	}
+	byID = hostnamesOf(pool)
+	n.pools[pool.UUID] = hostnames{pool, byID}
+	return byID
+}
+
+// hostnamesOf are the hostnames of servers that have one besides their address. The first server with an id counts.
+func hostnamesOf(pool *store.Record) map[string]string {
+	byID := map[string]string{}
 	servers, _ := pool.Object["servers"].([]any)
 	for _, one := range servers {
 		server, _ := one.(map[string]any)
@@ -83,10 +115,11 @@ func (n *ObjectNames) Server(poolUUID, id string) string {
 		if port == nil {
 			port = pool.Object["default_server_port"]
 		}
-		if hostname, _ := server["hostname"].(string); hostname != fmt.Sprint(ip["addr"]) &&
-			fmt.Sprintf("%v:%v", ip["addr"], port) == id {
-			return hostname
+		id := fmt.Sprintf("%v:%v", ip["addr"], port)
+		if hostname, _ := server["hostname"].(string); hostname != "" && hostname != fmt.Sprint(ip["addr"]) &&
+			byID[id] == "" {
+			byID[id] = hostname
 		}
 	}
-	return ""
+	return byID
 }

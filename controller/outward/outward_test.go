@@ -37,7 +37,10 @@ type told struct {
 	text string
 }
 
-func (t *told) tell(id, message string) {
+func (t *told) tell(target, id, message string) {
+	if !strings.Contains(message, target) {
+		message = "of another than " + target + ": " + message
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text += id + " " + message + "\n"

@@ -60,10 +60,11 @@ func (s *Streams) Add(row wire.Row) {
 	}
 }
 
-// Tell has operators told: told is called with the id of an event, and its text. Without it, nobody is told.
-func (s *Streams) Tell(told func(id, message string)) {
+// Tell has operators told: told is called with the name of a target, the id of an event, and its text. Without it,
+// nobody is told.
+func (s *Streams) Tell(told func(target, id, message string)) {
 	for _, stream := range s.all {
-		stream.told = told
+		stream.told = func(id, message string) { told(stream.target.Name, id, message) }
 	}
 }
 

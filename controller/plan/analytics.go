@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -168,12 +169,18 @@ func everything() []*dataplanev1.Mask {
 		Criterion: dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, Values: []string{""}}}}
 }
 
-// masks converts rules. all is false if one of them cannot be applied.
+// masks converts rules, in the order of their indexes. all is false if one of them cannot be applied.
 func masks(
 	subject subject, field string, rules []kinds.SensitiveFieldRule, report *report,
 ) (to []*dataplanev1.Mask, all bool) {
 	all = true
-	for i, rule := range slices.Clone(rules) {
+	places := make([]int, len(rules))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(rules[a].Index, rules[b].Index) })
+	for _, i := range places {
+		rule := rules[i]
 		if !rule.Enabled {
 			continue
 		}
