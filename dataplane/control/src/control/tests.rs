@@ -1,4 +1,6 @@
-use weir_api::dataplane::v1::{L4Profile, Plan, PlanChange, RecordsTaken, ServerStates, TcpProfile, VirtualService};
+use weir_api::dataplane::v1::{
+    Explanation, L4Profile, Plan, PlanChange, RecordsTaken, ServerStates, TcpProfile, VirtualService,
+};
 use weir_proxy::records::Batch;
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
 use weir_telemetry::Counters;
