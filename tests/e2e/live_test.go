@@ -182,8 +182,11 @@ func (s *stage) topShows(name string, words ...string) {
 	run("login", s.controller.URL, "--password-file", file, "--trust-on-first-use")
 	all := run("top", "--once")
 	s.Logf("weir top --once:\n%s", all)
-	row := ""
+	row, end := "", 0 // of the column of rates, which is aligned to the right
 	for line := range strings.Lines(all) {
+		if at := strings.Index(line, "REQ/S"); at >= 0 {
+			end = at + len("REQ/S")
+		}
 		if strings.HasPrefix(line, name+" ") {
 			row = line
 		}
@@ -194,8 +197,8 @@ func (s *stage) topShows(name string, words ...string) {
 		}
 	}
 	var rate float64
-	if fields := strings.Fields(row); len(fields) > 2 {
-		_, err = fmt.Sscan(fields[2], &rate)
+	if fields := strings.Fields(row[:min(end, len(row))]); len(fields) > 0 {
+		_, err = fmt.Sscan(fields[len(fields)-1], &rate)
 		s.must(err)
 	}
 	if math.Abs(rate-liveRate) > 3*liveAgrees*liveRate { // of one second
