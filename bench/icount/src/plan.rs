@@ -24,10 +24,12 @@ pub enum Listener {
     Tls12Both,
     /// Plain, for HTTP/2.
     Http2,
+    /// Plain, and each request leaves a record.
+    Recorded,
 }
 
 impl Listener {
-    const ALL: [Self; 5] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both, Self::Http2];
+    const ALL: [Self; 6] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both, Self::Http2, Self::Recorded];
 
     pub fn address(self) -> SocketAddr {
         let port = match self {
@@ -36,6 +38,7 @@ impl Listener {
             Self::Tls13 => 8443,
             Self::Tls12Both => 9443,
             Self::Http2 => 8080,
+            Self::Recorded => 8081,
         };
         (Ipv4Addr::new(10, 0, 0, 1), port).into()
     }
@@ -82,7 +85,7 @@ fn other(n: u64) -> api::VirtualService {
 
 fn service(listener: Listener) -> api::VirtualService {
     let at = listener.address();
-    let tls = !matches!(listener, Listener::Plain | Listener::Http2);
+    let tls = !matches!(listener, Listener::Plain | Listener::Http2 | Listener::Recorded);
     let http2 = listener == Listener::Http2;
     api::VirtualService {
         uuid: format!("{listener:?}"),
@@ -97,7 +100,20 @@ fn service(listener: Listener) -> api::VirtualService {
         http: Some(api::HttpProfile { http2: http2.then(http2_profile), ..http_profile() }),
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
+        analytics: (listener == Listener::Recorded).then(analytics),
         certificate_uuids: if tls { vec!["certificate".to_owned()] } else { vec![] },
+        ..Default::default()
+    }
+}
+
+/// All is recorded, beside what is significant by Avi's defaults.
+fn analytics() -> api::Analytics {
+    api::Analytics {
+        all_until_unix_s: u64::MAX,
+        slow_total_ms: 2_000,
+        slow_app_ms: 1_600,
+        slow_client_rtt_ms: 1_000,
+        slow_server_rtt_ms: 500,
         ..Default::default()
     }
 }
