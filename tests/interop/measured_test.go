@@ -58,6 +58,8 @@ func measure(t *testing.T) *measured {
 	must(t, m.controller.Session.Post(t.Context(), "user-token", client.Object{"hours": 1}, &answer))
 	m.token = answer.Token
 	m.untilCounted("web", "shop")
+	m.untilTold("controller", "avi_controller_stats_avg_cpu_usage")
+	m.untilTold("serviceengine", "avi_se_stats_avg_cpu_usage")
 	return m
 }
 
@@ -119,6 +121,18 @@ func (m *measured) untilCounted(names ...string) {
 			return nil
 		})
 	}
+}
+
+// untilTold waits for a metric that is a rate: it needs two samples.
+func (m *measured) untilTold(kind, metric string) {
+	m.Helper()
+	m.eventually("there is "+metric, func() error {
+		_, text := m.page("admin", "/api/analytics/prometheus-metrics/"+kind, "")
+		if !strings.Contains(string(text), metric+"{") {
+			return fmt.Errorf("the page says %s", text)
+		}
+		return nil
+	})
 }
 
 // eventually waits until check succeeds.
