@@ -20,6 +20,7 @@ import (
 	logscollector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weir-lb/weir/controller/syslog"
 	"github.com/weir-lb/weir/logs/wire"
 )
 
@@ -172,7 +173,7 @@ func TestDatagramsOfSyslogAreShortAndStillJSON(t *testing.T) {
 	streams.Add(long)
 	buffer := make([]byte, 70_000)
 	size, _, err := socket.ReadFrom(buffer)
-	if err != nil || size > datagramMost {
+	if err != nil || size > syslog.DatagramMost {
 		t.Fatalf("%d bytes, %v", size, err)
 	}
 	fields := wantSyslog(t, string(buffer[:size]))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/controller/syslog"
 	"github.com/weir-lb/weir/logs/wire"
 )
 
@@ -109,14 +110,13 @@ func (t *Target) open(ctx context.Context, dialer *net.Dialer, host string) (sen
 		return nil, err
 	}
 	if carrier == "udp" {
-		return &datagrams{connection, hostField(host)}, nil
+		return &datagrams{connection, host}, nil
 	}
 	encode := line
 	if protocol == "syslog" {
-		host := hostField(host)
 		encode = func(row wire.Row) []byte {
 			if text := message(row, host, frameMost); text != nil {
-				return framed(text)
+				return syslog.Framed(text)
 			}
 			return nil
 		}

@@ -10,8 +10,9 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/weir-lb/weir/controller/syslog"
 )
 
 // SyslogServer is a receiver of syslog.
@@ -26,9 +27,6 @@ type SyslogServer struct {
 	Certificate *tls.Certificate // of the controller; nil: none
 	Hostname    string           // of the sender
 }
-
-// datagramMost is the largest message by UDP: what is longer is cut (RFC 5424 §6.1).
-const datagramMost = 2048
 
 // Syslog sends a notice to a server once. By TCP and TLS, nothing says that the server has taken it, only that it took
 // the bytes.
@@ -52,10 +50,9 @@ func (s *Sender) syslog(ctx context.Context, to SyslogServer, notice *Notice) (s
 	network := "tcp"
 	if to.UDP {
 		network = "udp"
-		message = message[:min(len(message), datagramMost)]
+		message = message[:min(len(message), syslog.DatagramMost)]
 	} else {
-		// Octet counting: RFC 6587 §3.4.1, RFC 5425 §4.3.
-		message = append(fmt.Appendf(nil, "%d ", len(message)), message...)
+		message = syslog.Framed(message)
 	}
 	conn, err := s.dialer().DialContext(ctx, network, net.JoinHostPort(to.Host, strconv.Itoa(to.Port)))
 	if err != nil {
@@ -92,32 +89,27 @@ func (to *SyslogServer) tlsConfig() *tls.Config {
 	return config
 }
 
-// facility is local0 (RFC 5424 §6.2.1).
-const facility = 16
-
 // severities of RFC 5424 §6.2.1, by level.
 var severities = map[string]int{"ALERT_HIGH": 2, "ALERT_MEDIUM": 4, "ALERT_LOW": 5}
-
-const informational = 6
 
 // record is a notice as one record of syslog.
 func (s *Sender) record(to SyslogServer, notice *Notice) ([]byte, error) {
 	severity, known := severities[notice.Level]
 	if !known || notice.Condition != "FIRING" {
-		severity = informational
+		severity = syslog.Informational
 	}
 	host := to.Hostname
 	if host == "" {
 		host = s.hostName()
 	}
-	host = printable(host, 255)
-	priority, at := facility*8+severity, s.Now().UTC()
+	at := s.Now().UTC()
 	text := notice.Title()
 	if notice.Reason != "" {
 		text += " (" + oneLine(notice.Reason) + ")"
 	}
 	if to.Format == "SYSLOG_LEGACY" {
-		return fmt.Appendf(nil, "<%d>%s %s weir[%d]: %s", priority, at.Format(time.Stamp), host, os.Getpid(), text), nil
+		return fmt.Appendf(nil, "<%d>%s %s weir[%d]: %s", syslog.Priority(severity), at.Format(time.Stamp),
+			syslog.Field(host, 255), os.Getpid(), text), nil
 	}
 	if to.Format != "SYSLOG_RFC5424" {
 		body, err := json.Marshal(notice)
@@ -126,20 +118,5 @@ func (s *Sender) record(to SyslogServer, notice *Notice) ([]byte, error) {
 		}
 		text = string(body)
 	}
-	return fmt.Appendf(nil, "<%d>1 %s %s weir %d ALERT - %s", priority, at.Format("2006-01-02T15:04:05.000000Z"), host,
-		os.Getpid(), text), nil
-}
-
-// printable is a text as a field of the header may be: printable ASCII without spaces.
-func printable(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r <= ' ' || r > '~' {
-			return '_'
-		}
-		return r
-	}, text)
-	if text == "" {
-		return "-"
-	}
-	return text[:min(len(text), most)]
+	return []byte(syslog.Header(severity, at, host, strconv.Itoa(os.Getpid()), "ALERT") + text), nil
 }
