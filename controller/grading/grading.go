@@ -13,8 +13,6 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 const (
@@ -134,14 +132,6 @@ func (g *Grades) unusual(uuid string) []score.Anomalous {
 		return nil
 	}
 	return g.Unusual(uuid)
-}
-
-// orUsual is the analytics profile of an object, or the defaults.
-func orUsual(profile *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
-	if profile == nil {
-		return schema.Defaults[kinds.AnalyticsProfile]()
-	}
-	return profile
 }
 
 // window has the last points of an object, the oldest first.

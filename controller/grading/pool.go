@@ -47,7 +47,7 @@ func (g *Grades) pool(known *fleet.Known, of *model.Pool, into scores) {
 		p = &pool{servers: map[string]*server{}}
 		g.pools[of.UUID] = p
 	}
-	state, profile := known.PoolHealth(of), orUsual(of.Analytics)
+	state, profile := known.PoolHealth(of), score.Profile(of.Analytics)
 	p.facts = score.Pool{
 		Profile: profile, State: state.State, Reasons: state.Reasons, HTTP: isHTTP(known, of),
 		Enabled: state.Enabled, Up: state.Up, Anomalies: g.unusual(of.UUID),

@@ -72,7 +72,7 @@ func (g *Grades) service(known *fleet.Known, vs *model.VirtualService, at time.T
 		s = &service{}
 		g.services[vs.UUID] = s
 	}
-	profile, status := orUsual(vs.Analytics), known.ServiceHealth(vs)
+	profile, status := score.Profile(vs.Analytics), known.ServiceHealth(vs)
 	assigned := known.Assigned(vs.UUID)
 	serving := known.Serving(vs.UUID, assigned)
 	s.look(known, vs.UUID, score.ClientLimits(profile), len(serving) > 0, status.State)

@@ -6,7 +6,6 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health/score"
 	ours "github.com/weir-lb/weir/controller/histogram"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -29,13 +28,6 @@ func (j judged) since(then judged) (judged, bool) {
 	grown := func(now, then int64) int64 { return max(0, now-then) }
 	return judged{true, grown(j.responses, then.responses), grown(j.errors, then.errors),
 		grown(j.connections, then.connections), grown(j.failures, then.failures)}, then.known
-}
-
-func orUsual(profile *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
-	if profile == nil {
-		return schema.Defaults[kinds.AnalyticsProfile]()
-	}
-	return profile
 }
 
 // serviceApdex adds the points of a virtual service: for responses, by the total time of requests, and for connections,
@@ -77,10 +69,8 @@ func (r *readings) serverApdex(profile *kinds.AnalyticsProfile, counts map[strin
 
 // failed are the responses that count as failed: those with 5xx, unless the profile says otherwise.
 func failed(profile *kinds.AnalyticsProfile, counts map[string]int64) int64 {
-	for _, block := range profile.NotErrors {
-		if block == "AP_HTTP_RSP_5XX" {
-			return 0
-		}
+	if !score.CountErrors(profile) {
+		return 0
 	}
 	return counts[responsePrefix+"5xx"]
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
 )
 
@@ -70,7 +71,7 @@ func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server
 		}
 		if timings != nil {
 			fresh := r.serverTimings(timings)
-			r.serverApdex(orUsual(pool.Analytics), counts, &fresh)
+			r.serverApdex(score.Profile(pool.Analytics), counts, &fresh)
 		}
 		if len(r.group.entries) > 0 { // not for servers that never had a request
 			r.gauge("weir_server_up", up)

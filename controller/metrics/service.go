@@ -55,7 +55,7 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 			r.serviceCount(name, value)
 		}
 		fresh := r.timings(known.TimingsOf(vs.UUID))
-		r.serviceApdex(orUsual(vs.Analytics), counts, &fresh)
+		r.serviceApdex(score.Profile(vs.Analytics), counts, &fresh)
 		r.score("weir_service_", is, graded)
 	})
 }

@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"controller/series":        {},
 	"controller/histogram":     {"api"},
 	"controller/health":        {"api", "controller/model", "controller/place"},
-	"controller/health/score":  {"controller/health", "controller/schema/kinds"},
+	"controller/health/score":  {"controller/health", "controller/schema", "controller/schema/kinds"},
 	"controller/grading": {"api", "controller/fleet", "controller/health", "controller/health/score",
 		"controller/histogram", "controller/model", "controller/schema", "controller/schema/kinds",
 		"controller/series"},

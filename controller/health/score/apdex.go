@@ -2,8 +2,10 @@ package score
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -33,6 +35,19 @@ func (c *Counts) traffic() float64 { return max(c.Connections, c.Requests) }
 
 // Limits are the times of an Apdex.
 type Limits struct{ Satisfied, Tolerated time.Duration }
+
+// Profile is the analytics profile of an object, or the defaults.
+func Profile(of *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
+	if of == nil {
+		return schema.Defaults[kinds.AnalyticsProfile]()
+	}
+	return of
+}
+
+// CountErrors tells whether responses with 5xx count as failed.
+func CountErrors(p *kinds.AnalyticsProfile) bool {
+	return !slices.Contains(p.NotErrors, "AP_HTTP_RSP_5XX")
+}
 
 // ClientLimits are those for the total time of requests.
 func ClientLimits(p *kinds.AnalyticsProfile) Limits {
@@ -66,10 +81,8 @@ func apdexOf(c Counts, http bool, p *kinds.AnalyticsProfile, failuresCount bool)
 	failed, all := c.Failures, c.Connections
 	if http {
 		failed, all = 0, c.Responses
-		for _, block := range p.NotErrors {
-			if block == "AP_HTTP_RSP_5XX" {
-				c.Errors = 0
-			}
+		if !CountErrors(p) {
+			c.Errors = 0
 		}
 		if failed = c.Errors; failuresCount {
 			failed, all = failed+c.Failures, all+c.Failures
