@@ -111,7 +111,8 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 				"told each second for %.0f s, the overview open. An engine is the agent's own link without a data plane. "+
 				"The controller needs %.0f %% of a core for it, the engines %.0f %%. "+
 				"%d changes, one every %v: p50 %.1f ms", times.services, serversEach, engines, activeOneIn, perSecond,
-			told.Seconds(), 100*busy.controller, 100*busy.engines, len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
+			told.Seconds(), 100*busy.controller, 100*busy.engines,
+			len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
 		return nil
 	})
 	return times, err
