@@ -74,6 +74,7 @@ func serve(
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
 	leader := newLeader(config, data, tokens, dialled(engines.Addr()), numbers)
 	records.keepEvents(leader.events)
+	records.alerts = leader.alerts
 	config.EngineListen = engines.Addr().String() // with the port that was chosen, if any was
 	node, err := openNode(ctx, config, data, authority, tokens, leader, records)
 	if err != nil {
