@@ -13,7 +13,6 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -69,17 +68,16 @@ func NewCrowd(tb testing.TB, engines, services, active int) *Crowd {
 func engineOf(number int) string { return fmt.Sprintf("se-%02d", number) }
 
 func ofCrowd(number int) *model.VirtualService {
-	owned := kinds.Owned{TenantRef: "/api/tenant/admin"}
 	pool := &model.Pool{Pool: kinds.Pool{Identity: kinds.Identity{UUID: fmt.Sprintf("pool-%05d", number)},
-		Named: kinds.Named{Name: fmt.Sprintf("pool %d", number)}, Owned: owned, Enabled: true,
+		Named: kinds.Named{Name: fmt.Sprintf("pool %d", number)}, Enabled: true,
 		Servers: make([]kinds.Server, ServersEach)}}
 	for server := range ServersEach {
 		pool.Members = append(pool.Members, Member(fmt.Sprintf("10.%d.%d.%d", number>>8, number&255, server+1)))
 	}
 	return &model.VirtualService{VirtualService: kinds.VirtualService{
 		Identity: kinds.Identity{UUID: fmt.Sprintf("vs-%05d", number)}, Named: kinds.Named{Name: fmt.Sprintf(
-			"service %d", number)}, Owned: owned, Enabled: true, TrafficEnabled: true,
-		Vips: []kinds.Vip{{VipID: "1"}}}, Pool: pool, HTTP: schema.Defaults[kinds.HTTPProfile]()}
+			"service %d", number)}, Enabled: true, TrafficEnabled: true,
+		Vips: []kinds.Vip{{VipID: "1"}}}, Pool: pool, HTTP: &kinds.HTTPProfile{}}
 }
 
 // Pass lets a second pass, and has all engines send a sample.
