@@ -23,6 +23,8 @@ type Options struct {
 	verdict.Options
 	// Source is the directory of Weir's source: the counts of instructions and the script for the browser are there.
 	Source string
+	// Profiles is a directory for profiles of the controller under the telemetry of many engines; empty: none.
+	Profiles string
 }
 
 // run is one run of the bench.

@@ -210,6 +210,8 @@ and weir-dataplane, weir-load and weir-origin in the directory of weir.`,
 	rowFlags(command, &options.Options, "short times and few objects: a first impression, not a measurement",
 		"bench/results/telemetry")
 	flags.StringVar(&options.Source, "source", ".", "directory of Weir's source")
+	flags.StringVar(&options.Profiles, "profiles", "",
+		"directory for profiles of the controller under the telemetry of many engines, for go tool pprof (default: none are taken)")
 	flags.StringSliceVar(&options.Rows, "rows", nil, "the same as --row")
 	return command
 }
