@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
-	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 )
@@ -63,9 +62,14 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 	engines := r.Short(8, fleetEngines)
 	err = lab.During("weir-fleet", r.programs, func(l *lab.Lab, _ string) (err error) {
 		f := &fleet{run: r, pending: map[string]chan time.Time{}}
-		if f.controller, err = l.Controller(ctx); err != nil {
+		var flags []string
+		if r.Profiles != "" {
+			flags = append(flags, "--profile")
+		}
+		if f.controller, err = l.Controller(ctx, flags...); err != nil {
 			return err
 		}
+		profiles := newProfiler(r.Profiles, f.controller)
 		defer func() {
 			for _, teller := range f.tellers {
 				teller.end()
@@ -82,17 +86,22 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 			})
 		}()
 		told := time.Duration(r.Short(10, 120)) * time.Second
-		select {
-		case <-time.After(told):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		spans, err := f.change(ctx, r.Short(50, 500))
+		busy, err := f.watch(ctx, profiles, told)
 		if err != nil {
 			return err
 		}
-		usage, err := meter.ReadGroup([]int{f.controller.PID()})
+		var spans []time.Duration
+		if err := profiles.during(ctx, "change.cpu", func() (err error) {
+			spans, err = f.change(ctx, r.Short(50, 500))
+			return err
+		}); err != nil {
+			return err
+		}
+		usage, err := f.usage()
 		if err != nil {
+			return err
+		}
+		if err := profiles.take(ctx, "heap", "change.heap"); err != nil {
 			return err
 		}
 		times.residentMiB = float64(usage.RSSBytes) / (1 << 20)
@@ -100,8 +109,10 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 		times.note = fmt.Sprintf(
 			"%d services with %d servers each on %d engines, one in %d with %d requests a second, "+
 				"told each second for %.0f s, the overview open. An engine is the agent's own link without a data plane. "+
+				"The controller needs %.0f %% of a core for it, the engines %.0f %%. "+
 				"%d changes, one every %v: p50 %.1f ms", times.services, serversEach, engines, activeOneIn, perSecond,
-			told.Seconds(), len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
+			told.Seconds(), 100*busy.controller, 100*busy.engines,
+			len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
 		return nil
 	})
 	return times, err

@@ -27,6 +27,8 @@ type Options struct {
 	Records int
 	// Archive is a directory for the store, which is kept: a later run asks it again and stores nothing. Empty: none.
 	Archive string
+	// Profiles is a directory for profiles of the controller under the telemetry of many engines; empty: none.
+	Profiles string
 }
 
 // run is one run of the bench.

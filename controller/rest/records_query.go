@@ -64,7 +64,7 @@ func (c *call) parseRecords(of records) (asked asking, err error) {
 	}
 	where := slices.Clone(of.where)
 	for _, text := range c.query["filter"] {
-		condition, err := parseCondition(text)
+		condition, err := query.Parse(text)
 		if err != nil {
 			return asked, err
 		}
@@ -257,28 +257,4 @@ func (c *call) parseGroups(asked *asking, offset int, order string) (err error) 
 		return &badQuery{"orderby", "groups are in the order of count, or of one of cols"}
 	}
 	return nil
-}
-
-// parseCondition reads one filter: op(field,value). The value is all that follows the comma. If it is between double
-// quotes, these are no part of it; inside them, \" is a quote and \\ a backslash.
-func parseCondition(text string) (query.Expr, error) {
-	bad := func(problem string) (query.Expr, error) {
-		return query.Expr{}, &badQuery{"filter", fmt.Sprintf("%q: %s", text, problem)}
-	}
-	op, rest, found := strings.Cut(text, "(")
-	inner, ends := strings.CutSuffix(rest, ")")
-	if !found || !ends {
-		return bad("write it as op(field,value), for example eq(event_id,VS_UP)")
-	}
-	field, value, found := strings.Cut(inner, ",")
-	if !found {
-		return bad("there is no comma between field and value")
-	}
-	if quoted, is := strings.CutPrefix(value, `"`); is {
-		if quoted, is = strings.CutSuffix(quoted, `"`); !is {
-			return bad("the quote at the beginning of the value has none at its end")
-		}
-		value = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted)
-	}
-	return query.Compare(strings.TrimSpace(field), query.Op(strings.TrimSpace(op)), value), nil
 }

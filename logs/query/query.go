@@ -111,7 +111,7 @@ func (q Query) Check() (Query, error) {
 		return q, &Error{"timeout", fmt.Sprintf("give at most %v", MaxTimeout)}
 	}
 	if q.Where != nil {
-		checked, err := (&checker{fields: fields}).check(*q.Where, 0)
+		checked, err := q.Where.Checked(q.Type)
 		if err != nil {
 			return q, err
 		}
@@ -251,6 +251,7 @@ const (
 	Text    Kind = iota
 	Number       // decimal, as FormatNumber writes it
 	Boolean      // True, or no value
+	Words        // text with blanks between its words; equal to each of them
 )
 
 // True is the value of a field of kind Boolean. Those that are false have no value.

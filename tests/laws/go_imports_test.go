@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"controller/syslog":       {},
 	"controller/alert/notify": {"controller/syslog"},
 	"controller/alert": {"backoff", "controller/alert/notify", "controller/events", "controller/schema",
-		"controller/schema/kinds", "controller/series", "controller/store"},
+		"controller/schema/kinds", "controller/series", "controller/store", "logs/query", "logs/text", "logs/wire"},
 	"controller/events":  {"controller/recent", "controller/health", "controller/model"},
 	"controller/port":    {"controller/events"},
 	"controller/tickets": {"controller/sorted", "controller/model"},

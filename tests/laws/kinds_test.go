@@ -49,7 +49,8 @@ var mayNameKinds = map[string][]string{
 	"controller/events": {"tenant"},
 	// what alerts are about, and whom they are sent to
 	"controller/alert": {"alert", "alertconfig", "actiongroupconfig", "webhook", "alertemailconfig",
-		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant"},
+		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant",
+		"virtualservice", "pool"},
 	// the administrator; of what there are reports
 	"controller":         {"alert", "alertconfig", "user", "virtualservice", "pool", "serviceengine", "tenant"},
 	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
