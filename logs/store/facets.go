@@ -183,7 +183,12 @@ func (s *search) divide(part span) (toRead []span, known [][]column) {
 		return []span{part}, nil
 	}
 	days := s.store.requests.PartitionList()
-	for begin := part.from; begin.Before(part.to); {
+	begin := part.from
+	if oldest := s.store.Now().Add(-(hoursMost + 2) * time.Hour); begin.Before(oldest) {
+		begin = earlier(oldest, part.to)
+		toRead = append(toRead, span{part.from, begin})
+	}
+	for begin.Before(part.to) {
 		end := earlier(begin.Truncate(time.Hour).Add(time.Hour), part.to)
 		columns, counted := [][]column(nil), false
 		// Retention may have removed the day.
