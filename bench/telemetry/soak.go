@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/lab"
 )
 
 const (
@@ -56,6 +57,9 @@ func measureSoak(ctx context.Context, r *run) (found Finding, err error) {
 		if err != nil {
 			return err
 		}
+		if err := until(ctx, time.Second, func() error { _, err := s.series(ctx); return err }); err != nil {
+			return errors.Join(err, endOf(load))
+		}
 		limited, cancel := context.WithTimeout(ctx, span)
 		defer cancel()
 		soaking, within := errgroup.WithContext(limited)
@@ -65,7 +69,7 @@ func measureSoak(ctx context.Context, r *run) (found Finding, err error) {
 		soaking.Go(func() (err error) { questions, err = s.watchAndAsk(within, vs); return err })
 		soaking.Go(func() (err error) { looks, err = s.look(within, span); return err })
 		if err := soaking.Wait(); err != nil {
-			return err
+			return errors.Join(err, endOf(load))
 		}
 		seen, err := load.End()
 		if err != nil {
@@ -83,6 +87,11 @@ func measureSoak(ctx context.Context, r *run) (found Finding, err error) {
 		return nil
 	})
 	return found, err
+}
+
+func endOf(load *lab.RunningLoad) error {
+	_, err := load.End()
+	return err
 }
 
 // judgeSoak compares the medians of the second quarter of the looks, when all is warm, and of the last.
