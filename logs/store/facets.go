@@ -193,7 +193,7 @@ func (s *search) divide(part span) (toRead []span, known [][]column) {
 		columns, counted := [][]column(nil), false
 		// Retention may have removed the day.
 		if end.Sub(begin) == time.Hour && slices.Contains(days, begin.UTC().Format("20060102")) {
-			columns, counted = s.store.hours.of(begin.UTC(), s.query.Scope, s.query.Facets.Fields)
+			columns, counted = s.store.hours.of(startOf(begin), s.query.Scope, s.query.Facets.Fields)
 		}
 		switch last := len(toRead) - 1; {
 		case counted:
