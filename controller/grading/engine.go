@@ -6,8 +6,6 @@ import (
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // engine is what was seen of an engine.
@@ -41,7 +39,7 @@ func (g *Grades) engine(known *fleet.Known, of *model.Engine) score.Score {
 	}
 	is := known.Engine(of.UUID)
 	e.facts = score.Engine{
-		Name: of.Name, Profile: schema.Defaults[kinds.AnalyticsProfile](), State: health.Up,
+		Name: of.Name, Profile: score.Profile(nil), State: health.Up,
 		Anomalies: g.unusual(of.UUID),
 	}
 	switch {

@@ -3,6 +3,7 @@ package score
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -39,10 +40,12 @@ type Limits struct{ Satisfied, Tolerated time.Duration }
 // Profile is the analytics profile of an object, or the defaults.
 func Profile(of *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
 	if of == nil {
-		return schema.Defaults[kinds.AnalyticsProfile]()
+		return defaults()
 	}
 	return of
 }
+
+var defaults = sync.OnceValue(schema.Defaults[kinds.AnalyticsProfile])
 
 // CountErrors tells whether responses with 5xx count as failed.
 func CountErrors(p *kinds.AnalyticsProfile) bool {
