@@ -51,8 +51,7 @@ type Timing struct {
 }
 
 // TimingsOf returns the times of a virtual service, by uuid of the engine.
-func (k *Known) TimingsOf(uuid string) map[string]Timing {
-	timings := map[string]Timing{}
+func (k *Known) TimingsOf(uuid string) (timings map[string]Timing) {
 	for id, engine := range k.countingService(uuid) {
 		counters := engine.Sample.Service(uuid)
 		if counters.GetTimes() != nil || counters.GetClientRtt() != nil {
@@ -60,6 +59,9 @@ func (k *Known) TimingsOf(uuid string) map[string]Timing {
 				ClientRTT: counters.GetClientRtt()}
 			if engine.Sample.process == 0 {
 				timing.Before, timing.ClientRTTBefore = engine.begun[uuid].requests, engine.begun[uuid].clientRTT
+			}
+			if timings == nil {
+				timings = map[string]Timing{}
 			}
 			timings[id] = timing
 		}
@@ -76,10 +78,12 @@ type ServerTiming struct {
 }
 
 // ServerTimingsOf returns the times of a server, by uuid of the engine.
-func (k *Known) ServerTimingsOf(server ServerKey) map[string]ServerTiming {
-	timings := map[string]ServerTiming{}
+func (k *Known) ServerTimingsOf(server ServerKey) (timings map[string]ServerTiming) {
 	for id, engine := range k.countingPool(server.Pool) {
 		if now := engine.Sample.Server(server).GetAppResponse(); now != nil {
+			if timings == nil {
+				timings = map[string]ServerTiming{}
+			}
 			timings[id] = ServerTiming{engine.Sample.process, now, engine.Sample.process > 0 || !engine.counted}
 		}
 	}

@@ -103,11 +103,15 @@ func apdexOf(c Counts, http bool, p *kinds.AnalyticsProfile, failuresCount bool)
 }
 
 // reasons says what an Apdex below 1 costs, if all of it is worth some points. Their points add up to that.
-func (a apdex) reasons(worth float64, of string, limits Limits, attr struct{ errors, slow string }) []Reason {
-	return []Reason{
-		{Performance, worth * a.errors, fmt.Sprintf("%s of %s failed", percent(a.errors), of), attr.errors},
-		{Performance, worth * (1 - a.errors) * a.slow, a.slowness(of, limits), attr.slow},
+func (a apdex) reasons(worth float64, of string, limits Limits, attr struct{ errors, slow string }) (reasons []Reason) {
+	if lost := worth * a.errors; lost > 0 {
+		reasons = append(reasons, Reason{Performance, lost, fmt.Sprintf("%s of %s failed", percent(a.errors), of),
+			attr.errors})
 	}
+	if lost := worth * (1 - a.errors) * a.slow; lost > 0 {
+		reasons = append(reasons, Reason{Performance, lost, a.slowness(of, limits), attr.slow})
+	}
+	return reasons
 }
 
 func (a apdex) slowness(of string, limits Limits) string {
