@@ -6,6 +6,7 @@ import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { TableMenu } from '../table/TableMenu'
@@ -13,6 +14,7 @@ import { age, count, ms } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
 import { Charts } from './Charts'
+import css from './pool.module.css'
 import { PoolActions, ServerActions } from './PoolActions'
 import { ServerPage } from './ServerPage'
 
@@ -38,7 +40,7 @@ function Content({ of }: { of: Pool }) {
   return (
     <>
       {of.description && <p>{of.description}</p>}
-      <Reasons of={of.runtime?.oper_status.reason} />
+      <Reasons of={[...(of.runtime?.oper_status.reason ?? []), ...servers.flatMap((server) => (server.slow ? [`Server ${server.server_id} ${slowText(server.slow, server.slow.since)}`] : []))]} />
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
@@ -62,9 +64,9 @@ function Content({ of }: { of: Pool }) {
 
 const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
-  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
+  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
-  { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
+  { key: 'since', head: 'Up since', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
@@ -99,6 +101,5 @@ function reasonsOf(server: ServerRuntime): string[] {
     .filter((engine) => engine.oper_status.state === 'OPER_DOWN')
     .map((engine) => `${engine.engine}: ${engine.oper_status.reason.join(', ')}`)
   if (!server.slow) return unseen
-  const { app_response_mean_ms: own, others_mean_ms: others } = server.slow
-  return [`needs ${ms(own)} for an answer, the others ${ms(others)}`, ...unseen]
+  return [slowText(server.slow, server.slow.since), ...unseen]
 }
