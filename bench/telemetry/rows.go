@@ -87,6 +87,8 @@ var rows = []row{
 		pageRow(func(t pageTimes) float64 { return t.UsableMs })},
 	{"page-interaction", "from a click or a key until the page is painted again, p95", "ms", 100, false, short,
 		pageRow(func(t pageTimes) float64 { return t.InteractionMs })},
+	{"page-scroll", "frames a second while a table of 5,000 services scrolls", "", 50, true, middle, measureScroll},
+	{"page-heap", "growth of the heap of the pages in an hour of use", "MiB", 10, false, long, measureHeap},
 	{"new-service", "from the page that creates a service until its first answer, in a browser", "s", 60, false, short,
 		notHere("tests/pages goes through the flows of the pages in a browser")},
 	{"foreign-clients", "clients of Avi's analytics API and of Prometheus that do not run unmodified",

@@ -23,6 +23,10 @@ type Options struct {
 	verdict.Options
 	// Source is the directory of Weir's source: the counts of instructions and the script for the browser are there.
 	Source string
+	// Records is how many the record store gets; 0: as many as the bars are for, or a few in a quick look.
+	Records int
+	// Archive is a directory for the store, which is kept: a later run asks it again and stores nothing. Empty: none.
+	Archive string
 	// Profiles is a directory for profiles of the controller under the telemetry of many engines; empty: none.
 	Profiles string
 }

@@ -210,6 +210,10 @@ and weir-dataplane, weir-load and weir-origin in the directory of weir.`,
 	rowFlags(command, &options.Options, "short times and few objects: a first impression, not a measurement",
 		"bench/results/telemetry")
 	flags.StringVar(&options.Source, "source", ".", "directory of Weir's source")
+	flags.IntVar(&options.Records, "records", 0,
+		"how many records are stored and asked for (default: 10 million, and 100,000 with --quick)")
+	flags.StringVar(&options.Archive, "archive", "",
+		"keep the record store in this directory; a later run with the same --records asks it again, and stores nothing")
 	flags.StringVar(&options.Profiles, "profiles", "",
 		"directory for profiles of the controller under the telemetry of many engines, for go tool pprof (default: none are taken)")
 	flags.StringSliceVar(&options.Rows, "rows", nil, "the same as --row")

@@ -24,7 +24,8 @@ func (p past) keep(last, next *Sample) {
 	if next != nil && next.process != last.process {
 		next = nil
 	}
-	for uuid, counters := range last.services {
+	for _, counters := range last.GetVirtualServices() {
+		uuid := counters.GetUuid()
 		again := next.Service(uuid)
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
@@ -32,7 +33,8 @@ func (p past) keep(last, next *Sample) {
 			p.services[uuid] = p.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}
-	for key, counters := range last.servers {
+	for _, counters := range last.GetServers() {
+		key := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}
 		again := next.Server(key)
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
@@ -40,6 +42,20 @@ func (p past) keep(last, next *Sample) {
 			p.servers[key] = p.servers[key].plus(serverCounts(counters, nil))
 		}
 	}
+}
+
+// with adds the counts of an engine as it is now. One that does not work has nothing open.
+func (t totals) with(counts []count, from *Engine) totals {
+	if t == nil {
+		t = make(totals, len(counts))
+	}
+	for _, c := range counts {
+		if c.gauge && !from.Works() {
+			c.now = 0
+		}
+		t[c.name] += int64(c.now)
+	}
+	return t
 }
 
 func (t totals) plus(counts []count) totals {

@@ -46,7 +46,8 @@ func (e *Engine) countSentAway(unreported *sentAway, causes []string) {
 	if e.Earlier == nil {
 		return
 	}
-	for uuid, now := range e.Sample.services {
+	for _, now := range e.Sample.GetVirtualServices() {
+		uuid := now.GetUuid()
 		for _, cause := range causes {
 			then := errorsIn(e.Earlier.Service(uuid).GetErrors(), cause)
 			if total := errorsIn(now.GetErrors(), cause); total > then {

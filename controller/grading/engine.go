@@ -85,8 +85,8 @@ func (p *enginePoint) between(then, now *fleet.Sample) {
 	if workers := now.GetWorkers(); workers > 0 && now.BusyUs() >= then.BusyUs() {
 		p.busy = float64(now.BusyUs()-then.BusyUs()) / 10_000 / seconds / float64(workers)
 	}
-	for uuid, counters := range now.Services() {
-		before := then.Service(uuid)
+	for _, counters := range now.GetVirtualServices() {
+		before := then.Service(counters.GetUuid())
 		p.places += grown(counters, before, wantOfPlaces)
 		p.bytes += grown(counters, before, wantOfMemory)
 	}
