@@ -53,7 +53,8 @@ func TestOverviewNamesTheServersThatAreSlow(t *testing.T) {
 	slow = []slowness.Server{{ID: "10.0.0.2:80", Mean: 250 * time.Millisecond, Others: time.Millisecond, Share: 0.2,
 		Since: s.Now}}
 	line := after(1, 40)
-	want := slowJSON{ID: "10.0.0.2:80", Pool: "pool-1", Share: 0.2, MeanMs: 250, OtherMs: 1, SinceMs: slow[0].Since.UnixMilli()}
+	want := slowJSON{ID: "10.0.0.2:80", Pool: "pool-1", Share: 0.2, MeanMs: 250, OtherMs: 1,
+		SinceMs: slow[0].Since.UnixMilli()}
 	if line.Attention != "slow" || len(line.Slow) != 1 || line.Slow[0] != want {
 		t.Errorf("got %+v", line)
 	}

@@ -2,7 +2,8 @@
 // It looks every five seconds at what engines have counted, and tells of what it finds as events. Pages, the live
 // overview and `weir top` ask it.
 //
-// It belongs to the leader, and is in memory: the next leader finds a slow server again, as one that is slow since then.
+// It belongs to the leader, and is in memory: the next leader finds a slow server again, as one that is slow since
+// then.
 package slowness
 
 import (

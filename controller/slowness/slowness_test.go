@@ -86,11 +86,13 @@ func TestServerIsSlowSinceItWasFoundAndUntilItIsFast(t *testing.T) {
 		t.Errorf("one slow server has further events: %q", told)
 	}
 	found := p.watch.Of("pool-1")[0]
-	if found.Since != since || found.Mean != 250*time.Millisecond || found.Others.Round(time.Millisecond) != time.Millisecond {
+	if found.Since != since || found.Mean != 250*time.Millisecond ||
+		found.Others.Round(time.Millisecond) != time.Millisecond {
 		t.Errorf("got %+v, at first since %v", found, since)
 	}
 	told := p.pass(90, fast, fast)
-	if want := "SERVER_SLOW_ENDED POOL web-pool server 10.0.0.2:80 is not slow any more"; !slices.Equal(told, []string{want}) {
+	if want := "SERVER_SLOW_ENDED POOL web-pool server 10.0.0.2:80 is not slow any more"; !slices.Equal(
+		told, []string{want}) {
 		t.Errorf("got %q", told)
 	}
 	if left := p.watch.Of("pool-1"); len(left) > 0 {
@@ -134,7 +136,8 @@ func TestPoolThatIsDeletedHasNoSlowServers(t *testing.T) {
 
 func TestTimesAreShort(t *testing.T) {
 	for took, want := range map[time.Duration]string{
-		402_345_678: "402.35ms", 1_234_567_890: "1.23s", 2_345_678: "2.35ms", 210_400: "210µs", 90_500_000_000: "1m30.5s",
+		402_345_678: "402.35ms", 1_234_567_890: "1.23s", 2_345_678: "2.35ms", 210_400: "210µs",
+		90_500_000_000: "1m30.5s",
 	} {
 		if got := short(took); got != want {
 			t.Errorf("%v is %s, not %s", took, got, want)
