@@ -62,9 +62,13 @@ function Content({ of }: { of: Pool }) {
   )
 }
 
+/** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
+const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
+
 const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
+  ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
   { key: 'since', head: 'Up since', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
@@ -75,7 +79,6 @@ const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
   { key: 'act', head: 'Actions', width: '168px', cell: (server) => <ServerActions pool={pool} server={server} /> },
-  { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 
 /** Those that are down come first, then those that are slow. */
