@@ -270,3 +270,13 @@ func TestEnginesHaveTheirLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNumberOfEnginesThatServeHasHistory(t *testing.T) {
+	s := newStage(t)
+	for count, engine := range []string{"se-one", "se-two"} {
+		s.Serve(engine)
+		s.report(engine, 7, requested(100))
+		s.pass(1, nil)
+		s.wantQuery(`weir_service_engines{uuid="vs-1"}`, float64(count+1))
+	}
+}

@@ -54,6 +54,7 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 		for name, value := range counts {
 			r.serviceCount(name, value)
 		}
+		r.gauge("weir_service_engines", float64(len(known.Serving(vs.UUID, known.Assigned(vs.UUID)))))
 		fresh := r.timings(known.TimingsOf(vs.UUID))
 		r.serviceApdex(score.Profile(vs.Analytics), counts, &fresh)
 		r.score("weir_service_", is, graded)
