@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parse reads one condition: op(field,value), or any(…) or all(…) of conditions. The value is all that follows the comma. If it is
-// between double quotes, these are no part of it; inside them, \" is a quote and \\ a backslash.
+// Parse reads one condition: op(field,value), or any(…) or all(…) of conditions. The value is all that follows the
+// comma. If it is between double quotes, these are no part of it; inside them, \" is a quote and \\ a backslash.
 func Parse(text string) (Expr, error) { return parse(text, 0) }
 
 func parse(text string, depth int) (Expr, error) {
