@@ -276,7 +276,7 @@ func TestTheNumberOfEnginesThatServeHasHistory(t *testing.T) {
 	for count, engine := range []string{"se-one", "se-two"} {
 		s.Serve(engine)
 		s.report(engine, 7, requested(0))
-		s.pass(2, func(n int) { s.report(engine, 7, requested(uint64(100 * n))) })
+		s.pass(2, func(n int) { s.report(engine, 7, requested(uint64(100*n))) })
 		s.wantQuery(`weir_service_engines{uuid="vs-1"}`, float64(count+1))
 	}
 }
