@@ -56,7 +56,7 @@ func (e *Engine) Counters() Tally {
 // ServiceCounters adds up the counters of a virtual service over all engines that have it or had it.
 func (k *Known) ServiceCounters(uuid string) Tally {
 	sum := newTally(k.past.services[uuid])
-	for _, engine := range k.counting.ofService(k, uuid) {
+	for _, engine := range k.countingService(uuid) {
 		sum.add(serviceCounts(engine.Sample.Service(uuid), engine.Earlier.Service(uuid)), engine)
 	}
 	return sum
@@ -136,7 +136,7 @@ const ConnectTicks = "connect_ticks"
 // ServerCounters adds up the counters of a server over all engines that have it or had it.
 func (k *Known) ServerCounters(server ServerKey) Tally {
 	sum := newTally(k.past.servers[server])
-	for _, engine := range k.counting.ofPool(k, server.Pool) {
+	for _, engine := range k.countingPool(server.Pool) {
 		if now := engine.Sample.Server(server); now != nil {
 			sum.add(serverCounts(now, engine.Earlier.Server(server)), engine)
 		}

@@ -2,5 +2,11 @@ package fleet
 
 // Counting is the number of engines that are known to have rows of a virtual service, and of a pool.
 func (k *Known) Counting(service, pool string) int {
-	return len(k.counting.services[service]) + len(k.counting.pools[pool])
+	count := 0
+	for _, of := range []*rows{k.counting.services[service], k.counting.pools[pool]} {
+		if of != nil {
+			count += len(of.engines)
+		}
+	}
+	return count
 }

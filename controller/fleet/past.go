@@ -24,18 +24,24 @@ func (p past) keep(last, next *Sample) {
 	if next != nil && next.process != last.process {
 		next = nil
 	}
-	for _, counters := range last.GetVirtualServices() {
+	for at, counters := range last.GetVirtualServices() {
+		again := next.serviceAt(at, last)
+		if again == counters {
+			continue
+		}
 		uuid := counters.GetUuid()
-		again := next.Service(uuid)
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.services[uuid] != nil {
 			p.services[uuid] = p.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}
-	for _, counters := range last.GetServers() {
+	for at, counters := range last.GetServers() {
+		again := next.serverAt(at, last)
+		if again == counters {
+			continue
+		}
 		key := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}
-		again := next.Server(key)
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.members[key] {

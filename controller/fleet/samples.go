@@ -22,10 +22,14 @@ type layout struct {
 	pools    map[string]bool // that have a server
 }
 
-// newSample finds the rows. last is the sample of the engine before; nil: there is none. Call it without the lock:
-// there are rows for all servers of the engine.
+// newSample finds the rows. Of a sample that has only changes, the other rows are those of the last one. last is the
+// sample of the engine before; nil: there is none. Call it without the lock: there are rows for all servers of the
+// engine.
 func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 	made := &Sample{Sample: from}
+	if from.GetChanges() && last != nil {
+		last.complete(from)
+	}
 	if last != nil && last.layout.fits(from, last.Sample) {
 		made.layout = last.layout
 		return made
@@ -43,6 +47,27 @@ func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 		made.layout.pools[counters.GetPoolUuid()] = true
 	}
 	return made
+}
+
+// complete adds the rows of the last sample to those that have changed since. link makes sure that there was a whole
+// one before, see Sample.changes in the contract.
+func (s *Sample) complete(next *dataplanev1.Sample) {
+	services, servers := next.VirtualServices, next.Servers
+	next.VirtualServices, next.Servers = slices.Clone(s.VirtualServices), slices.Clone(s.Servers)
+	for _, row := range services {
+		if at, has := s.layout.services[row.GetUuid()]; has {
+			next.VirtualServices[at] = row
+		} else {
+			next.VirtualServices = append(next.VirtualServices, row)
+		}
+	}
+	for _, row := range servers {
+		if at, has := s.layout.servers[ServerKey{row.GetPoolUuid(), row.GetServerId()}]; has {
+			next.Servers[at] = row
+		} else {
+			next.Servers = append(next.Servers, row)
+		}
+	}
 }
 
 // fits tells whether a sample has the same rows in the same order as the last one, which the layout is of.
@@ -127,6 +152,22 @@ func (s *Sample) Server(key ServerKey) *dataplanev1.ServerCounters {
 		return s.Servers[at]
 	}
 	return nil
+}
+
+// serviceAt is as Service, for the virtual service of a row of another sample, which mostly has the same layout.
+func (s *Sample) serviceAt(at int, of *Sample) *dataplanev1.VirtualServiceCounters {
+	if s != nil && s.layout == of.layout {
+		return s.VirtualServices[at]
+	}
+	return s.Service(of.VirtualServices[at].GetUuid())
+}
+
+// serverAt is as serviceAt, for a server.
+func (s *Sample) serverAt(at int, of *Sample) *dataplanev1.ServerCounters {
+	if s != nil && s.layout == of.layout {
+		return s.Servers[at]
+	}
+	return s.Server(ServerKey{of.Servers[at].GetPoolUuid(), of.Servers[at].GetServerId()})
 }
 
 // seconds is the time between the last two samples; 0: there are no two, or the engine does not work.

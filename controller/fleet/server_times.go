@@ -29,7 +29,7 @@ const ticksPerSecond = 1 << 20 // see Histogram in the contract
 
 // ServerTimes adds up the times of a server over all engines that work.
 func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
-	for _, engine := range k.counting.ofPool(k, key.Pool) {
+	for _, engine := range k.countingPool(key.Pool) {
 		if engine.Works() {
 			sum.add(key, engine.Sample, engine.serverMinute)
 		}

@@ -80,7 +80,7 @@ func ofCrowd(number int) *model.VirtualService {
 		Vips: []kinds.Vip{{VipID: "1"}}}, Pool: pool, HTTP: &kinds.HTTPProfile{}}
 }
 
-// Pass lets a second pass, and has all engines send a sample.
+// Pass lets a second pass, and has all engines send a sample: at first all rows, then those that changed.
 func (c *Crowd) Pass() {
 	c.Now = c.Now.Add(time.Second)
 	c.seconds++
@@ -94,12 +94,14 @@ const perSecond = 40
 
 func (c *Crowd) sample(at int) *dataplanev1.Sample {
 	sample := &dataplanev1.Sample{Pid: 7, Workers: 1, UnixMs: uint64(c.Now.UnixMilli()), RssBytes: 12 << 20,
-		CpuUserUs: 100_000 * c.seconds}
+		CpuUserUs: 100_000 * c.seconds, Changes: c.seconds > 1}
 	for _, n := range c.served[at] {
 		vs := &dataplanev1.VirtualServiceCounters{Uuid: fmt.Sprintf("vs-%05d", n)}
 		requests := c.seconds * perSecond
 		if n%c.active != 0 {
-			requests = 0
+			if requests = 0; sample.Changes {
+				continue
+			}
 		} else {
 			vs.RequestsTotal, vs.ConnectionsTotal, vs.OpenConnections = requests, requests/10, 8
 			vs.ResponsesTotal = []uint64{0, requests - requests/100, 0, 0, requests / 100}

@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { setParam, useParam } from '../url/location'
 import type { Key } from './order'
 import css from './table.module.css'
@@ -42,20 +42,24 @@ export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) 
   const top = useTop(list)
   const sorted = useSteady(rows, columns, chosen, id)
   const isCards = useCards()
+  const ids = useRef(id)
+  // With another function, the places of all rows would be worked out again.
+  const keyOf = useCallback((at: number) => {
+    const row = sorted.rows[at]
+    return row === undefined ? at : ids.current(row)
+  }, [sorted.rows])
   const virtual = useWindowVirtualizer({
     count: sorted.rows.length,
     estimateSize: () => rowHeight,
     overscan: 12,
     scrollMargin: top,
     useFlushSync: false,
-    getItemKey: (at) => {
-      const row = sorted.rows[at]
-      return row === undefined ? at : id(row)
-    },
+    getItemKey: keyOf,
   })
   const template = columns.map((column) => column.width).join(' ')
   const open = useRef(onOpen)
   useEffect(() => {
+    ids.current = id
     open.current = onOpen
   })
   const [openNow] = useState(() => (row: T) => open.current?.(row))
