@@ -29,13 +29,14 @@ func (s *Store) countAhead(ctx context.Context) {
 		}
 		rest = aheadEvery
 		s.hours.prune(s.Now())
-		start, found := s.hours.next(s.Now(), aheadQuiet)
+		at, found := s.hours.next(s.Now(), aheadQuiet)
 		if !found {
 			continue
 		}
 		began := time.Now()
-		if err := s.countHour(ctx, start); err != nil && ctx.Err() == nil {
-			s.Log.Error("an hour of records is not counted ahead", "hour", start.Format(time.RFC3339), "reason", err)
+		if err := s.countHour(ctx, at); err != nil && ctx.Err() == nil {
+			s.Log.Error("an hour of records is not counted ahead", "hour",
+				at.time().Format(time.RFC3339), "reason", err)
 		}
 		rest = min(rest, time.Since(began))
 	}
@@ -43,22 +44,22 @@ func (s *Store) countAhead(ctx context.Context) {
 
 // countHour counts an hour, and keeps it unless rows of it come meanwhile. An hour that cannot be counted is kept as
 // one that questions have to read.
-func (s *Store) countHour(ctx context.Context, start time.Time) error {
-	since := s.hours.version(start)
+func (s *Store) countHour(ctx context.Context, at start) error {
+	since := s.hours.version(at)
 	if deleting, err := s.requests.DeleteActiveTasks(ctx); err != nil || len(deleting) > 0 {
 		return err
 	}
 	s.show()
-	counted, err := s.countScopes(ctx, start)
+	counted, err := s.countScopes(ctx, at)
 	if err != nil {
 		counted = &hour{}
 	}
-	s.hours.keep(start, counted, since)
+	s.hours.keep(at, counted, since)
 	return err
 }
 
-func (s *Store) countScopes(ctx context.Context, start time.Time) (*hour, error) {
-	whole := span{start, start.Add(time.Hour)}
+func (s *Store) countScopes(ctx context.Context, at start) (*hour, error) {
+	whole := span{at.time(), at.time().Add(time.Hour)}
 	every := compileFilter(query.Query{Type: query.Requests, Scope: query.Scope{All: true}})
 	scopes, err := s.count(ctx, query.Requests, slowly+every, []string{query.ScopeColumn}, whole)
 	if err != nil {

@@ -183,12 +183,17 @@ func (s *search) divide(part span) (toRead []span, known [][]column) {
 		return []span{part}, nil
 	}
 	days := s.store.requests.PartitionList()
-	for begin := part.from; begin.Before(part.to); {
+	begin := part.from
+	if oldest := s.store.Now().Add(-(hoursMost + 2) * time.Hour); begin.Before(oldest) {
+		begin = earlier(oldest, part.to)
+		toRead = append(toRead, span{part.from, begin})
+	}
+	for begin.Before(part.to) {
 		end := earlier(begin.Truncate(time.Hour).Add(time.Hour), part.to)
 		columns, counted := [][]column(nil), false
 		// Retention may have removed the day.
 		if end.Sub(begin) == time.Hour && slices.Contains(days, begin.UTC().Format("20060102")) {
-			columns, counted = s.store.hours.of(begin.UTC(), s.query.Scope, s.query.Facets.Fields)
+			columns, counted = s.store.hours.of(startOf(begin), s.query.Scope, s.query.Facets.Fields)
 		}
 		switch last := len(toRead) - 1; {
 		case counted:

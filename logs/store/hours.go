@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,13 +32,22 @@ const (
 // hours are the hours that are counted. It is safe for concurrent use.
 type hours struct {
 	mu      sync.Mutex
-	kept    map[time.Time]*hour
-	changes map[time.Time]uint64    // how often rows of an hour came
-	latest  map[time.Time]time.Time // when they came
-	cleared uint64                  // how often all was forgotten
+	kept    map[start]*hour
+	changes map[start]uint64    // how often rows of an hour came
+	latest  map[start]time.Time // when they came
+	cleared uint64              // how often all was forgotten
 	bytes   int
-	oldest  time.Time // earlier hours had no room
+	oldest  start // earlier hours had no room
 }
+
+// start is when an hour begins, in seconds since 1970.
+type start int64
+
+const hourSeconds = 3600
+
+func startOf(at time.Time) start { return start(at.Truncate(time.Hour).Unix()) }
+
+func (s start) time() time.Time { return time.Unix(int64(s), 0).UTC() }
 
 // hour is what was counted of one hour, by the scope of the rows.
 type hour struct {
@@ -50,22 +60,22 @@ type hour struct {
 type version struct{ changes, cleared uint64 }
 
 func newHours() *hours {
-	return &hours{kept: map[time.Time]*hour{}, changes: map[time.Time]uint64{}, latest: map[time.Time]time.Time{}}
+	return &hours{kept: map[start]*hour{}, changes: map[start]uint64{}, latest: map[start]time.Time{}}
 }
 
 // changed forgets hours of which rows have come.
-func (h *hours) changed(of []time.Time, now time.Time) {
+func (h *hours) changed(of []start, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, start := range of {
-		h.changes[start]++
-		h.latest[start] = now
-		h.drop(start)
+	for _, at := range of {
+		h.changes[at]++
+		h.latest[at] = now
+		h.drop(at)
 	}
-	for start := range h.changes { // only those that may be counted matter
-		if start.Before(now.Add(-(hoursMost + 2) * time.Hour)) {
-			delete(h.changes, start)
-			delete(h.latest, start)
+	for at := range h.changes { // only those that may be counted matter
+		if at < startOf(now)-(hoursMost+2)*hourSeconds {
+			delete(h.changes, at)
+			delete(h.latest, at)
 		}
 	}
 }
@@ -76,81 +86,71 @@ func (h *hours) clear() {
 	defer h.mu.Unlock()
 	h.cleared++
 	clear(h.kept)
-	h.bytes, h.oldest = 0, time.Time{}
+	h.bytes, h.oldest = 0, 0
 }
 
-func (h *hours) drop(start time.Time) {
-	if kept := h.kept[start]; kept != nil {
+func (h *hours) drop(at start) {
+	if kept := h.kept[at]; kept != nil {
 		h.bytes -= kept.bytes
-		delete(h.kept, start)
+		delete(h.kept, at)
 	}
 }
 
-func (h *hours) version(start time.Time) version {
+func (h *hours) version(at start) version {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return version{h.changes[start], h.cleared}
+	return version{h.changes[at], h.cleared}
 }
 
 // keep keeps an hour, unless it has changed since. If there is no room, the oldest hour goes.
-func (h *hours) keep(start time.Time, counted *hour, since version) {
+func (h *hours) keep(at start, counted *hour, since version) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if since != (version{h.changes[start], h.cleared}) {
+	if since != (version{h.changes[at], h.cleared}) {
 		return
 	}
-	h.drop(start)
-	h.kept[start] = counted
+	h.drop(at)
+	h.kept[at] = counted
 	h.bytes += counted.bytes
 	for h.bytes > hoursBytesMax {
-		oldest := start
-		for other := range h.kept {
-			if other.Before(oldest) {
-				oldest = other
-			}
-		}
+		oldest := slices.Min(slices.Collect(maps.Keys(h.kept)))
 		h.drop(oldest)
-		if after := oldest.Add(time.Hour); after.After(h.oldest) {
-			h.oldest = after
-		}
+		h.oldest = max(h.oldest, oldest+hourSeconds)
 	}
 }
 
 // next is the newest hour that is to be counted, and false if there is none. Rows of it have not come for a while.
-func (h *hours) next(now time.Time, quiet time.Duration) (start time.Time, found bool) {
+func (h *hours) next(now time.Time, quiet time.Duration) (at start, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for n := range hoursMost {
-		start = now.Truncate(time.Hour).Add(-time.Duration(n+1) * time.Hour)
-		if start.Before(h.oldest) {
-			return start, false
-		}
-		if now.Sub(start.Add(time.Hour)) < quiet || now.Sub(h.latest[start]) < quiet {
-			continue
-		}
-		if h.kept[start] == nil {
-			return start, true
+	for n := range start(hoursMost) {
+		at = startOf(now) - (n+1)*hourSeconds
+		switch ended := at + hourSeconds; {
+		case at < h.oldest:
+			return at, false
+		case now.Sub(ended.time()) >= quiet && now.Sub(h.latest[at]) >= quiet && h.kept[at] == nil:
+			return at, true
 		}
 	}
-	return start, false
+	return at, false
 }
 
 // prune forgets the hours that are too old to be counted ahead, and may be gone from the store.
 func (h *hours) prune(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for start := range h.kept {
-		if start.Before(now.Add(-(hoursMost + 1) * time.Hour)) {
-			h.drop(start)
+	for at := range h.kept {
+		if at < startOf(now)-(hoursMost+1)*hourSeconds {
+			h.drop(at)
 		}
 	}
 }
 
 // of returns the columns of some fields in an hour that a scope sees. It returns false if they are not all counted.
-func (h *hours) of(start time.Time, scope query.Scope, fields []string) (found [][]column, all bool) {
+func (h *hours) of(at start, scope query.Scope, fields []string) (found [][]column, all bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	counted := h.kept[start]
+	counted := h.kept[at]
 	if counted == nil || counted.scopes == nil {
 		return nil, false
 	}
@@ -184,11 +184,11 @@ func countedAhead(q query.Query) bool {
 }
 
 // hoursOf are the hours of records of requests.
-func hoursOf(rows []wire.Row) (all []time.Time) {
+func hoursOf(rows []wire.Row) (all []start) {
 	for _, row := range rows {
-		start := row.Time.UTC().Truncate(time.Hour)
-		if row.Type == query.Requests && !slices.Contains(all, start) {
-			all = append(all, start)
+		at := startOf(row.Time)
+		if row.Type == query.Requests && !slices.Contains(all, at) {
+			all = append(all, at)
 		}
 	}
 	return all

@@ -15,7 +15,7 @@ import (
 // facetRig has records of six hours, of two tenants.
 func facetRig(t *testing.T) (*rig, []wire.Row) {
 	r := newRig(t)
-	r.now = r.now.Truncate(time.Hour).Add(40 * time.Minute)
+	r.now = r.now.Truncate(time.Hour).Add(40 * time.Minute).Local() // as the clock of the store tells it
 	random := rand.New(rand.NewPCG(1, 2))
 	var rows []wire.Row
 	for n := range 600 {
@@ -92,11 +92,11 @@ func everyRow(wire.Row) bool { return true }
 func (r *rig) countAll() (hours int) {
 	r.Helper()
 	for {
-		start, found := r.hours.next(r.now, 0)
+		at, found := r.hours.next(r.now, 0)
 		if !found {
 			return r.hours.count()
 		}
-		if err := r.countHour(r.Context(), start); err != nil {
+		if err := r.countHour(r.Context(), at); err != nil {
 			r.Fatal(err)
 		}
 	}
@@ -125,6 +125,22 @@ func TestFacetsAreTheSameWhetherHoursAreCountedAheadOrNot(t *testing.T) {
 	}
 }
 
+func TestHoursThatAreCountedAreNotRead(t *testing.T) {
+	r, _ := facetRig(t)
+	q := r.facets("client_ip")
+	q.From, q.To = r.now.Add(-5*time.Hour), r.now
+	whole := span{q.From, q.To}
+	if toRead, known := newSearch(r.Store, q).divide(whole); len(known) > 0 || len(toRead) != 1 || toRead[0] != whole {
+		t.Errorf("before anything is counted: reads %v, knows %d", toRead, len(known))
+	}
+	r.countAll()
+	toRead, known := newSearch(r.Store, q).divide(whole)
+	first, last := span{q.From, q.From.Truncate(time.Hour).Add(time.Hour)}, span{q.To.Truncate(time.Hour), q.To}
+	if len(toRead) != 2 || toRead[0] != first || toRead[1] != last || len(known) == 0 {
+		t.Errorf("reads %v, knows %d", toRead, len(known))
+	}
+}
+
 func TestRowsThatComeLateAreInTheFacets(t *testing.T) {
 	r, rows := facetRig(t)
 	r.countAll()
@@ -136,24 +152,24 @@ func TestRowsThatComeLateAreInTheFacets(t *testing.T) {
 	rows = append(rows, late)
 	r.expect(r.facets("client_ip"), rows, everyRow)
 	r.now = r.now.Add(time.Second)
-	if start, found := r.hours.next(r.now, time.Second); !found || !start.Equal(late.Time.Truncate(time.Hour)) {
-		t.Errorf("hour %v is next, not that of %v", start, late.Time)
+	if at, found := r.hours.next(r.now, time.Second); !found || at != startOf(late.Time) {
+		t.Errorf("hour %v is next, not that of %v", at.time(), late.Time)
 	}
 	r.countAll()
 	r.expect(r.facets("client_ip"), rows, everyRow)
 }
 
 func TestHourOfWhichRowsComeWhileItIsCountedIsNotKept(t *testing.T) {
-	h, start := newHours(), time.Unix(0, 0).Add(time.Hour)
-	since := h.version(start)
-	h.changed([]time.Time{start}, start)
-	h.keep(start, &hour{}, since)
+	h, at := newHours(), start(hourSeconds)
+	since := h.version(at)
+	h.changed([]start{at}, at.time())
+	h.keep(at, &hour{}, since)
 	if h.count() != 0 {
 		t.Error("it is kept without these rows")
 	}
-	since = h.version(start)
+	since = h.version(at)
 	h.clear()
-	if h.keep(start, &hour{}, since); h.count() != 0 {
+	if h.keep(at, &hour{}, since); h.count() != 0 {
 		t.Error("it is kept with rows that were deleted")
 	}
 }
@@ -176,19 +192,19 @@ func TestHoursThatHaveNoRoomAreRead(t *testing.T) {
 	h := newHours()
 	now := time.Unix(0, 0).Add(1000 * time.Hour)
 	for n := range 10 {
-		h.keep(now.Add(-time.Duration(n+1)*time.Hour), &hour{scopes: map[string]map[string]column{},
+		h.keep(startOf(now)-start(n+1)*hourSeconds, &hour{scopes: map[string]map[string]column{},
 			bytes: hoursBytesMax / 4}, version{})
 	}
 	if h.count() != 4 || h.bytes > hoursBytesMax {
 		t.Errorf("%d hours of %d MiB", h.count(), h.bytes>>20)
 	}
-	if start, found := h.next(now, 0); found {
-		t.Errorf("%v is counted again and again", start)
+	if at, found := h.next(now, 0); found {
+		t.Errorf("%v is counted again and again", at.time())
 	}
-	if _, all := h.of(now.Add(-time.Hour), query.Scope{All: true}, nil); !all {
+	if _, all := h.of(startOf(now)-hourSeconds, query.Scope{All: true}, nil); !all {
 		t.Error("the newest hour is gone")
 	}
-	if _, all := h.of(now.Add(-9*time.Hour), query.Scope{All: true}, nil); all {
+	if _, all := h.of(startOf(now)-9*hourSeconds, query.Scope{All: true}, nil); all {
 		t.Error("an hour without room is counted")
 	}
 }

@@ -74,3 +74,13 @@ func TestNoTestBeginsAfterAnInterrupt(t *testing.T) {
 		t.Errorf("%d of %d tests ran", len(ended), len(tests))
 	}
 }
+
+func TestTestsOfAPackageAreSpreadOverTheList(t *testing.T) {
+	tests, err := build(t.Context(), []string{"./testdata/mixed", "./testdata/few"}, t.TempDir())
+	if err != nil || len(tests) != 6 {
+		t.Fatalf("got %v, %v", tests, err)
+	}
+	if tests[3].name != "TestOfAPackageWithFew" {
+		t.Errorf("the only test of a package is not in the middle: %v", tests)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,13 +31,15 @@ type outcome struct {
 	output  []byte
 }
 
-// build makes a program of the tests of each package in dir, and lists their tests in the order of the sources.
+// build makes a program of the tests of each package in dir, and lists their tests. Those of each package are spread
+// over the whole list, because some packages need the cores more than others.
 func build(ctx context.Context, packages []string, dir string) (all []test, err error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-c", "-o", dir + "/"}, packages...)...)
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("go test -c: %w", err)
 	}
+	at := map[test]float64{}
 	for _, name := range packages {
 		t := test{program: filepath.Join(dir, path.Base(name)+".test"), dir: name}
 		list := exec.CommandContext(ctx, t.program, "-test.list", "^(Test|Fuzz|Example)")
@@ -44,11 +48,14 @@ func build(ctx context.Context, packages []string, dir string) (all []test, err 
 		if err != nil {
 			return nil, fmt.Errorf("list the tests of %s: %w", name, err)
 		}
-		for line := range strings.Lines(string(listed)) {
-			t.name = strings.TrimSpace(line)
+		names := strings.Fields(string(listed))
+		for n, name := range names {
+			t.name = name
+			at[t] = (float64(n) + 0.5) / float64(len(names))
 			all = append(all, t)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b test) int { return cmp.Compare(at[a], at[b]) })
 	return all, nil
 }
 
