@@ -58,6 +58,9 @@ func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, se
 		}
 		r.group.turn = turn
 		r.score("weir_service_", is, graded)
+		if len(r.group.entries) > 0 { // one that never had a client has no series
+			r.gauge("weir_service_engines", float64(len(known.Serving(vs.UUID, known.Assigned(vs.UUID)))))
+		}
 	})
 	c.note(vs.UUID, c.groups[vs.UUID] == nil, turn)
 }
