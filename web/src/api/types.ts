@@ -147,6 +147,7 @@ export interface Pool extends Named {
 
 export interface BgpPeer {
   peer_ip: string
+  router_id?: string
   label?: string
   peer_state: string
   remote_as?: number

@@ -53,7 +53,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
               <Shown of={counts} what="their number over time">{(counted) => <Histogram counted={counted} kind={kind} onRange={setRange} />}</Shown>
             </Panel>
             <div className={css.two}>
-              <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} onPick={pick} />}</Shown></Panel>
+              <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} total={answer.weight ?? answer.count} onPick={pick} />}</Shown></Panel>
               <Panel title="Newest first" note={answer.count > answer.results.length ? `${answer.results.length} of ${count(answer.count)}` : undefined} menu={<Export entries={answer.results} kind={kind} of={of} />}>
                 {answer.results.length === 0 ? (
                   <Nothing kind={kind} service={service} of={of} isFiltered={filter !== ''} />
