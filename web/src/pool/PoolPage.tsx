@@ -38,12 +38,11 @@ function Content({ of }: { of: Pool }) {
   return (
     <>
       {of.description && <p>{of.description}</p>}
+      <p>{`Algorithm: ${(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()}. Monitors: ${(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'}.`}</p>
       <Reasons of={of.runtime?.oper_status.reason} />
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
-        <Tile name="Monitors" value={(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'} />
-        <Tile name="Algorithm" value={(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()} />
       </Tiles>
       <Filter of="servers" shown={shown.length} total={servers.length} />
       <Panel title="Servers" menu={<TableMenu of={`Servers of ${of.name}`} rows={shown} columns={columnsOf(of)} />}>
@@ -60,7 +59,13 @@ function Content({ of }: { of: Pool }) {
   )
 }
 
-const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
+/** The columns; without the health of servers where none has a score. */
+function columnsOf(pool: Pool): Column<ServerRuntime>[] {
+  const hasScores = (pool.runtime?.servers ?? []).some((server) => server.health_score)
+  return allColumnsOf(pool).filter((column) => hasScores || column.key !== 'health')
+}
+
+const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
