@@ -1,3 +1,5 @@
+import { type Live, useLive } from '../api/live'
+import { liveServer } from '../api/liveRuntime'
 import { nameOf, type Pool, type ServerRuntime } from '../api/types'
 import { useData } from '../api/useData'
 import { Filter, FilterHidesAll } from '../part/Filter'
@@ -17,7 +19,8 @@ import { PoolActions, ServerActions } from './PoolActions'
 import { ServerPage } from './ServerPage'
 
 export default function PoolPage({ uuid }: { uuid: string }) {
-  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, 2000)
+  const live = useLive(`pool:${uuid}`)
+  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, live.mode === 'stream' ? 5000 : 2000)
   const runtime = pool.value?.runtime
   const server = useParam('server')
   if (server && pool.value) return <ServerPage pool={pool.value} id={server} />
@@ -26,14 +29,14 @@ export default function PoolPage({ uuid }: { uuid: string }) {
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
       lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
     >
-      <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
+      <Shown of={pool} what="this pool">{(value) => <Content of={value} live={live} />}</Shown>
     </Page>
   )
 }
 
-function Content({ of }: { of: Pool }) {
+function Content({ of, live }: { of: Pool; live: Live }) {
   const filter = useParam('f')
-  const servers = of.runtime?.servers ?? []
+  const servers = (of.runtime?.servers ?? []).map((server) => liveServer(server, live.servers.get(server.server_id)))
   const shown = servers.filter((server) => matches(filter, [server.server_id, server.hostname, server.oper_status.state, ...reasonsOf(server)]))
   return (
     <>
