@@ -43,12 +43,8 @@ function Content({ of, live }: { of: Pool; live: Live }) {
   return (
     <>
       {of.description && <p>{of.description}</p>}
-<<<<<<< HEAD
       <p>{`Algorithm: ${(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()}. Monitors: ${(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'}.`}</p>
-      <Reasons of={of.runtime?.oper_status.reason} />
-=======
       <Reasons of={[...(of.runtime?.oper_status.reason ?? []), ...servers.flatMap((server) => (server.slow ? [`Server ${server.server_id} ${slowText(server.slow, server.slow.since)}`] : []))]} />
->>>>>>> main
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
@@ -68,7 +64,9 @@ function Content({ of, live }: { of: Pool; live: Live }) {
   )
 }
 
-<<<<<<< HEAD
+/** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
+const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
+
 /** The columns; without the health of servers where none has a score. */
 function columnsOf(pool: Pool): Column<ServerRuntime>[] {
   const hasScores = (pool.runtime?.servers ?? []).some((server) => server.health_score)
@@ -76,12 +74,6 @@ function columnsOf(pool: Pool): Column<ServerRuntime>[] {
 }
 
 const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
-=======
-/** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
-const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
-
-const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
->>>>>>> main
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
   ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),
