@@ -329,7 +329,7 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
 
 await step('a box on the heat map leads to the log records in it', async () => {
   await page.goto(shop)
-  await page.getByText('The darker, the more requests').waitFor({ timeout: 90_000 })
+  await page.getByText('the more requests; at most').waitFor({ timeout: 90_000 })
   await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.98)
   const says = await page.getByText(/requests took .* between/).textContent()
   hold(/^[1-9].*: (9\d|100|>99)/.test(says), `the box has ${says}`)
