@@ -186,7 +186,8 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
 			[]string{"servers[1].server_node: Weir does not act on it: has no effect"}},
-		{"analyticsprofile", `{"name":"a","exclude_http_error_codes":[503],"ranges":[],"resp_code_block":["AP_HTTP_RSP_5XX"]}`,
+		{"analyticsprofile",
+			`{"name":"a","exclude_http_error_codes":[503],"ranges":[],"resp_code_block":["AP_HTTP_RSP_5XX"]}`,
 			[]string{"exclude_http_error_codes: records follow it, and health scores do not, because responses are " +
 				"counted by class: AP_HTTP_RSP_5XX in resp_code_block makes each 5xx cost nothing"}},
 		{"user", `{"name":"u","access":[{"tenant_ref":"admin","role_ref":"/api/role?name=WAF-Admin"}]}`, []string{
@@ -202,6 +203,9 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"healthmonitor",
 			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
 				RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
+		{"vsvip", `{"name":"v","vip":[{"auto_allocate_floating_ip":true}],"dns_info":[{"fqdn":"a.test"}]}`, []string{
+			"dns_info[0].fqdn: Weir registers no names: has no effect",
+			"vip[0].auto_allocate_floating_ip: Weir allocates no addresses: give ip_address: has no effect"}},
 		{"systemconfiguration",
 			`{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
 			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`,
