@@ -66,6 +66,7 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	l.unusual = unusual.New(known, l.live, told, time.Now)
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
+	data.gate.Check(profileKind, checkStreaming(config, data.objects))
 	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog(), data.objects))
 	return l
 }

@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	"controller": {"api", "controller/unusual", "controller/alert", "controller/alert/notify", "controller/health",
 		"controller/series",
 		"controller/grading", "controller/health/score", "controller/sorted", "controller/schema",
-		"controller/store", "controller/admit",
+		"controller/schema/kinds", "controller/store", "controller/admit",
 		"controller/rest",
 		"controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",
