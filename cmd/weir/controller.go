@@ -34,6 +34,7 @@ func controllerCommand() *cobra.Command {
 			if config.Records.Program, err = keepsLogs(logs, config.Records, self); err != nil {
 				return err
 			}
+			controller.CollectEarly()
 			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return controller.Run(command.Context(), config)
 		},

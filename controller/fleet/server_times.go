@@ -30,7 +30,7 @@ const ticksPerSecond = 1 << 20 // see Histogram in the contract
 
 // ServerTimes adds up the times of a server over all engines that work.
 func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
-	for _, engine := range k.engines {
+	for _, engine := range k.countingPool(key.Pool) {
 		if engine.Works() {
 			sum.add(key, engine.Sample, engine.serverMinute)
 		}
@@ -99,8 +99,8 @@ func serverTimesOf(counters *dataplanev1.ServerCounters) serverTimes {
 // once.
 func (s *Sample) serverTimes(before map[ServerKey]serverTimes) map[ServerKey]serverTimes {
 	all := map[ServerKey]serverTimes{}
-	for key, counters := range s.servers {
-		times := serverTimesOf(counters)
+	for _, counters := range s.GetServers() {
+		key, times := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}, serverTimesOf(counters)
 		if times == (serverTimes{}) {
 			continue
 		}

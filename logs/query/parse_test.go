@@ -16,6 +16,9 @@ func TestConditionsAreReadAsParametersOfAURLHaveThem(t *testing.T) {
 		`filter=ge(response_code,500) & filter=co(uri_query,"a&b=\"c")`: {And: []Expr{one,
 			Compare("uri_query", Contains, `a&b="c`)}},
 		"eq(host,a,b)": Compare("host", Eq, "a,b"),
+		`any(ge(response_code,500), all(eq(host,"a,(b"),eq(method,"\")")))&sw(uri_path,/pay)`: {And: []Expr{
+			{Or: []Expr{one, {And: []Expr{Compare("host", Eq, "a,(b"), Compare("method", Eq, `")`)}}}},
+			Compare("uri_path", StartsWith, "/pay")}},
 	} {
 		got, err := ParseAll(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -24,7 +27,8 @@ func TestConditionsAreReadAsParametersOfAURLHaveThem(t *testing.T) {
 	}
 	for text, problem := range map[string]string{
 		"": "no condition", "response_code=500": "write it as", "eq(host)": "no comma", `eq(host,"a)`: "no",
-		"eq(a,b)&": "write it",
+		"eq(a,b)&": "write it", "any()": "write it", "any(eq(a,b),)": "write it", "any(eq(a))": "no comma",
+		strings.Repeat("all(", 40) + "eq(a,b)" + strings.Repeat(")", 40): "levels",
 	} {
 		if got, err := ParseAll(text); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: %+v, %v", text, got, err)
@@ -47,5 +51,16 @@ func TestEqualToAListIsEqualToOneOfItsWords(t *testing.T) {
 	}
 	if _, err := Compare("host", Has, "x").Checked(Requests); err == nil {
 		t.Error("a host has words")
+	}
+}
+
+func TestSignificantInsideOfAnAlternativeIsThatOfRecords(t *testing.T) {
+	e, err := Parse(`any(eq(adf,true),eq(host,"a"))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Expr{Or: []Expr{Compare("class", Eq, Significant), Compare("host", Eq, "a")}}
+	if got := OfRequests(e); !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %+v", got)
 	}
 }

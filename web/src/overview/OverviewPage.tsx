@@ -89,7 +89,7 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
           <Services lines={lines.slice(0, shownMost)} />
         </Panel>
         <Panel title="What changed">
-          <Changes />
+          <Changes names={new Map([...lines.map((line) => line.service), ...engines].map((one) => [one.uuid, one.name]))} />
         </Panel>
       </div>
     </div>

@@ -32,16 +32,12 @@ export default function ServicesPage() {
   const vips = useVips()
   const filter = useParam('f')
   const state = useParam('state')
+  const rows = useMemo(() => (services.value?.results ?? []).map((service) => rowOf(service, live, vips)), [services.value, live, vips])
+  const shown = useMemo(() => rows.filter((row) => isWanted(row, state, filter)), [rows, state, filter])
   return (
     <Page title="Services">
       <Shown of={services} what="the virtual services">
-        {(list) => {
-          const rows = list.results.map((service) => rowOf(service, live, vips))
-          const shown = rows.filter(
-            (row) =>
-              (!state || row.service.runtime?.oper_status.state === `OPER_${state}`) &&
-              matches(filter, [row.service.name, row.address, row.service.description, row.service.runtime?.oper_status.reason.join(' '), nameOf(row.service.pool_ref)]),
-          )
+        {() => {
           if (rows.length === 0) return <NoServices />
           return (
             <>
@@ -56,6 +52,11 @@ export default function ServicesPage() {
       </Shown>
     </Page>
   )
+}
+
+function isWanted(row: Row, state: string, filter: string): boolean {
+  if (state && row.service.runtime?.oper_status.state !== `OPER_${state}`) return false
+  return matches(filter, [row.service.name, row.address, row.service.description, row.service.runtime?.oper_status.reason.join(' '), nameOf(row.service.pool_ref)])
 }
 
 export function rowOf(service: Service, live: Live, vips: Map<string, string>): Row {
