@@ -20,7 +20,6 @@ mod request;
 mod response;
 mod settings;
 mod text;
-mod trace;
 mod trailers;
 
 pub use client::ClientFacts;
@@ -34,4 +33,3 @@ pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::Reply;
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};
-pub use trace::{Trace, is_trace_parent};

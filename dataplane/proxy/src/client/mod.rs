@@ -12,7 +12,6 @@ pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
 mod seen;
-pub(crate) mod span;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -24,7 +24,6 @@ mod shortages;
 mod suspects;
 mod tape;
 mod times;
-mod traces;
 mod tunnels;
 mod uploads;
 mod websocket;

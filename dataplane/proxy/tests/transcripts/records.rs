@@ -56,7 +56,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    pub fn records(&self) -> Vec<Packed<'_>> {
+    fn records(&self) -> Vec<Packed<'_>> {
         Packed::all(&self.packed).expect("a batch can be read")
     }
 
