@@ -2,8 +2,12 @@ package store
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/logs/query"
 )
@@ -33,17 +37,32 @@ func (c counts) add(others counts) {
 	}
 }
 
-// addColumns adds the values of an hour.
-func (c counts) addColumns(columns []column) {
-	total := 0
+// addHours adds the values of hours: of each hour and scope, a column for each field. If all take too much memory, a
+// field that takes more than its part is given up.
+func (c counts) addHours(hours [][]column) {
+	var total atomic.Int64
 	for n := range c {
-		if !c[n].tooMany {
-			columns[n].each(c[n].tally.addOne)
-		}
-		if total += c[n].bytes; total > facetBytesMax {
-			c[n] = count{tooMany: true}
-		}
+		total.Add(int64(c[n].bytes))
 	}
+	var adding errgroup.Group
+	adding.SetLimit(runtime.GOMAXPROCS(0))
+	for n := range c {
+		adding.Go(func() error {
+			for _, columns := range hours {
+				if c[n].tooMany {
+					break
+				}
+				before := c[n].bytes
+				columns[n].each(c[n].tally.addOne)
+				if total.Add(int64(c[n].bytes-before)) > facetBytesMax && c[n].bytes > facetBytesMax/len(c) {
+					total.Add(-int64(c[n].bytes))
+					c[n] = count{tooMany: true}
+				}
+			}
+			return nil
+		})
+	}
+	_ = adding.Wait() // nothing fails
 }
 
 // facets are the answer.

@@ -171,9 +171,7 @@ func (s *search) readFacets(ctx context.Context, part span) error {
 	for _, found := range read {
 		s.counts.add(found)
 	}
-	for _, columns := range known {
-		s.counts.addColumns(columns)
-	}
+	s.counts.addHours(known)
 	return nil
 }
 

@@ -229,3 +229,22 @@ func TestFieldWithTooManyValuesIsGivenUpAndTheOthersAreNot(t *testing.T) {
 		t.Errorf("got %+v", facets[1])
 	}
 }
+
+func TestFieldWithTooManyValuesInAllHoursIsGivenUp(t *testing.T) {
+	var hours [][]column
+	for at := range 4 {
+		var many []query.Value
+		for n := range facetBytesMax / bytesOfValue / 3 {
+			many = append(many, query.Value{Value: fmt.Sprint(at, " ", n), Rows: 1, Weight: 1})
+		}
+		hours = append(hours, []column{newColumn(many), newColumn([]query.Value{{Value: "x", Rows: 1, Weight: 7}})})
+	}
+	c := make(counts, 2)
+	c.addHours(hours)
+	if !c[0].tooMany || c[0].bytes > 0 {
+		t.Errorf("%d values in %d MiB are counted", len(c[0].values), c[0].bytes>>20)
+	}
+	if want := (query.Value{Value: "x", Rows: 4, Weight: 28}); c[1].values[0] != want {
+		t.Errorf("got %+v", c[1].values)
+	}
+}

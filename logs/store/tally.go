@@ -51,7 +51,7 @@ func (t *tally) count(values []string, weights []uint64) {
 
 // add adds what another tally has counted.
 func (t *tally) add(values []query.Value) {
-	if len(t.values) == 0 {
+	if len(t.values) == 0 && len(values) > 0 {
 		t.places = make(map[string]int32, len(values))
 	}
 	for _, value := range values {

@@ -27,6 +27,7 @@ export interface SlowServer {
   share: number
   app_response_mean_ms: number
   others_mean_ms: number
+  since_ms: number
 }
 
 interface LiveEvent {
