@@ -22,15 +22,17 @@ type told struct {
 func newTold() *told { return &told{seed: maphash.MakeSeed()} }
 
 // changes returns what is to be sent of a Sample: the rows that the controller has not heard, or the whole Sample if it
-// is the first, if another process counted it, or if a row is no more. Two different rows have the same hash once in
+// is the first, if another process counted it, or if a row is new or no more. Two different rows have the same hash once in
 // 2^64; the second one then waits for its next change.
 func (t *told) changes(sample *dataplanev1.Sample) *dataplanev1.Sample {
 	if t.services == nil || sample.GetPid() != t.pid {
 		return t.whole(sample)
 	}
+	before := len(t.services) + len(t.servers)
 	services, servers := t.fresh(sample)
-	if len(t.services) != len(sample.GetVirtualServices()) || len(t.servers) != len(sample.GetServers()) {
-		return t.whole(sample) // more rows were told than there are
+	if len(t.services)+len(t.servers) != before || len(t.services) != len(sample.GetVirtualServices()) ||
+		len(t.servers) != len(sample.GetServers()) {
+		return t.whole(sample)
 	}
 	sent := &dataplanev1.Sample{}
 	sample.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -68,7 +70,7 @@ func (t *told) fresh(sample *dataplanev1.Sample) (services []*dataplanev1.Virtua
 	return services, servers
 }
 
-// hash is never 0, which stands for a row that was not told.
+// hash is 0 for a row that cannot be packed. Others have another one.
 func (t *told) hash(row proto.Message) uint64 {
 	packed, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(t.packed[:0], row)
 	if err != nil {

@@ -27,7 +27,7 @@ type layout struct {
 // engine.
 func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 	made := &Sample{Sample: from}
-	if from.GetChanges() && last != nil {
+	if from.GetChanges() && last != nil && from.GetPid() == last.GetPid() {
 		last.complete(from)
 	}
 	if last != nil && last.layout.fits(from, last.Sample) {
@@ -50,24 +50,22 @@ func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 }
 
 // complete adds the rows of the last sample to those that have changed since. link makes sure that there was a whole
-// one before, see Sample.changes in the contract.
+// one before, see Sample.changes in the contract. Rows that the last sample does not have are dropped: agents send none,
+// and a stranger's would grow without bound.
 func (s *Sample) complete(next *dataplanev1.Sample) {
 	services, servers := next.VirtualServices, next.Servers
 	next.VirtualServices, next.Servers = slices.Clone(s.VirtualServices), slices.Clone(s.Servers)
 	for _, row := range services {
 		if at, has := s.layout.services[row.GetUuid()]; has {
 			next.VirtualServices[at] = row
-		} else {
-			next.VirtualServices = append(next.VirtualServices, row)
 		}
 	}
 	for _, row := range servers {
 		if at, has := s.layout.servers[ServerKey{row.GetPoolUuid(), row.GetServerId()}]; has {
 			next.Servers[at] = row
-		} else {
-			next.Servers = append(next.Servers, row)
 		}
 	}
+	next.Changes = false
 }
 
 // fits tells whether a sample has the same rows in the same order as the last one, which the layout is of.

@@ -43,9 +43,16 @@ func TestASampleOfChangesLeavesOtherRowsAsTheyWere(t *testing.T) {
 	report(&dataplanev1.Sample{Changes: true, VirtualServices: []*dataplanev1.VirtualServiceCounters{row("vs-1", 5)}})
 	want("a row has changed", map[string]int64{"vs-0": 1, "vs-1": 5}, map[fleet.ServerKey]int64{one: 3})
 	report(&dataplanev1.Sample{Changes: true, Servers: []*dataplanev1.ServerCounters{server(two, 7)}})
-	want("a row is new", map[string]int64{"vs-0": 1, "vs-1": 5}, map[fleet.ServerKey]int64{one: 3, two: 7})
+	want("a row that the last whole sample does not have", map[string]int64{"vs-0": 1, "vs-1": 5},
+		map[fleet.ServerKey]int64{one: 3, two: 0})
 	report(&dataplanev1.Sample{Changes: true, Servers: []*dataplanev1.ServerCounters{server(one, 4)}})
-	want("a row has changed after that", map[string]int64{"vs-1": 5}, map[fleet.ServerKey]int64{one: 4, two: 7})
+	want("a row has changed after that", map[string]int64{"vs-1": 5}, map[fleet.ServerKey]int64{one: 4})
+	report(&dataplanev1.Sample{Changes: true, Pid: 9, Servers: []*dataplanev1.ServerCounters{server(one, 1)}})
+	s.Read(func(known *fleet.Known) {
+		if known.Engine("se-one").Sample.Service("vs-0") != nil {
+			t.Error("the changes of another process are completed with rows of the last one")
+		}
+	})
 	report(&dataplanev1.Sample{VirtualServices: []*dataplanev1.VirtualServiceCounters{row("vs-1", 6)}})
 	s.Read(func(known *fleet.Known) {
 		if known.Engine("se-one").Sample.Service("vs-0") != nil {
@@ -78,8 +85,10 @@ func TestTheTurnOfAnObjectChangesOnlyWithItsRows(t *testing.T) {
 		serviceTurns, poolsDo bool
 	}{
 		{"nothing changed", func() { report(&dataplanev1.Sample{}) }, false, false},
-		{"another one counted", func() {
-			report(&dataplanev1.Sample{VirtualServices: []*dataplanev1.VirtualServiceCounters{{Uuid: "vs-2"}}})
+		{"another one is new", func() {
+			report(&dataplanev1.Sample{Pid: 7, Servers: []*dataplanev1.ServerCounters{{PoolUuid: "pool-1",
+				ServerId: "10.0.0.1:80"}}, VirtualServices: []*dataplanev1.VirtualServiceCounters{
+				{Uuid: "vs-2"}, {Uuid: "vs-1"}}})
 		}, true, true}, // rows moved
 		{"the virtual service counted", func() {
 			report(&dataplanev1.Sample{VirtualServices: []*dataplanev1.VirtualServiceCounters{

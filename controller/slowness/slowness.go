@@ -7,8 +7,10 @@
 package slowness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +28,7 @@ const (
 	sizeMost = 1000
 	// lookedAtOnce is the number of pools that are looked at under the lock of the fleet.
 	lookedAtOnce = 100
-	// toldMost limits the events about one pool that one look adds.
+	// toldMost limits the events about one pool that one look adds. The next look tells of the others.
 	toldMost = 5
 )
 
@@ -38,6 +40,13 @@ type Server struct {
 	Share  float64       // of the answers of the pool, from 0 to 1
 	Since  time.Time
 	seen   time.Time // when it last was slow
+	told   bool      // an event tells that it is slow
+}
+
+// found is a pool with its slow servers, the slowest first.
+type found struct {
+	pool    *model.Pool
+	servers []Server
 }
 
 // Watch knows the slow servers. It is safe for concurrent use.
@@ -49,12 +58,12 @@ type Watch struct {
 	last map[string]*fleet.Sample // of each engine at the last look; only Look uses it
 
 	mu    sync.RWMutex
-	pools map[string][]Server // by uuid, the slowest first; pools without slow servers are not there
+	pools map[string]found // by uuid; pools without slow servers are not there
 }
 
 // New returns a watch that has found nothing. Run looks.
 func New(fleet *fleet.Fleet, told *events.Log, now func() time.Time) *Watch {
-	return &Watch{fleet: fleet, events: told, now: now, pools: map[string][]Server{}}
+	return &Watch{fleet: fleet, events: told, now: now, pools: map[string]found{}}
 }
 
 // Run looks until ctx ends.
@@ -76,7 +85,7 @@ func (w *Watch) Run(ctx context.Context) error {
 func (w *Watch) Of(poolUUID string) []Server {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.pools[poolUUID]
+	return w.pools[poolUUID].servers
 }
 
 // Look looks at all pools once.
@@ -89,7 +98,7 @@ func (w *Watch) Look() {
 			samples[uuid] = engine.Sample
 		}
 	})
-	at, next := w.now(), map[string][]Server{}
+	at, next := w.now(), map[string]found{}
 	for len(pools) > 0 {
 		some := pools[:min(lookedAtOnce, len(pools))]
 		pools = pools[len(some):]
@@ -98,11 +107,18 @@ func (w *Watch) Look() {
 				// The model may have changed meanwhile.
 				if pool = known.Pool(pool.UUID); pool != nil && len(pool.Members) <= sizeMost {
 					if slow := w.follow(pool, w.slowIn(known, pool), at); len(slow) > 0 {
-						next[pool.UUID] = slow
+						next[pool.UUID] = found{pool, slow}
 					}
 				}
 			}
 		})
+	}
+	for uuid, before := range w.pools { // only Look writes it
+		if _, is := next[uuid]; !is {
+			for _, server := range before.servers {
+				w.end(before.pool, server)
+			}
+		}
 	}
 	w.last = samples
 	w.mu.Lock()
@@ -117,44 +133,53 @@ func (w *Watch) slowIn(known *fleet.Known, pool *model.Pool) (list []Server) {
 	if len(slow) == 0 {
 		slow = health.SlowServers(known.AppTimes(pool))
 	}
-	for _, found := range slow {
-		list = append(list, Server{ID: pool.Members[found.Index].ID, Mean: found.Mean, Others: found.Others,
-			Share: found.Share})
+	for _, one := range slow {
+		list = append(list, Server{ID: pool.Members[one.Index].ID, Mean: one.Mean, Others: one.Others, Share: one.Share})
 	}
 	return list
 }
 
-// follow returns the slow servers of a pool after those that were slow before, and tells what has changed.
+// follow returns the slow servers of a pool after those that were slow before, the slowest first, and tells what has
+// changed. Of a pool without slow servers, Look tells the end.
 func (w *Watch) follow(pool *model.Pool, slow []Server, at time.Time) []Server {
 	before, told := map[string]Server{}, 0
-	for _, server := range w.pools[pool.UUID] { // only Look writes it
+	for _, server := range w.pools[pool.UUID].servers {
 		before[server.ID] = server
 	}
 	for i := range slow {
 		one := &slow[i]
 		one.Since, one.seen = at, at
 		if was, known := before[one.ID]; known {
-			one.Since = was.Since
+			one.Since, one.told = was.Since, was.told
 			delete(before, one.ID)
-		} else if told++; told <= toldMost {
+		}
+		if !one.told && told < toldMost {
+			told++
+			one.told = true
 			w.tell(pool, "SERVER_SLOW", *one, fmt.Sprintf("needs %s for an answer, the others %s",
 				short(one.Mean), short(one.Others)))
 		}
 	}
 	for _, member := range pool.Members {
-		was, known := before[member.ID]
-		if known && at.Sub(was.seen) <= lingers {
+		if was, known := before[member.ID]; known && at.Sub(was.seen) <= lingers {
 			slow = append(slow, was)
 			delete(before, member.ID)
 		}
 	}
-	told = 0
-	for _, was := range before {
-		if told++; told <= toldMost {
-			w.tell(pool, "SERVER_SLOW_ENDED", was, "is not slow any more")
+	if len(slow) > 0 {
+		for _, was := range before {
+			w.end(pool, was)
 		}
 	}
+	slices.SortStableFunc(slow, func(a, b Server) int { return cmp.Compare(b.Mean, a.Mean) })
 	return slow
+}
+
+// end tells that a server is not slow any more, if an event told that it was.
+func (w *Watch) end(pool *model.Pool, server Server) {
+	if server.told {
+		w.tell(pool, "SERVER_SLOW_ENDED", server, "is not slow any more, or is gone")
+	}
 }
 
 func (w *Watch) tell(pool *model.Pool, id string, server Server, what string) {

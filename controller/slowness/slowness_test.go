@@ -91,7 +91,7 @@ func TestServerIsSlowSinceItWasFoundAndUntilItIsFast(t *testing.T) {
 		t.Errorf("got %+v, at first since %v", found, since)
 	}
 	told := p.pass(90, fast, fast)
-	if want := "SERVER_SLOW_ENDED POOL web-pool server 10.0.0.2:80 is not slow any more"; !slices.Equal(
+	if want := "SERVER_SLOW_ENDED POOL web-pool server 10.0.0.2:80 is not slow any more, or is gone"; !slices.Equal(
 		told, []string{want}) {
 		t.Errorf("got %q", told)
 	}
@@ -128,7 +128,10 @@ func TestPoolThatIsDeletedHasNoSlowServers(t *testing.T) {
 	p.Want(11)
 	p.Fleet.Observe(p.State)
 	p.State.Model.Pools = nil
-	p.watch.Look()
+	told := p.Told(p.watch.Look)
+	if len(told) != 1 || told[0][:len("SERVER_SLOW_ENDED")] != "SERVER_SLOW_ENDED" {
+		t.Errorf("got %q", told)
+	}
 	if left := p.watch.Of("pool-1"); len(left) > 0 {
 		t.Errorf("still slow: %+v", left)
 	}

@@ -5029,7 +5029,7 @@ type Sample struct {
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
 	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`    // a gauge
 	WorkerCounters  []*WorkerCounters         `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"` // in the order of their numbers
-	// Only the rows that are new, or differ from those of the Sample before on the same stream, of the same process. All
+	// Only the rows that differ from those of the Sample before on the same stream, of the same process. All
 	// other rows are as they were. Only agents send this, after a whole Sample, and after a Welcome that allows it.
 	Changes       bool `protobuf:"varint,550,opt,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
