@@ -22,8 +22,8 @@ type told struct {
 func newTold() *told { return &told{seed: maphash.MakeSeed()} }
 
 // changes returns what is to be sent of a Sample: the rows that the controller has not heard, or the whole Sample if it
-// is the first, if another process counted it, or if a row is new or no more. Two different rows have the same hash once in
-// 2^64; the second one then waits for its next change.
+// is the first, if another process counted it, or if a row is new or no more. Two different rows have the same hash
+// once in 2^64; the second one then waits for its next change.
 func (t *told) changes(sample *dataplanev1.Sample) *dataplanev1.Sample {
 	if t.services == nil || sample.GetPid() != t.pid {
 		return t.whole(sample)

@@ -50,8 +50,8 @@ func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
 }
 
 // complete adds the rows of the last sample to those that have changed since. link makes sure that there was a whole
-// one before, see Sample.changes in the contract. Rows that the last sample does not have are dropped: agents send none,
-// and a stranger's would grow without bound.
+// one before, see Sample.changes in the contract. Rows that the last sample does not have are dropped: agents send
+// none, and a stranger's would grow without bound.
 func (s *Sample) complete(next *dataplanev1.Sample) {
 	services, servers := next.VirtualServices, next.Servers
 	next.VirtualServices, next.Servers = slices.Clone(s.VirtualServices), slices.Clone(s.Servers)

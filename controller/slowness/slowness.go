@@ -134,7 +134,8 @@ func (w *Watch) slowIn(known *fleet.Known, pool *model.Pool) (list []Server) {
 		slow = health.SlowServers(known.AppTimes(pool))
 	}
 	for _, one := range slow {
-		list = append(list, Server{ID: pool.Members[one.Index].ID, Mean: one.Mean, Others: one.Others, Share: one.Share})
+		list = append(list, Server{ID: pool.Members[one.Index].ID, Mean: one.Mean, Others: one.Others,
+			Share: one.Share})
 	}
 	return list
 }
