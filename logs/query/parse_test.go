@@ -66,7 +66,8 @@ func TestQuotesOpenOnlyAtTheBeginningOfAValue(t *testing.T) {
 
 func TestClientsHaveNoOperatorForWords(t *testing.T) {
 	for _, parse := range []func(string) (Expr, error){Parse, ParseAll} {
-		if got, err := parse("has(significant_log,RESET)"); err == nil || !strings.Contains(err.Error(), "no operator") {
+		got, err := parse("has(significant_log,RESET)")
+		if err == nil || !strings.Contains(err.Error(), "no operator") {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}

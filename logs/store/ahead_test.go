@@ -86,7 +86,8 @@ func TestHourTakesNoMoreThanItsRoom(t *testing.T) {
 func TestFacetsAreReadByFewWorkers(t *testing.T) {
 	for _, options := range []string{quickly, slowly} {
 		parsed, err := logstorage.ParseQuery(options + compileFilter(query.Query{Scope: query.Scope{All: true}}))
-		if err != nil || parsed.GetConcurrency() > countersAtOnce || !strings.Contains(parsed.String(), "concurrency=") {
+		if err != nil || parsed.GetConcurrency() > countersAtOnce ||
+			!strings.Contains(parsed.String(), "concurrency=") {
 			t.Errorf("%s: %d workers, %v", options, parsed.GetConcurrency(), err)
 		}
 	}
@@ -96,7 +97,8 @@ func TestRecordWithoutAWeightCountsAsOneEverywhere(t *testing.T) {
 	r := newRig(t)
 	var rows []wire.Row
 	for n, weight := range []string{"", "0", "5", ""} {
-		rows = append(rows, r.request(time.Duration(n)*time.Second, map[string]string{"method": "GET", "weight": weight}))
+		fields := map[string]string{"method": "GET", "weight": weight}
+		rows = append(rows, r.request(time.Duration(n)*time.Second, fields))
 	}
 	r.add(rows...)
 	for _, some := range [][]wire.Row{rows, {rows[0]}} { // with and without a column of weights
