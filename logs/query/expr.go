@@ -23,7 +23,8 @@ const (
 	Le          Op = "le"
 	Gt          Op = "gt"
 	Ge          Op = "ge"
-	Has         Op = "has" // one of the words is it; what Eq of a field of kind Words is once it is checked
+	// Has: one of the words is it. Eq of a field of kind Words becomes it when it is checked; Parse refuses it.
+	Has Op = "has"
 )
 
 // AnyField stands for all text fields of a type, with Contains, NotContains and Eq, Ne, StartsWith.
@@ -124,8 +125,7 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		return Expr{Not: &inner}, err
 	case Eq, Contains, StartsWith, Lt, Le, Gt, Ge, Has:
 	default:
-		return e, &Error{"filter", fmt.Sprintf("there is no operator %q: use eq, ne, co, nc, sw, lt, le, gt or ge",
-			e.Op)}
+		return e, noOperator(e.Op)
 	}
 	if e.Field == AnyField {
 		return c.anyField(e, depth)
@@ -148,12 +148,18 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		e.Value = ""
 	case e.Op == Has && kind != Words:
 		return e, &Error{"filter", fmt.Sprintf("field %s has no words: use eq", e.Field)}
+	case e.Op == Has && (e.Value == "" || strings.ContainsAny(e.Value, " \t")):
+		return e, &Error{"filter", fmt.Sprintf("%q is not one word of field %s", e.Value, e.Field)}
 	case kind == Words && e.Op == Eq && e.Value != "" && !strings.ContainsAny(e.Value, " \t"):
 		e.Op = Has
 	case e.Op == Lt || e.Op == Le || e.Op == Gt || e.Op == Ge:
 		return e, &Error{"filter", fmt.Sprintf("field %s is text: use eq, ne, co, nc or sw", e.Field)}
 	}
 	return e, nil
+}
+
+func noOperator(op Op) error {
+	return &Error{"filter", fmt.Sprintf("there is no operator %q: use eq, ne, co, nc, sw, lt, le, gt or ge", op)}
 }
 
 func (c *checker) anyField(e Expr, depth int) (Expr, error) {
@@ -226,7 +232,7 @@ func (o Op) holds(found, wanted string) bool {
 	case StartsWith:
 		return strings.HasPrefix(found, wanted)
 	case Has:
-		for word := range strings.FieldsSeq(found) {
+		for word := range strings.SplitSeq(found, " ") {
 			if word == wanted {
 				return true
 			}

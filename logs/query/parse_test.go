@@ -36,6 +36,56 @@ func TestConditionsAreReadAsParametersOfAURLHaveThem(t *testing.T) {
 	}
 }
 
+func TestQuotesOpenOnlyAtTheBeginningOfAValue(t *testing.T) {
+	agent, busy := Compare("user_agent", Contains, `a"b`), Compare("response_code", Eq, "503")
+	for text, want := range map[string]Expr{
+		`any(co(user_agent,a"b),eq(response_code,503))`: {Or: []Expr{agent, busy}},
+		`co(user_agent,a"b)&eq(response_code,503)`:      {And: []Expr{agent, busy}},
+		`eq(uri_query,"f(x)&g(y)")`:                     Compare("uri_query", Eq, "f(x)&g(y)"),
+		`eq(response_code,503)&any(eq(uri_query,"f(x)&g(y)"),eq(a," ,)"))`: {And: []Expr{busy,
+			{Or: []Expr{Compare("uri_query", Eq, "f(x)&g(y)"), Compare("a", Eq, " ,)")}}}},
+		`co(user_agent,X11 (Linux))&eq(response_code,503)`: {And: []Expr{
+			Compare("user_agent", Contains, "X11 (Linux)"), busy}},
+	} {
+		if got, err := ParseAll(text); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for text, problem := range map[string]string{
+		`any(eq(host,b)))`: "follows", `any(eq(host,b)`: "not closed", `any(eq(host,a(b),eq(method,c)))`: "needs quotes",
+		`any(eq(host,"b),eq(method,c))`: "quote", `eq(host,"a"b")`: "quote", `eq(host,"a\")`: "quote",
+		`any(eq(host,b)eq(host,c))`: "follows", `eq(host,b`: "not closed", `any(eq(host),eq(a,b))`: "no comma",
+	} {
+		for name, parse := range map[string]func(string) (Expr, error){"one": Parse, "all": ParseAll} {
+			if got, err := parse(text); err == nil || !strings.Contains(err.Error(), problem) {
+				t.Errorf("%s, %s: %+v, %v", text, name, got, err)
+			}
+		}
+	}
+}
+
+func TestClientsHaveNoOperatorForWords(t *testing.T) {
+	for _, parse := range []func(string) (Expr, error){Parse, ParseAll} {
+		got, err := parse("has(significant_log,RESET)")
+		if err == nil || !strings.Contains(err.Error(), "no operator") {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, value := range []string{"", "a b"} {
+		if e, err := Compare("significant_log", Has, value).Checked(Requests); err == nil {
+			t.Errorf("a list has the word %q: %+v", value, e)
+		}
+	}
+}
+
+func TestARecordCountsAtLeastAsOne(t *testing.T) {
+	for weight, want := range map[string]uint64{"": 1, "0": 1, "1": 1, "7": 7, "x": 1} {
+		if got := WeightOf(weight); got != want {
+			t.Errorf("weight %q counts as %d", weight, got)
+		}
+	}
+}
+
 func TestEqualToAListIsEqualToOneOfItsWords(t *testing.T) {
 	for value, want := range map[string]bool{"RESET": false, "SERVER_RESET": true, "RETRIED": true,
 		"SERVER_RESET RETRIED": true, "": false} {

@@ -1,6 +1,9 @@
 package query
 
-import "maps"
+import (
+	"maps"
+	"strconv"
+)
 
 // Requests and Connections are the records of data planes. Their fields have the names of Avi's logs; times there are
 // in milliseconds. Fields that end with _us are Weir's, in microseconds.
@@ -11,6 +14,16 @@ const (
 
 // WeightField says how many requests or connections a record stands for.
 const WeightField = "weight"
+
+// WeightOf is how many requests or connections a record with this weight stands for. A record stands at least for its
+// own: one without a weight, or with one of 0, counts as one.
+func WeightOf(weight string) uint64 {
+	number, err := strconv.ParseUint(weight, 10, 64)
+	if err != nil {
+		return 1
+	}
+	return max(1, number)
+}
 
 // Classes of records, the values of class.
 const (

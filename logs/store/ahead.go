@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/logs/query"
@@ -19,8 +21,12 @@ const (
 	slowly = "options(concurrency=1, parallel_readers=1) "
 )
 
+// errScopes is of an hour that has too many scopes.
+var errScopes = fmt.Errorf("its records are of more than %d tenants", scopesMost)
+
 // countAhead counts the newest hours, one after the other, until ctx ends. It rests at least half of the time.
 func (s *Store) countAhead(ctx context.Context) {
+	var told sync.Once
 	for rest := aheadEvery; ; {
 		select {
 		case <-ctx.Done():
@@ -34,20 +40,40 @@ func (s *Store) countAhead(ctx context.Context) {
 			continue
 		}
 		began := time.Now()
-		if err := s.countHour(ctx, at); err != nil && ctx.Err() == nil {
-			s.Log.Error("an hour of records is not counted ahead", "hour",
-				at.time().Format(time.RFC3339), "reason", err)
+		counted, err := s.countHour(ctx, at)
+		rest = restAfter(counted, time.Since(began))
+		if err != nil && ctx.Err() == nil {
+			s.tell(at, err, &told)
 		}
-		rest = min(rest, time.Since(began))
 	}
 }
 
-// countHour counts an hour, and keeps it unless rows of it come meanwhile. An hour that cannot be counted is kept as
-// one that questions have to read.
-func (s *Store) countHour(ctx context.Context, at start) error {
+// tell says that an hour is not counted. That it has too many scopes is told once: other hours have as many.
+func (s *Store) tell(at start, err error, told *sync.Once) {
+	hour := at.time().Format(time.RFC3339)
+	if !errors.Is(err, errScopes) {
+		s.Log.Error("an hour of records is not counted ahead", "hour", hour, "reason", err)
+		return
+	}
+	told.Do(func() {
+		s.Log.Info("an hour of records is not counted ahead, nor are others like it", "hour", hour, "reason", err)
+	})
+}
+
+// restAfter is how long to rest after an hour was counted, or was not, in some time.
+func restAfter(counted bool, took time.Duration) time.Duration {
+	if counted {
+		return took
+	}
+	return max(aheadEvery, took)
+}
+
+// countHour counts an hour, keeps it unless rows of it come meanwhile, and tells whether it did. An hour that cannot be
+// counted is kept as one that questions have to read.
+func (s *Store) countHour(ctx context.Context, at start) (bool, error) {
 	since := s.hours.version(at)
 	if deleting, err := s.requests.DeleteActiveTasks(ctx); err != nil || len(deleting) > 0 {
-		return err
+		return false, err
 	}
 	s.show()
 	counted, err := s.countScopes(ctx, at)
@@ -55,23 +81,23 @@ func (s *Store) countHour(ctx context.Context, at start) error {
 		counted = &hour{}
 	}
 	s.hours.keep(at, counted, since)
-	return err
+	return err == nil, err
 }
 
 func (s *Store) countScopes(ctx context.Context, at start) (*hour, error) {
 	whole := span{at.time(), at.time().Add(time.Hour)}
 	every := compileFilter(query.Query{Type: query.Requests, Scope: query.Scope{All: true}})
-	scopes, err := s.count(ctx, query.Requests, slowly+every, []string{query.ScopeColumn}, whole)
+	scopes, err := s.count(ctx, query.Requests, slowly, every, []string{query.ScopeColumn}, whole)
 	if err != nil {
 		return nil, err
 	}
 	if len(scopes[0].values) > scopesMost {
-		return nil, fmt.Errorf("its records have %d scopes, more than %d", len(scopes[0].values), scopesMost)
+		return nil, errScopes
 	}
 	counted := &hour{scopes: map[string]map[string]column{}}
 	for _, scope := range scopes[0].values {
-		of := slowly + compare(query.ScopeColumn, query.Eq, scope.Value)
-		found, err := s.count(ctx, query.Requests, of, hourFields, whole)
+		of := compare(query.ScopeColumn, query.Eq, scope.Value)
+		found, err := s.count(ctx, query.Requests, slowly, of, hourFields, whole)
 		if err != nil {
 			return nil, err
 		}
@@ -80,12 +106,12 @@ func (s *Store) countScopes(ctx context.Context, at start) (*hour, error) {
 	return counted, nil
 }
 
-// add packs what was found in the rows of a scope.
+// add packs what was found in the rows of a scope. A field for which the hour has no room is not there.
 func (h *hour) add(scope string, found counts) {
 	h.scopes[scope] = map[string]column{}
 	for n, field := range hourFields {
 		packed := newColumn(found[n].values)
-		if found[n].tooMany || packed.bytes() > columnBytesMax {
+		if found[n].tooMany || packed.bytes() > columnBytesMax || h.bytes+packed.bytes() > hourBytesMax {
 			continue
 		}
 		h.scopes[scope][field] = packed

@@ -2,8 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,16 +51,19 @@ func (c *counting) pipes() string {
 	return " | fields " + quoteAll(columns)
 }
 
-// countersAtOnce is about how many workers read blocks at the same time.
+// countersAtOnce is how many workers of a query read blocks at the same time, at most.
 const countersAtOnce = 4
+
+// quickly has a query take a few cores, however many there are: each worker needs memory.
+var quickly = fmt.Sprintf("options(concurrency=%d, parallel_readers=%d) ", countersAtOnce, countersAtOnce)
 
 // block counts the rows of a block. Several workers call it at once.
 func (c *counting) block(block *logstorage.DataBlock) {
 	counter := c.take()
 	defer c.give(counter)
-	var weights []uint64
-	if c.weight != "" {
-		weights = counter.weigh(block.GetColumnByName(c.weight))
+	var weights []uint64 // nil: each row weighs one
+	if column := block.GetColumnByName(c.weight); c.weight != "" && column != nil {
+		weights = counter.weigh(column.Values)
 	}
 	for n, field := range c.fields {
 		if c.gaveUp[n].Load() {
@@ -91,17 +94,13 @@ func (c *counting) check(counter *counter) {
 	}
 }
 
-// weigh reads the weights of the rows of a block. A row without one weighs nothing, as where weights are added up.
-func (c *counter) weigh(column *logstorage.BlockColumn) []uint64 {
-	if column == nil {
-		return nil
-	}
+// weigh reads the weights of the rows of a block.
+func (c *counter) weigh(texts []string) []uint64 {
 	c.weights = c.weights[:0]
-	last, weight := "", uint64(0)
-	for _, text := range column.Values {
+	last, weight := "", query.WeightOf("")
+	for _, text := range texts {
 		if text != last {
-			last = text
-			weight, _ = strconv.ParseUint(text, 10, 64)
+			last, weight = text, query.WeightOf(text)
 		}
 		c.weights = append(c.weights, weight)
 	}
@@ -143,10 +142,12 @@ func (c *counting) sums() counts {
 	return sums
 }
 
-// count counts the values of some fields, in the rows of a type that match a filter.
-func (s *Store) count(ctx context.Context, kind, filter string, fields []string, part span) (counts, error) {
+// count counts the values of some fields, in the rows of a type that match a filter, with some options of the storage.
+func (s *Store) count(
+	ctx context.Context, kind, options, filter string, fields []string, part span,
+) (counts, error) {
 	counting := newCounting(fields, kind)
-	if err := s.runBlocks(ctx, kind, filter+counting.pipes(), part.from, part.to, counting.block); err != nil {
+	if err := s.runBlocks(ctx, kind, options+filter+counting.pipes(), part.from, part.to, counting.block); err != nil {
 		return nil, err
 	}
 	return counting.sums(), nil
@@ -157,20 +158,18 @@ func (s *Store) count(ctx context.Context, kind, filter string, fields []string,
 func (s *search) readFacets(ctx context.Context, part span) error {
 	fields := s.query.Facets.Fields
 	toRead, known := s.divide(part)
-	var read []counts
+	read := make(counts, len(fields)) // added to the rest only if all of the part could be read
 	for _, part := range toRead {
-		found, err := s.store.count(ctx, s.query.Type, s.filter, fields, part)
+		found, err := s.store.count(ctx, s.query.Type, quickly, s.filter, fields, part)
 		if err != nil {
 			return err
 		}
-		read = append(read, found)
+		read.add(found)
 	}
 	if s.counts == nil {
 		s.counts = make(counts, len(fields))
 	}
-	for _, found := range read {
-		s.counts.add(found)
-	}
+	s.counts.add(read)
 	s.counts.addHours(known)
 	return nil
 }

@@ -24,6 +24,8 @@ const (
 	hoursMost = 48
 	// hoursBytesMax bounds the memory of all hours: there are fewer if their values need more.
 	hoursBytesMax = 128 << 20
+	// hourBytesMax bounds the memory of one hour, so that the newest ones do not take the room of all others.
+	hourBytesMax = hoursBytesMax / 4
 	// columnBytesMax bounds the memory of the values of a field in an hour: a field that needs more is not counted
 	// ahead.
 	columnBytesMax = 8 << 20
@@ -102,12 +104,16 @@ func (h *hours) version(at start) version {
 	return version{h.changes[at], h.cleared}
 }
 
-// keep keeps an hour, unless it has changed since. If there is no room, the oldest hour goes.
+// keep keeps an hour, unless it has changed since. If there is no room, the oldest hour goes. One that takes too much
+// is kept as an hour that could not be counted.
 func (h *hours) keep(at start, counted *hour, since version) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if since != (version{h.changes[at], h.cleared}) {
 		return
+	}
+	if counted.bytes > hourBytesMax {
+		counted = &hour{}
 	}
 	h.drop(at)
 	h.kept[at] = counted

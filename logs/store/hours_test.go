@@ -96,7 +96,7 @@ func (r *rig) countAll() (hours int) {
 		if !found {
 			return r.hours.count()
 		}
-		if err := r.countHour(r.Context(), at); err != nil {
+		if _, err := r.countHour(r.Context(), at); err != nil {
 			r.Fatal(err)
 		}
 	}

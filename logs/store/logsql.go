@@ -122,11 +122,14 @@ const (
 
 func aggregateColumn(n int) string { return "a" + strconv.Itoa(n) }
 
-// countPipe counts rows, and adds up their weights.
+// countPipe counts rows, and adds up their weights. A row of which the weight is less than one, or not there, weighs
+// one, as in query.WeightOf.
 func countPipe(weighted bool) string {
 	pipe := " | stats count() as " + quote(countColumn)
 	if weighted {
-		pipe += ", sum(" + quote(query.WeightField) + ") as " + quote(aggregateColumn(1))
+		heavy := compare(query.WeightField, query.Ge, "1")
+		pipe += ", sum(" + quote(query.WeightField) + ") if (" + heavy + ") as " + quote(aggregateColumn(1)) +
+			", count() if (!" + heavy + ") as " + quote(aggregateColumn(2))
 	}
 	return pipe
 }

@@ -244,8 +244,10 @@ func (s *search) weigh(ctx context.Context, part span) (rows, weight uint64, err
 	_, weighted := query.Types[s.query.Type][query.WeightField]
 	err = s.run(ctx, part, countPipe(weighted), func(line line) (err error) {
 		rows, err = line.count(countColumn)
-		if sum := line.number(aggregateColumn(1)); sum != nil {
-			weight = uint64(*sum)
+		for _, part := range []string{aggregateColumn(1), aggregateColumn(2)} {
+			if sum := line.number(part); sum != nil {
+				weight += uint64(*sum)
+			}
 		}
 		return err
 	})
