@@ -239,19 +239,6 @@ func (s *search) fetch(ctx context.Context, within span, wanted map[place]int) (
 	return found, err
 }
 
-// weigh returns how many rows match, and what their weights add up to.
-func (s *search) weigh(ctx context.Context, part span) (rows, weight uint64, err error) {
-	_, weighted := query.Types[s.query.Type][query.WeightField]
-	err = s.run(ctx, part, countPipe(weighted), func(line line) (err error) {
-		rows, err = line.count(countColumn)
-		if sum := line.number(aggregateColumn(1)); sum != nil {
-			weight = uint64(*sum)
-		}
-		return err
-	})
-	return rows, weight, err
-}
-
 func (s *search) readGroups(ctx context.Context, part span, groups query.Groups) error {
 	var found []query.Group
 	s.bytes = 0
