@@ -33,7 +33,7 @@ test: packages-test build ## set up and run every test
 	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/...
 	go test -timeout 10m ./api/... ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
 	@# These start whole Weirs, and mostly wait. The race detector would make those of ./logs ten times as long: they wait for processes, too.
-	go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell" ./tests/e2e ./tests/pages ./tests/interop ./logs
+	go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell|InABrowser" ./tests/e2e ./tests/pages ./tests/interop ./logs
 	cargo test --workspace --quiet
 
 .PHONY: check

@@ -157,7 +157,7 @@ func (s *Store) count(
 // what is not counted ahead.
 func (s *search) readFacets(ctx context.Context, part span) error {
 	fields := s.query.Facets.Fields
-	toRead, known := s.divide(part)
+	toRead, known := s.divide(part, fields)
 	read := make(counts, len(fields)) // added to the rest only if all of the part could be read
 	for _, part := range toRead {
 		found, err := s.store.count(ctx, s.query.Type, quickly, s.filter, fields, part)
@@ -174,9 +174,10 @@ func (s *search) readFacets(ctx context.Context, part span) error {
 	return nil
 }
 
-// divide divides a part of the range of time into what has to be read, and the columns of whole hours that are counted.
-func (s *search) divide(part span) (toRead []span, known [][]column) {
-	if !countedAhead(s.query) {
+// divide divides a part of the range of time into what has to be read, and the columns of fields in whole hours that
+// are counted.
+func (s *search) divide(part span, fields []string) (toRead []span, known [][]column) {
+	if !countedAhead(s.query, fields) {
 		return []span{part}, nil
 	}
 	days := s.store.requests.PartitionList()
@@ -190,7 +191,7 @@ func (s *search) divide(part span) (toRead []span, known [][]column) {
 		columns, counted := [][]column(nil), false
 		// Retention may have removed the day.
 		if end.Sub(begin) == time.Hour && slices.Contains(days, begin.UTC().Format("20060102")) {
-			columns, counted = s.store.hours.of(startOf(begin), s.query.Scope, s.query.Facets.Fields)
+			columns, counted = s.store.hours.of(startOf(begin), s.query.Scope, fields)
 		}
 		switch last := len(toRead) - 1; {
 		case counted:

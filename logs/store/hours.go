@@ -183,9 +183,9 @@ func (h *hours) count() int {
 	return len(h.kept)
 }
 
-// countedAhead tells whether whole hours can answer a question.
-func countedAhead(q query.Query) bool {
-	return q.Type == query.Requests && q.Where == nil && !slices.ContainsFunc(q.Facets.Fields,
+// countedAhead tells whether whole hours can say something about fields.
+func countedAhead(q query.Query, fields []string) bool {
+	return q.Type == query.Requests && q.Where == nil && !slices.ContainsFunc(fields,
 		func(field string) bool { return !slices.Contains(hourFields, field) })
 }
 

@@ -130,14 +130,42 @@ func TestHoursThatAreCountedAreNotRead(t *testing.T) {
 	q := r.facets("client_ip")
 	q.From, q.To = r.now.Add(-5*time.Hour), r.now
 	whole := span{q.From, q.To}
-	if toRead, known := newSearch(r.Store, q).divide(whole); len(known) > 0 || len(toRead) != 1 || toRead[0] != whole {
+	if toRead, known := newSearch(r.Store, q).divide(whole, q.Facets.Fields); len(known) > 0 || len(toRead) != 1 ||
+		toRead[0] != whole {
 		t.Errorf("before anything is counted: reads %v, knows %d", toRead, len(known))
 	}
 	r.countAll()
-	toRead, known := newSearch(r.Store, q).divide(whole)
+	toRead, known := newSearch(r.Store, q).divide(whole, q.Facets.Fields)
 	first, last := span{q.From, q.From.Truncate(time.Hour).Add(time.Hour)}, span{q.To.Truncate(time.Hour), q.To}
 	if len(toRead) != 2 || toRead[0] != first || toRead[1] != last || len(known) == 0 {
 		t.Errorf("reads %v, knows %d", toRead, len(known))
+	}
+}
+
+func TestRowsAreCountedTheSameWhetherHoursAreCountedAheadOrNot(t *testing.T) {
+	r, rows := facetRig(t)
+	for _, counted := range []bool{false, true} {
+		if counted {
+			r.countAll()
+			late := r.request(3*time.Hour, map[string]string{"client_ip": "10.0.0.1", "weight": "1000"})
+			r.add(late)
+			rows = append(rows, late)
+		}
+		for _, scope := range []query.Scope{{All: true}, {Tenant: "a"}, {Tenant: "nobody"}} {
+			q := r.askingRequests()
+			q.Scope, q.From = scope, r.now.Add(-4*time.Hour)
+			wantRows, wantWeight := uint64(0), uint64(0)
+			for _, row := range rows {
+				if (scope.All || row.Scope == scope.Tenant || row.Scope == wire.Everyone) && !row.Time.Before(q.From) {
+					one, _ := strconv.ParseUint(valueOf(row, "weight"), 10, 64)
+					wantRows, wantWeight = wantRows+1, wantWeight+one
+				}
+			}
+			if answer := r.ask(q); answer.Count != wantRows || answer.Weight != wantWeight {
+				t.Errorf("%+v, counted %v: %d rows of weight %d, want %d of %d", scope, counted, answer.Count,
+					answer.Weight, wantRows, wantWeight)
+			}
+		}
 	}
 }
 

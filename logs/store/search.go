@@ -239,21 +239,6 @@ func (s *search) fetch(ctx context.Context, within span, wanted map[place]int) (
 	return found, err
 }
 
-// weigh returns how many rows match, and what their weights add up to.
-func (s *search) weigh(ctx context.Context, part span) (rows, weight uint64, err error) {
-	_, weighted := query.Types[s.query.Type][query.WeightField]
-	err = s.run(ctx, part, countPipe(weighted), func(line line) (err error) {
-		rows, err = line.count(countColumn)
-		for _, part := range []string{aggregateColumn(1), aggregateColumn(2)} {
-			if sum := line.number(part); sum != nil {
-				weight += uint64(*sum)
-			}
-		}
-		return err
-	})
-	return rows, weight, err
-}
-
 func (s *search) readGroups(ctx context.Context, part span, groups query.Groups) error {
 	var found []query.Group
 	s.bytes = 0
