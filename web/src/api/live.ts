@@ -1,7 +1,8 @@
 // The one place that knows how live figures come: as a stream of events (GET /api/weir/live). A controller without that
 // answers 404; then the pages' own readings of runtime pages fill the series, every two seconds.
-import { startTransition, useEffect, useState, useSyncExternalStore } from 'react'
+import { startTransition, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { ApiError, problemOf, send } from './client'
+import { current, nothing } from './current'
 import type { ServerLine } from './liveRuntime'
 import { reveal } from './reveal'
 import { type Point, seriesOf } from './series'
@@ -53,7 +54,6 @@ export interface Live {
 
 const hiddenMostMs = 30_000
 const retryMs = 2_000
-const nothing = { lines: new Map<string, ServiceLine>(), servers: new Map<string, ServerLine>(), engines: new Map<string, Point>() }
 
 /** Follows topics: overview, engines, vs:UUID, pool:UUID. */
 export function useLive(topics: string): Live {
@@ -66,13 +66,16 @@ export function useLive(topics: string): Live {
     if (!open) return
     const stop = new AbortController()
     void follow(topics, tenant, stop.signal, setLive)
-    return () => stop.abort()
+    return () => {
+      stop.abort()
+      setLive({ mode: 'connecting', ...nothing })
+    }
   }, [topics, tenant, open])
   useEffect(() => {
     setMode(live.mode)
     return () => setMode('poll')
   }, [live.mode])
-  return live
+  return useMemo(() => current(live), [live])
 }
 
 /** False once the tab has been hidden for 30 s. */

@@ -78,7 +78,7 @@ const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
   ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
-  { key: 'since', head: 'Up since', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
+  { key: 'since', head: 'For', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },

@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useId, useState } from 'react'
 import { setParam, setParams } from '../url/location'
-import type { Kind } from './fields'
-import { isAlternative, parse, turned, withoutTerm } from './filter'
+import { fieldOf, type Kind } from './fields'
+import { isAlternative, parse, turned, withoutTerm, withTerm } from './filter'
 import css from './record.module.css'
 
 /** The search as text and as chips: both are the same terms. */
@@ -15,6 +15,7 @@ export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind;
     onText(typed.trim())
   }
   const chips = parse(text, kind)
+  const klass = fieldOf(kind, 'class')
   const significant = chips.some((term) => term.source === 'class:significant')
   return (
     <form className={css.search} onSubmit={submit} role="search">
@@ -45,13 +46,13 @@ export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind;
         <button type="submit" className={css.button}>Search</button>
         {kind.isWeighted && (
           <>
-            <button type="button" className={css.button} aria-pressed={significant} onClick={() => !significant && onText(`${text} class:significant`.trim())}>Significant</button>
+            <button type="button" className={css.button} aria-pressed={significant} onClick={() => !significant && klass && onText(withTerm(text, klass, 'significant', false))}>Significant</button>
             <button type="button" className={css.button} aria-pressed={!significant} onClick={() => onText(withoutTerm(text, 'class:significant'))}>All kept</button>
           </>
         )}
         <button type="button" className={css.button} aria-pressed={follows} onClick={() => (canFollow ? setParam('follow', follows ? 'off' : '') : setParams({ from: '', to: '', follow: '' }, 'push'))} title="Reads what is new every two seconds">Follow</button>
       </div>
-      <p id={id} className={problem ? css.problem : 'hidden'} role={problem ? 'status' : undefined}>{problem ?? `Words, field:value, >=, a..b, *, - and OR. Fields: ${kind.fields.map((field) => field.name).join(', ')}.`}</p>
+      <p id={id} className={problem ? css.problem : 'hidden'} role={problem ? 'status' : undefined}>{problem ?? `Words, field:value, >=, a..b, *, -, OR and parentheses. Fields: ${kind.fields.map((field) => field.name).join(', ')}.`}</p>
       {chips.length > 0 && (
         <ul className={css.chips} aria-label="Terms of the search">
           {chips.map((term, at) => (

@@ -51,6 +51,24 @@ test('what is shown of any value finds that value again', () => {
   }
 })
 
+test('parentheses stand around words with OR between them', () => {
+  expect(of('-(a OR b)')).toEqual(['nc(all,"a")', 'nc(all,"b")'])
+  expect(of('-( status:502 OR -method:GET ) c')).toEqual(['ne(response_code,"502")', 'eq(method,"GET")', 'co(all,"c")'])
+  expect(of('( boom OR crash )')).toEqual(['any(co(all,"boom"),co(all,"crash"))'])
+  expect(of('(boom) -(crash) "(quoted OR b)" path:"/a (b)"')).toEqual(['co(all,"boom")', 'nc(all,"crash")', 'co(all,"(quoted OR b)")', 'eq(uri_path,"/a (b)")'])
+  expect(of('(ua:"a)" OR b)')).toEqual(['any(co(user_agent,"a)"),co(all,"b"))'])
+  for (const wrong of ['(boom crash) OR fire', 'boom OR (crash OR fire)', '((a OR b) OR c)', '(a b)', '(a OR)', '()', '(a', 'a)', 'f(x)', 'path:(a OR b)', '("a OR b)', '-(-(a OR b))', '(a OR b)c']) {
+    expect([wrong, of(wrong).some((one) => one.includes('(a')), parse(wrong, requests).some((term) => term.problem !== undefined)]).toEqual([wrong, false, true])
+  }
+  expect(turned('-( a OR b ) c', '-(a OR b)')).toBe('(a OR b) c')
+  expect(withTerm('', field('path'), '/a(b)', false)).toBe('path:"/a(b)"')
+})
+
+test('an OR that waits for its second word takes none that a page adds', () => {
+  expect(withTerm('status:502 OR', field('method'), 'GET', false)).toBe('status:502 method:GET')
+  expect(withTerm('OR', field('method'), 'GET', true)).toBe('-method:GET')
+})
+
 test('OR makes one term of words, of which one must hold', () => {
   expect(of('status:502 OR status:503 method:GET')).toEqual(['any(eq(response_code,"502"),eq(response_code,"503"))', 'eq(method,"GET")'])
   expect(of('(status:502 OR total:1s..2s OR -ua:bot)')).toEqual(['any(eq(response_code,"502"),all(ge(total_time,"1000"),le(total_time,"2000")),nc(user_agent,"bot"))'])
@@ -61,4 +79,10 @@ test('OR makes one term of words, of which one must hold', () => {
   expect(withTerm(text, field('method'), 'GET', true)).toBe('a OR b c -method:GET')
   expect(withTerm('(a OR b) c', field('method'), 'GET', true)).toBe('a OR b c -method:GET')
   for (const wrong of ['a OR', 'OR', 'OR OR', 'status:high OR status:502']) expect([wrong, parse(wrong, requests).some((term) => term.problem !== undefined)]).toEqual([wrong, true])
+})
+
+test('values of any kind of field make terms that are understood', () => {
+  expect(of(withTerm('', field('resumed'), 'true', false))).toEqual(['eq(ssl_session_reused,"true")'])
+  expect(of(withTerm('', field('status'), '502', false))).toEqual(['eq(response_code,"502")'])
+  expect(of(withTerm('', field('ua'), 'ends in \\', false))).toEqual(['co(user_agent,"ends in \\\\")'])
 })

@@ -1,6 +1,6 @@
 // What a reader types to find records: words, and field:value. It becomes a list of terms, all of which must hold; chips show the
-// same terms. OR between words makes one term of them, of which one must hold: "a OR b c" is (a OR b) and c. A word that cannot be
-// understood is marked, and takes part in nothing.
+// same terms. OR between words makes one term of them, of which one must hold: "a OR b c" is (a OR b) and c. Parentheses may stand
+// around such a term, with - in front if none of them may hold. A word that cannot be understood is marked, and takes part in nothing.
 import { type Field, fieldOf, type Kind } from './fields'
 
 export interface Term {
@@ -28,14 +28,14 @@ export function conditionsIn(text: string, kind: Kind): string[] {
 
 class Problem extends Error {}
 
-/** Splits at spaces outside of quotes. */
+/** Splits at spaces outside of quotes and of parentheses. */
 function tokens(text: string): string[] {
-  return text.match(/(?:"(?:\\.|[^"\\])*"?|[^\s"])+/g) ?? []
+  return text.match(/(?:"(?:\\.|[^"\\])*"?|\((?:"(?:\\.|[^"\\])*"|[^"()])*\)|[^\s"])+/g) ?? []
 }
 
 const or = ' OR '
 
-/** The terms of a text: words, and words with OR between them. Parentheses around these may be there. */
+/** The terms of a text: words, words with OR between them, and these with - and parentheses around them. */
 function terms(text: string): string[] {
   const found: string[] = []
   let follows = false
@@ -49,8 +49,28 @@ function terms(text: string): string[] {
   return [...found.map(bare), ...(follows ? ['OR'] : [])]
 }
 
+/** The words in parentheses around a whole term; undefined if it has none, or something else than words with OR between them inside. */
+function grouped(term: string): { isNegative: boolean; words: string[] } | undefined {
+  const [, minus, inner = ''] = /^(-?)\(((?:"(?:\\.|[^"\\])*"|[^"()])*)\)$/s.exec(term) ?? []
+  const found = tokens(inner)
+  if (minus === undefined || found.length % 2 === 0 || found.some((token, at) => (token === 'OR') !== (at % 2 === 1))) return undefined
+  return { isNegative: minus === '-', words: found.filter((_, at) => at % 2 === 0) }
+}
+
+/** A term without parentheses that it does not need. */
 function bare(term: string): string {
-  return term.includes(or) && term.startsWith('(') && term.endsWith(')') ? term.slice(1, -1) : term
+  const group = grouped(term)
+  if (!group) return term
+  if (!group.isNegative) return group.words.join(or)
+  return group.words.length === 1 ? negated(group.words[0] ?? '') : `-(${group.words.join(or)})`
+}
+
+function negated(word: string): string {
+  return word.startsWith('-') && word.length > 1 ? word.slice(1) : `-${word}`
+}
+
+function hasParentheses(word: string): boolean {
+  return /[()]/.test(word.replace(/"(?:\\.|[^"\\])*"?/g, ''))
 }
 
 /** Tells whether a term has alternatives. */
@@ -64,6 +84,10 @@ function parts(source: string): string[] {
 
 function conditionsOfTerm(source: string, kind: Kind): string[] {
   if (source === 'OR') throw new Problem('OR stands between two words. Put it in quotes if you look for it as it is.')
+  const group = grouped(source)
+  // None of them holds: each is excluded.
+  if (group?.isNegative) return group.words.flatMap((word) => conditionsOf(negated(word), kind))
+  if (parts(source).some(hasParentheses)) throw new Problem('Parentheses stand around words with OR between them, such as -(a OR b), and not inside of others. Put them in quotes if you look for them as they are.')
   const alternatives = parts(source).map((part) => conditionsOf(part, kind))
   if (alternatives.length === 1) return alternatives[0] ?? []
   return [`any(${alternatives.map((all) => (all.length === 1 ? all[0] : `all(${all.join(',')})`)).join(',')})`]
@@ -143,10 +167,10 @@ function condition(op: string, field: string, value: string): string {
   return `${op}(${field},"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`
 }
 
-/** Adds a term for a value that a page shows, and removes the opposite one. */
+/** Adds a term for a value that a page shows, and removes the opposite one, and an OR that waits for its second word. */
 export function withTerm(text: string, field: Field, value: string, isNegative: boolean): string {
   const term = `${field.name}:${quoted(value)}`
-  const rest = terms(text).filter((one) => one !== term && one !== `-${term}`)
+  const rest = terms(text).filter((one) => one !== term && one !== `-${term}` && one !== 'OR')
   return [...rest, isNegative ? `-${term}` : term].join(' ')
 }
 
@@ -156,10 +180,10 @@ export function withoutTerm(text: string, source: string): string {
 
 /** Excludes what a term includes, or the other way round. What has alternatives stays. */
 export function turned(text: string, source: string): string {
-  return terms(text).map((term) => (term !== source || isAlternative(term) ? term : term.startsWith('-') ? term.slice(1) : `-${term}`)).join(' ')
+  return terms(text).map((term) => (term !== source || isAlternative(term) ? term : negated(term))).join(' ')
 }
 
 function quoted(value: string): string {
-  if (value !== '' && /^[^\s"*\\:,()<>=.-][^\s"*\\]*$/.test(value) && !value.includes('..')) return value
+  if (value !== '' && /^[^\s"*\\:,()<>=.-][^\s"*\\()]*$/.test(value) && !value.includes('..')) return value
   return `"${value.replace(/\\(?!u[0-9a-f{]|x[0-9a-f])/gi, '\\\\').replaceAll('"', '\\"')}"`
 }

@@ -1,6 +1,8 @@
 import { type Box } from '../api/heat'
 import { useDiffer } from '../api/useDiffer'
 import { Shown } from '../part/Shown'
+import { fieldOf, requests } from '../record/fields'
+import { withTerm } from '../record/filter'
 import { count, percent } from '../time/format'
 import type { Range } from '../time/range'
 import { Link } from '../url/Link'
@@ -9,6 +11,10 @@ import css from './service.module.css'
 /** What the requests in a box of the heat map have in common, that the others do not. */
 export function Differs({ uuid, box, range, logs }: { uuid: string; box: Box; range: Range; logs: (more: string) => string }) {
   const found = useDiffer(uuid, box, range)
+  const termOf = (name: string, value: string) => {
+    const field = fieldOf(requests, name)
+    return field ? withTerm('', field, value, false) : ''
+  }
   return (
     <Shown of={found} what="the records of these requests">
       {({ inside, outside, differences }) => {
@@ -27,7 +33,7 @@ export function Differs({ uuid, box, range, logs }: { uuid: string; box: Box; ra
                   <td><code>{one.value}</code></td>
                   <td><Share of={one.inside} look="inside" /></td>
                   <td><Share of={one.outside} look="outside" /></td>
-                  <td><Link to={logs(`${one.name}:"${one.value.replaceAll('"', '\\"')}"`)}>log records</Link></td>
+                  <td><Link to={logs(termOf(one.name, one.value))}>log records</Link></td>
                 </tr>
               ))}
             </tbody>
