@@ -268,10 +268,10 @@ await step('OR finds what has one of several terms', async () => {
 
 await step('TLS has a grade, and says why', async () => {
   await page.goto(`${url}/security`)
-  const row = page.locator('[data-row]', { hasText: 'hostile' })
+  const row = page.locator('[data-row]', { hasText: 'vault' })
   await row.getByText(/^certificate System-Default-Cert is self-signed/).waitFor()
-  await row.getByRole('link', { name: /hostile/ }).click()
-  await page.getByRole('button', { name: /^TLS C is the grade of hostile/ }).click()
+  await row.getByRole('link', { name: /vault/ }).click()
+  await page.getByRole('button', { name: /^TLS C is the grade of vault/ }).click()
   await page.getByText('has no HSTS').waitFor()
   await accessible()
   await page.getByRole('link', { name: 'change it' }).first().click()

@@ -14,7 +14,7 @@ interface Props {
 export function Conflict({ base, mine, theirs, onTheirs, onMine }: Props) {
   return (
     <section className={css.conflict} aria-labelledby="conflict">
-      <h2 id="conflict" role="alert">Somebody has changed it since you read it. Nothing was saved.</h2>
+      <div role="alert"><h2 id="conflict">Somebody has changed it since you read it. Nothing was saved.</h2></div>
       <h3>What they changed</h3>
       <Diff of={differences(base, theirs)} before="You read" after="It is now" />
       <h3>What you changed</h3>
