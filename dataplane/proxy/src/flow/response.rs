@@ -25,6 +25,7 @@ use crate::{
     io::{After, Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},
+    records::Noted,
     server::{Life, Server, State},
 };
 
@@ -153,7 +154,8 @@ impl Proxy {
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
-            self.record_request(io, conn);
+            let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
+            self.record_request(io, conn, noted);
             let Ok(again) = self.clients.live(conn) else { return };
             client = again;
         }
