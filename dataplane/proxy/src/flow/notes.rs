@@ -34,6 +34,14 @@ impl Proxy {
         }
     }
 
+    /// A call ends with a status of gRPC.
+    #[cold]
+    pub(crate) fn note_grpc_status(&mut self, conn: Conn, status: Option<u32>) {
+        if let Some(client) = self.clients.peek(conn) {
+            self.core.records.note_grpc_status(client.noted, status);
+        }
+    }
+
     /// Begins notes on a client's request whose head could not be read, if there are none.
     #[cold]
     pub(crate) fn note_unread<I: Io>(&mut self, io: &I, conn: Conn) {

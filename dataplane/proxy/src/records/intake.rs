@@ -160,11 +160,19 @@ impl Recorder {
         }
     }
 
+    /// The head or the trailers of a call's answer have come, with this status of gRPC, if they have one.
+    pub fn note_grpc_status(&mut self, noted: Noted, status: Option<u32>) {
+        if let (Some(slot), Some(status)) = (self.slot(noted), status) {
+            slot.draft.fixed.grpc_status = u16::try_from(status.saturating_add(1)).unwrap_or(u16::MAX);
+        }
+    }
+
     /// The head of a server's response does not count: another server gets the request.
     #[cold]
     pub fn forget_head(&mut self, noted: Noted) {
         let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) else { return };
         (slot.draft.fixed.server_status, slot.draft.fixed.server_response_bytes) = (0, 0);
+        slot.draft.fixed.grpc_status = 0;
         slot.draft.set_content_type(&[]);
         if let Some(block) = slot.block.and_then(|block| self.blocks.find(block)) {
             block.response.clear();

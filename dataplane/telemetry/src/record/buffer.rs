@@ -101,6 +101,7 @@ mod tests {
         fixed.set_server_local(Some(&"10.0.0.1:50002".parse().unwrap()));
         (fixed.status, fixed.server_status, fixed.cause) = (502, 500, 24);
         fixed.tls = Tls { version: 0x0304, suite: 0x1302, group: 29, alert: 41 };
+        fixed.grpc_status = 15;
         (fixed.request_bytes, fixed.response_bytes, fixed.server_response_bytes) = (1001, 2002, 3003);
         fixed.set_spans(&Spans { wait: 11_999, server_rtt: 14_001, app_response: 12_000, transfer: 13_500 });
         (fixed.client_rtt_us, fixed.client_rtt_age_ms, fixed.connect_us) = (15, 16, 17);

@@ -56,7 +56,8 @@ pub struct Fixed {
     pub cause: u16,
     pub filters: u16,
     pub tls: Tls,
-    unused: u16,
+    /// Of a call, plus 1; 0: none was sent.
+    pub grpc_status: u16,
     pub request_bytes: u64,
     pub response_bytes: u64,
     pub server_response_bytes: u64,
@@ -143,7 +144,7 @@ impl Fixed {
         cause: 0,
         filters: 0,
         tls: Tls { version: 0, suite: 0, group: 0, alert: 0 },
-        unused: 0,
+        grpc_status: 0,
         request_bytes: 0,
         response_bytes: 0,
         server_response_bytes: 0,
@@ -169,7 +170,7 @@ impl Fixed {
         (self.server_local, self.server_local_port) = ([0; 2], 0);
         (self.status, self.server_status, self.cause, self.filters) = (0, 0, 0, filters);
         (self.request_bytes, self.response_bytes, self.server_response_bytes) = (0, 0, 0);
-        self.connect_us = 0;
+        (self.grpc_status, self.connect_us) = (0, 0);
         (self.trace, self.span) = ([0; 16], [0; 8]);
         self.lengths = [0; TEXTS];
     }
