@@ -31,9 +31,9 @@ demo: packages-demo build ## build, then serve the seed's HTTPS virtual service 
 test: packages-test build ## set up and run every test
 	go test -race -timeout 40m ./agent/... ./backoff ./bench/... ./fastpath/... ./controller/... ./client/... ./cmd/... ./durable/... ./lab/... ./tools/... \
 	  ./logs/journal/... ./logs/query/... ./logs/store/... ./logs/text/... ./logs/wire/...
-	@# -p 1: while some count requests that fail, others shall not take the cores.
-	@# The race detector makes the tests of ./logs ten times as long: they wait for processes, and share no memory with them.
-	go test -p 1 -timeout 60m ./api/... ./demo/... ./logs ./web ./tests/...
+	go test -timeout 10m ./api/... ./demo/... ./web ./tests/accept ./tests/alone ./tests/built ./tests/laws
+	@# These start whole Weirs, and mostly wait. The race detector would make those of ./logs ten times as long: they wait for processes, too.
+	go run ./tools/abreast -timeout 20m -alone "PageOfA.*Tells|StreamAndTopTell" ./tests/e2e ./tests/pages ./tests/interop ./logs
 	cargo test --workspace --quiet
 
 .PHONY: check

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,16 +24,13 @@ import (
 // alertKind is the kind of the objects in which the store keeps alerts.
 const alertKind = "alert"
 
-// ruleKind is the kind of the rules for alerts.
-const ruleKind = "alertconfig"
-
 func alertsOf(config Config, data *data, l *leader) *alert.Alerts {
 	host, _ := os.Hostname() // empty: receivers hear of "localhost"
 	watching := alert.New(alert.Config{
 		Content: contentOf(data.objects), Save: saverOf(data.gate),
 		Sender:  &notify.Sender{Host: host, AllowLocal: config.AllowLocalReceivers, Now: time.Now},
 		Numbers: numbers{l.live, l.grades, l.history}, IsUp: upIn(l.fleet), Events: l.events,
-		Log: config.Log, Now: time.Now,
+		NoRecords: config.Records.Program == "", Log: config.Log, Now: time.Now,
 	})
 	l.events.Hear = watching.Hear
 	return watching
@@ -206,43 +202,6 @@ func isUp(known *fleet.Known, kind, uuid, part string) bool {
 		}
 	}
 	return false
-}
-
-// checkMetrics refuses rules about metrics that do not exist, or that Weir does not count: they would never fit.
-func checkMetrics(catalog []series.Metric) func(schema.Object) *schema.FieldError {
-	known := map[string]series.Metric{}
-	for _, metric := range catalog {
-		known[metric.ID] = metric
-	}
-	return func(o schema.Object) *schema.FieldError {
-		rule, _ := o["alert_rule"].(schema.Object)
-		clauses, _ := rule["metrics_rule"].([]any)
-		objects, _ := o["object_type"].(string)
-		for i, item := range clauses {
-			clause, _ := item.(schema.Object)
-			id, _ := clause["metric_id"].(string)
-			if problem := problemOf(known[id], objects); problem != "" {
-				return &schema.FieldError{Field: "alert_rule.metrics_rule[" + string(rune('0'+i)) + "].metric_id",
-					Problem: schema.Show(id) + " " + problem + ": `weir metrics list` lists all"}
-			}
-		}
-		return nil
-	}
-}
-
-func problemOf(metric series.Metric, objects string) string {
-	switch {
-	case metric.ID == "":
-		return "is no metric"
-	case metric.Missing:
-		return "is not counted by Weir"
-	}
-	for _, kind := range metric.Kinds {
-		if strings.EqualFold(string(kind), objects) {
-			return ""
-		}
-	}
-	return "is no metric of a " + objects
 }
 
 // testerOf sends test notices for REST.

@@ -29,6 +29,7 @@ type Config struct {
 	Programs          string      // the directory of weir and weir-dataplane, to copy them to hosts
 	Records           RecordStore // of events and audit entries
 	OutwardFile       string      // says where else numbers and rows go; empty: nowhere
+	Profile           bool        // tells where memory and processor time go, on a socket in DataDir
 	// AllowLocalReceivers lets alerts, numbers and rows be sent to services of this machine and its link.
 	AllowLocalReceivers bool
 	Out                 io.Writer // one line for each fact that an operator needs
@@ -73,6 +74,7 @@ func serve(
 	tokens := pki.NewTokens(data.objects.Vault("join-token"), authority, time.Now)
 	leader := newLeader(config, data, tokens, dialled(engines.Addr()), numbers)
 	records.keepEvents(leader.events)
+	records.alerts = leader.alerts
 	config.EngineListen = engines.Addr().String() // with the port that was chosen, if any was
 	node, err := openNode(ctx, config, data, authority, tokens, leader, records)
 	if err != nil {
@@ -82,11 +84,20 @@ func serve(
 	if err != nil {
 		return err
 	}
+	var profiles net.Listener
+	if config.Profile {
+		if profiles, err = listenProfile(ctx, config.DataDir); err != nil {
+			return err
+		}
+	}
 	announce(config.Out, data, api.Addr(), engines.Addr(), fingerprint)
 	defer records.run()()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return node.run(ctx, api, engines) })
 	group.Go(func() error { return leader.run(ctx, node.link) })
+	if profiles != nil {
+		group.Go(func() error { return serveProfile(ctx, profiles) })
+	}
 	return group.Wait()
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/metrics"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/runtime"
+	"github.com/weir-lb/weir/controller/slowness"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/controller/unusual"
 )
@@ -41,6 +42,7 @@ type leader struct {
 	history *metrics.History
 	alerts  *alert.Alerts
 	unusual *unusual.Watch
+	slow    *slowness.Watch
 	explain *explain.Explainer
 }
 
@@ -53,9 +55,11 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	}
 	known := fleet.New(find, told, time.Now)
 	grades := grading.New(known, time.Now)
+	slow := slowness.New(known, told, time.Now)
 	l := &leader{
 		objects: data.objects, log: config.Log, events: told, reader: &reader{},
-		fleet: known, live: live.New(known, grades.ServiceScore, time.Now), grades: grades, explain: explain.New(known),
+		fleet: known, live: live.New(known, grades.ServiceScore, slow.Of, time.Now), grades: grades, slow: slow,
+		explain: explain.New(known),
 		history: historyOf(config, data, known, grades, told, numbers),
 		keeper: cloud.NewKeeper(cloud.Config{
 			Objects: data.objects, Gate: data.gate, Tokens: tokens, Events: told, Log: config.Log,
@@ -66,12 +70,12 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	l.unusual = unusual.New(known, l.live, told, time.Now)
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
-	data.gate.Check(ruleKind, checkMetrics(l.history.Catalog()))
+	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog(), data.objects))
 	return l
 }
 
 // pages are the runtime pages that REST serves.
-func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, time.Now) }
+func (l *leader) pages() *runtime.Pages { return runtime.New(l.fleet, l.slow.Of, time.Now) }
 
 // orders accepts the orders that operators send over REST. Only the leader knows the present state of engines.
 func (l *leader) orders() *orders {
@@ -91,6 +95,7 @@ func (l *leader) run(ctx context.Context, link *link.Server) error {
 	group.Go(func() error { return l.live.Run(ctx) })
 	group.Go(func() error { return l.grades.Run(ctx) })
 	group.Go(func() error { return l.alerts.Run(ctx) })
+	group.Go(func() error { return l.slow.Run(ctx) })
 	group.Go(func() error { return l.unusual.Run(ctx) })
 	group.Go(func() error { return l.unusual.Recall(ctx, l.history.Ask) })
 	group.Go(func() error { return l.history.Run(ctx) })

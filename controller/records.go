@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/admit"
+	"github.com/weir-lb/weir/controller/alert"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/intake"
 	"github.com/weir-lb/weir/controller/outward"
@@ -38,6 +39,7 @@ type RecordStore struct {
 type records struct {
 	keeper  *logs.Keeper     // nil: there is no store
 	streams *outward.Streams // to receivers; perhaps none
+	alerts  *alert.Alerts    // with rules on records of requests
 }
 
 func newRecords(config Config, streams *outward.Streams) *records {
@@ -106,15 +108,16 @@ func (r *records) logs() rest.Logs {
 func (r *records) intake(objects *store.Store, log *slog.Logger) *intake.Intake {
 	var into intake.Store
 	if r.keeper != nil {
-		into = streamed{r.keeper, r.streams}
+		into = streamed{r.keeper, r.streams, r.alerts}
 	}
 	return intake.New(into, &intake.ObjectNames{View: objects.View}, log, time.Now)
 }
 
-// streamed is a store of records whose rows go to the receivers, too, once they are stored.
+// streamed is a store of records whose rows go to the receivers and to the rules for alerts, once they are stored.
 type streamed struct {
 	*logs.Keeper
 	streams *outward.Streams
+	alerts  *alert.Alerts
 }
 
 // Store stores a batch. One that came before goes to nobody again.
@@ -124,6 +127,7 @@ func (s streamed) Store(ctx context.Context, origin wire.Origin, rows []wire.Row
 		for _, row := range rows {
 			s.streams.Add(row)
 		}
+		s.alerts.See(rows)
 	}
 	return ack, err
 }

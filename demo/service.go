@@ -137,6 +137,8 @@ func (s *service) create(ctx context.Context, session *client.Session, origins [
 		"ssl_key_and_certificate_refs": []any{client.Ref("sslkeyandcertificate", "System-Default-Cert-EC")},
 		"se_group_ref":                 client.Ref("serviceenginegroup", "Default-Group"),
 		"enable_rhi":                   s.advertised,
+		// Each request may have a record, for ever, as the paper has it.
+		"analytics_policy": client.Object{"full_client_logs": client.Object{"enabled": true, "duration": 0}},
 	})
 	s.uuid = fmt.Sprint(created["uuid"])
 	return err

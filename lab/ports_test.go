@@ -2,6 +2,7 @@ package lab
 
 import (
 	"net"
+	"strconv"
 	"testing"
 )
 
@@ -27,5 +28,19 @@ func TestGivesTheWantedPortUnlessItIsTaken(t *testing.T) {
 func TestSaysThatAHostHasNoPorts(t *testing.T) {
 	if port, err := FreePort("192.0.2.77", 0); err == nil {
 		t.Errorf("got port %d of a host that is elsewhere", port)
+	}
+}
+
+func TestPortThatOneLabHasIsNotGivenToAnother(t *testing.T) {
+	wanted, err := FreePort("127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := claims{} // as another process has
+	if !other.claim(net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted))) {
+		t.Fatal("a port that nobody has cannot be claimed")
+	}
+	if got, err := FreePort("127.0.0.1", wanted); err != nil || got == wanted {
+		t.Errorf("got %d, %v; want another port", got, err)
 	}
 }

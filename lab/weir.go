@@ -96,6 +96,9 @@ func (c *Controller) Password() (string, error) {
 // PasswordFile is where the password is.
 func (c *Controller) PasswordFile() string { return filepath.Join(c.dir, passwordFile) }
 
+// ProfileSocket is where a controller with --profile answers.
+func (c *Controller) ProfileSocket() string { return filepath.Join(c.dir, "profile.sock") }
+
 // Pages is the address of the web pages for a browser on this machine. If the controller is in a namespace, a relay
 // leads there until ctx ends.
 func (c *Controller) Pages(ctx context.Context) (url string, err error) {

@@ -32,7 +32,8 @@ type State struct {
 	Rows         uint64 `json:"rows"`                  // stored since the process began
 	Refused      uint64 `json:"refused"`               // since the process began
 	JournalBytes int64  `json:"journal_bytes"`
-	FreeBytes    uint64 `json:"free_bytes"` // on the disk
+	FreeBytes    uint64 `json:"free_bytes"`    // on the disk
+	HoursCounted int    `json:"hours_counted"` // hours of records whose most frequent values are counted ahead
 }
 
 // Trouble is the body of an answer that is not 200.

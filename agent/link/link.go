@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -246,8 +247,9 @@ type conversation struct {
 	link      *Link
 	stream    grpc.BidiStreamingClient[enginev1.Report, enginev1.Directive]
 	outbox    *outbox
-	heartbeat chan time.Duration // capacity 1: the interval that Welcome asks for
-	patience  *time.Timer        // ends the stream when no Welcome comes
+	heartbeat chan time.Duration   // capacity 1: the interval that Welcome asks for
+	told      atomic.Pointer[told] // nil: the controller takes whole Samples only
+	patience  *time.Timer          // ends the stream when no Welcome comes
 	greeted   bool
 }
 
@@ -279,6 +281,9 @@ func (c *conversation) welcome(welcome *enginev1.Welcome) error {
 	}
 	c.greeted = true
 	c.patience.Stop()
+	if welcome.GetTakesChanges() {
+		c.told.Store(newTold())
+	}
 	c.heartbeat <- max(time.Duration(welcome.GetHeartbeatIntervalMs())*time.Millisecond, heartbeatMin)
 	c.link.Log.Info("session with the controller", "controller", c.link.Address)
 	return nil
@@ -317,6 +322,9 @@ func (c *conversation) flush(ctx context.Context) error {
 		return fmt.Errorf("the controller asked for more than %d answers without reading them", answersMax)
 	}
 	for _, report := range reports {
+		if told := c.told.Load(); told != nil && report.GetSample() != nil {
+			report = &enginev1.Report{Body: &enginev1.Report_Sample{Sample: told.changes(report.GetSample())}}
+		}
 		if err := c.stream.Send(report); err != nil {
 			return broken(ctx)
 		}

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
-	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 )
@@ -27,6 +26,7 @@ const (
 // fleetTimes is how the controller does with many services and the telemetry of many engines.
 type fleetTimes struct {
 	residentMiB, changeP99Ms float64
+	allMiB, startS           float64 // with traffic of all, and from a start with that
 	services                 int
 	note                     string
 }
@@ -63,9 +63,14 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 	engines := r.Short(8, fleetEngines)
 	err = lab.During("weir-fleet", r.programs, func(l *lab.Lab, _ string) (err error) {
 		f := &fleet{run: r, pending: map[string]chan time.Time{}}
-		if f.controller, err = l.Controller(ctx); err != nil {
+		var flags []string
+		if r.Profiles != "" {
+			flags = append(flags, "--profile")
+		}
+		if f.controller, err = l.Controller(ctx, flags...); err != nil {
 			return err
 		}
+		profiles := newProfiler(r.Profiles, f.controller)
 		defer func() {
 			for _, teller := range f.tellers {
 				teller.end()
@@ -82,27 +87,39 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 			})
 		}()
 		told := time.Duration(r.Short(10, 120)) * time.Second
-		select {
-		case <-time.After(told):
-		case <-ctx.Done():
-			return ctx.Err()
+		busy, err := f.watch(ctx, profiles, "told", told)
+		if err != nil {
+			return err
 		}
+		before, err := f.usage()
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
 		spans, err := f.change(ctx, r.Short(50, 500))
 		if err != nil {
 			return err
 		}
-		usage, err := meter.ReadGroup([]int{f.controller.PID()})
+		usage, err := f.usage()
 		if err != nil {
 			return err
 		}
+		changing, took := usage.Since(before), time.Since(begun)
 		times.residentMiB = float64(usage.RSSBytes) / (1 << 20)
 		times.changeP99Ms = milliseconds(quantile(spans, 0.99))
 		times.note = fmt.Sprintf(
 			"%d services with %d servers each on %d engines, one in %d with %d requests a second, "+
 				"told each second for %.0f s, the overview open. An engine is the agent's own link without a data plane. "+
-				"%d changes, one every %v: p50 %.1f ms", times.services, serversEach, engines, activeOneIn, perSecond,
-			told.Seconds(), len(spans), changeEvery, milliseconds(quantile(spans, 0.5)))
-		return nil
+				"The controller needs %.0f %% of a core for it, the engines %.0f %%. "+
+				"%d changes, one every %v: p50 %.1f ms; meanwhile, the controller ran %.0f %% of the time, and its threads "+
+				"waited for a core %.0f %% of it", times.services, serversEach, engines, activeOneIn, perSecond,
+			told.Seconds(), 100*busy.controller, 100*busy.engines,
+			len(spans), changeEvery, milliseconds(quantile(spans, 0.5)),
+			100*changing.Run.Seconds()/took.Seconds(), 100*changing.Waited.Seconds()/took.Seconds())
+		if err := profiles.take(ctx, "heap", "change.heap"); err != nil {
+			return err
+		}
+		return f.measureAll(ctx, profiles, &times)
 	})
 	return times, err
 }

@@ -4,18 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weir-lb/weir/bench/meter"
-	"github.com/weir-lb/weir/logs"
 	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/wire"
 )
@@ -50,92 +44,39 @@ func recordRow(of func(recordTimes) float64) func(context.Context, *run) (Findin
 	}
 }
 
-// archive is a record store in a process of its own, as under a controller.
-type archive struct {
-	*logs.Keeper
-	dir string
-	now time.Time
-}
-
 // store fills a record store with records of a day, and asks it.
 func (r *run) store(ctx context.Context) (times recordTimes, err error) {
-	dir, err := os.MkdirTemp("", "weir-archive-")
+	times.records = r.Records
+	if times.records == 0 {
+		times.records = r.Short(100_000, recordsMost)
+	}
+	a, err := r.openArchive(ctx, times.records)
 	if err != nil {
 		return times, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	a := &archive{dir: dir, now: time.Now().UTC(), Keeper: logs.NewKeeper(logs.Config{
-		Program: filepath.Join(r.programs, "weir"), Dir: dir, Days: 30, DiskMiB: 1024, RequestDays: 30,
-		RequestDiskMiB: 16 << 10, MemoryMiB: 512, Log: slog.New(slog.DiscardHandler)})}
-	running, stop := context.WithCancel(ctx)
-	var keeping sync.WaitGroup
-	keeping.Go(func() { a.Run(running) })
-	defer func() { stop(); keeping.Wait() }()
-	times.records = r.Short(100_000, recordsMost)
-	used, err := a.fill(ctx, times.records, r.Say)
-	if err != nil {
-		return times, err
-	}
+	defer func() { err = errors.Join(err, a.end()) }()
+	used := a.filled.Used
 	times.perSecond = float64(times.records) / used.Seconds()
+	if err := a.untilCounted(ctx); err != nil {
+		return times, err
+	}
 	if err := a.askAll(ctx, &times); err != nil {
 		return times, err
 	}
-	pid, err := childNamed(os.Getpid(), "records")
-	if err != nil {
-		return times, err
-	}
-	usage, err := meter.ReadGroup([]int{pid})
+	usage, err := a.usage()
 	times.residentMiB = float64(usage.RSSBytes) / (1 << 20)
 	times.note = fmt.Sprintf(
 		"%d records of 24 hours, of 50 services, a third significant; %.1f µs of a processor each, with "+
-			"journal and merges; the median of %d questions. %s", times.records,
+			"journal and merges; the median of %d times, each wall/CPU: %s", times.records,
 		1e6*used.Seconds()/float64(times.records), askTimes, times.note)
 	return times, err
 }
 
-// fill stores records, and returns the CPU time of the store.
-func (a *archive) fill(ctx context.Context, count int, say func(string, ...any)) (used time.Duration, err error) {
-	random := rand.New(rand.NewPCG(1, 2))
-	said := time.Now()
-	for n := range count {
-		at := a.now.Add(-recordsSpan + time.Duration(float64(recordsSpan)*float64(n)/float64(count)))
-		a.Add(requestRecord(random, n, at))
-		if n%1000 != 0 {
-			continue
-		}
-		for a.Status().Waiting > waitingMost {
-			select {
-			case <-time.After(5 * time.Millisecond):
-			case <-ctx.Done():
-				return 0, fmt.Errorf("after %d records: %w", n, ctx.Err())
-			}
-		}
-		if time.Since(said) > 30*time.Second {
-			said = time.Now()
-			say("  %d of %d records", n, count)
-		}
-	}
-	if err := until(ctx, 100*time.Millisecond, func() error {
-		answer, err := a.Ask(ctx, a.question(func(q *query.Query) { q.Rows = &query.Rows{Limit: 1, Count: true} }))
-		if err == nil && answer.Count != uint64(count) {
-			err = fmt.Errorf("%d of %d records are stored", answer.Count, count)
-		}
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	pid, err := childNamed(os.Getpid(), "records")
-	if err != nil {
-		return 0, err
-	}
-	usage, err := meter.ReadGroup([]int{pid})
-	return usage.Run, err
-}
-
 // question is about all records, with an answer that is still to be said.
 func (a *archive) question(answer func(*query.Query)) query.Query {
-	q := query.Query{Type: query.Requests, Scope: query.Scope{All: true}, From: a.now.Add(-recordsSpan - time.Minute),
-		To: a.now.Add(time.Hour), Timeout: query.MaxTimeout}
+	q := query.Query{Type: query.Requests, Scope: query.Scope{All: true},
+		From: a.filled.Now.Add(-recordsSpan - time.Minute),
+		To:   a.filled.Now.Add(time.Hour), Timeout: query.MaxTimeout}
 	answer(&q)
 	return q
 }
@@ -145,6 +86,7 @@ func histogram(q *query.Query) { q.Histogram = &query.Histogram{Step: 15 * time.
 func top(field string) func(*query.Query) {
 	return func(q *query.Query) { q.Values = &query.Values{Field: field, Limit: 10} }
 }
+func facets(q *query.Query) { q.Facets = &query.Facets{Fields: facetFields, Limit: 10} }
 func percentiles(q *query.Query) {
 	q.Groups = &query.Groups{By: []string{"response_code"}, Limit: 20,
 		Aggregates: []query.Aggregate{{Function: "quantile", Field: "total_time_us", Phi: 0.99}}}
@@ -161,40 +103,46 @@ func (a *archive) askAll(ctx context.Context, times *recordTimes) error {
 	oneID := query.All(query.Compare("request_id", query.Eq, requestID(times.records/2)))
 	oneService := query.All(query.Compare("virtualservice", query.Eq, "virtualservice-7"))
 	lastHour := func(answer func(*query.Query)) query.Query {
-		return a.question(func(q *query.Query) { q.From = a.now.Add(-time.Hour); answer(q) })
+		return a.question(func(q *query.Query) { q.From = a.filled.Now.Add(-time.Hour); answer(q) })
 	}
 	for _, ask := range []struct {
+		name    string
 		into    *float64
 		asked   []query.Query
 		atOnce  int
 		slowest bool // the slowest question alone counts; otherwise, all of them together
 	}{
-		{&times.list, []query.Query{of(nil, list), of(nil, histogram)}, 2, false},
-		{&times.id, []query.Query{of(oneID, list)}, 1, false},
-		{&times.service, []query.Query{of(oneService, list), of(oneService, histogram), of(oneService, top("uri_path")),
+		{"list", &times.list, []query.Query{of(nil, list), of(nil, histogram)}, 2, false},
+		{"id", &times.id, []query.Query{of(oneID, list)}, 1, false},
+		{"service", &times.service, []query.Query{of(oneService, list), of(oneService, histogram),
+			of(oneService, top("uri_path")),
 			of(oneService, percentiles)}, 1, true},
-		{&times.facets, facets(of), 2, false},
-		{&times.first, []query.Query{lastHour(list), lastHour(histogram)}, 2, false},
+		{"facets", &times.facets, []query.Query{of(nil, facets)}, 1, false},
+		{"first", &times.first, []query.Query{lastHour(list), lastHour(histogram)}, 2, false},
 	} {
 		var all []float64
+		times.note += ask.name
 		for range askTimes {
+			before, err := a.usage()
+			if err != nil {
+				return err
+			}
 			took, err := a.time(ctx, ask.asked, ask.atOnce, ask.slowest)
 			if err != nil {
 				return err
 			}
+			after, err := a.usage()
+			if err != nil {
+				return err
+			}
 			all = append(all, milliseconds(took))
+			times.note += fmt.Sprintf(" %.0f/%.0f", milliseconds(took), milliseconds(after.Since(before).Run))
 		}
+		times.note += " ms; "
 		slices.Sort(all)
 		*ask.into = all[len(all)/2]
 	}
 	return nil
-}
-
-func facets(of func(*query.Expr, func(*query.Query)) query.Query) (all []query.Query) {
-	for _, field := range facetFields {
-		all = append(all, of(nil, top(field)))
-	}
-	return all
 }
 
 // time asks questions, as many at once as a page does.

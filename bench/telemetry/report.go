@@ -22,7 +22,8 @@ const preface = `# What Weir says of itself, and what that costs
 
 Written by ` + "`weir bench telemetry`" + ` on %s, %d cores, Linux %s.
 
-Controller, engine, servers, load and browser share these cores. A row that was not measured says why, and does not hold.
+Controller, engine, servers, load and browser share these cores. A row that was not measured says why, and does not hold. What is lost when another node leads is
+not among them: a controller has one node today.
 `
 
 func page(machine report.Machine, results []Result) string {

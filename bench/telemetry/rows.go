@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -76,6 +75,10 @@ var rows = []row{
 	{"controller-memory", "resident memory of the controller with 5,000 services, 500 of them active",
 		"MiB", 700, false,
 		long, fleetRow(func(t fleetTimes) float64 { return t.residentMiB })},
+	{"controller-memory-all", "resident memory of the controller with 5,000 services, all of them active", "MiB", 2048,
+		false, long, fleetRow(func(t fleetTimes) float64 { return t.allMiB })},
+	{"controller-start", "from the start of the controller with these services and engines until its API answers", "s",
+		10, false, long, fleetRow(func(t fleetTimes) float64 { return t.startS })},
 	{"change", "a change under the telemetry of 64 engines: from when it is due until its Ack, p99", "ms", 100, false,
 		long, fleetRow(func(t fleetTimes) float64 { return t.changeP99Ms })},
 	{"records-killed", "answers of the API that change, and requests that fail, while the record store is killed",
@@ -89,16 +92,12 @@ var rows = []row{
 		pageRow(func(t pageTimes) float64 { return t.UsableMs })},
 	{"page-interaction", "from a click or a key until the page is painted again, p95", "ms", 100, false, short,
 		pageRow(func(t pageTimes) float64 { return t.InteractionMs })},
-	{"new-service", "from the page that creates a service until its first answer, in a browser", "s", 60, false, short,
-		notHere("tests/pages goes through the flows of the pages in a browser")},
+	{"page-scroll", "frames a second while a table of 5,000 services scrolls", "", 50, true, middle, measureScroll},
+	{"page-heap", "growth of the heap of the pages in an hour of use", "MiB", 10, false, long, measureHeap},
+	{"new-service", "from the page that creates a service until its first answer, in a browser", "s", 60, false, middle,
+		measureNewService},
 	{"foreign-clients", "clients of Avi's analytics API and of Prometheus that do not run unmodified",
-		"", 0, false, short,
-		notHere("tests/interop runs clients of others")},
-	{"soak", "growth of memory, descriptors and series over a day", "%", 0, false, short,
-		notHere("it takes a day")},
-}
-
-// notHere is a row that another program has to measure.
-func notHere(why string) func(context.Context, *run) (Finding, error) {
-	return func(context.Context, *run) (Finding, error) { return Finding{}, errors.New(why) }
+		"", 0, false, middle, measureForeignClients},
+	{soakRow, "growth of memory, descriptors or series, from the second quarter of the time to the last", "%", 5, false,
+		middle, measureSoak},
 }

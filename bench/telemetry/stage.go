@@ -25,8 +25,8 @@ type stage struct {
 
 // service is a virtual service that the engine serves.
 type service struct {
-	uuid, pool string
-	address    string // host:port
+	uuid, pool, vsvip string
+	address           string // host:port
 }
 
 func (s service) url(path string) string { return "http://" + s.address + path }
@@ -118,7 +118,7 @@ func (s *stage) serveServers(ctx context.Context, name string, servers []string,
 	}{
 		{"pool", client.Object{"name": name, "servers": list}, &made.pool},
 		{"vsvip", client.Object{"name": name, "vip": []any{client.Object{"vip_id": "1",
-			"ip_address": client.Object{"addr": host, "type": "V4"}}}}, new(string)},
+			"ip_address": client.Object{"addr": host, "type": "V4"}}}}, &made.vsvip},
 		{"virtualservice", object, &made.uuid},
 	} {
 		created, err := s.controller.Session.Create(ctx, part.kind, part.object)

@@ -23,6 +23,14 @@ type Options struct {
 	verdict.Options
 	// Source is the directory of Weir's source: the counts of instructions and the script for the browser are there.
 	Source string
+	// Records is how many the record store gets; 0: as many as the bars are for, or a few in a quick look.
+	Records int
+	// Archive is a directory for the store, which is kept: a later run asks it again and stores nothing. Empty: none.
+	Archive string
+	// Soak is how long the row soak puts load and changes on a Weir; 0: a minute in a quick look, or else not at all.
+	Soak time.Duration
+	// Profiles is a directory for profiles of the controller under the telemetry of many engines; empty: none.
+	Profiles string
 }
 
 // run is one run of the bench.
@@ -67,7 +75,7 @@ func Run(ctx context.Context, options Options) error {
 	if err := lab.CheckPrograms(r.programs); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	ctx, cancel := context.WithTimeout(ctx, runTimeout+options.Soak)
 	defer cancel()
 	var results []Result
 	for _, row := range chosen {
@@ -89,7 +97,11 @@ const runTimeout = 90 * time.Minute
 func (r *run) measure(ctx context.Context, row row) Result {
 	result := Result{Verdict: verdict.Verdict{Row: row.name, Bar: row.bar}, Title: row.title, Unit: row.unit,
 		AtLeast: row.atLeast, Quick: r.Quick}
-	limited, cancel := context.WithTimeout(ctx, row.limit)
+	limit := row.limit
+	if row.name == soakRow {
+		limit += r.Soak
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	finding, err := row.measure(limited, r)
 	result.Measured = time.Now().UTC()

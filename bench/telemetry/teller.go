@@ -31,6 +31,7 @@ type teller struct {
 	servers  []*dataplanev1.ServerCounters
 	active   map[string]bool // uuids of services and pools that have traffic
 	second   uint32
+	all      bool // everything has traffic
 	fault    error
 	end      func()
 }
@@ -164,18 +165,25 @@ func (t *teller) sample() *enginev1.Report {
 	sample := &dataplanev1.Sample{UnixMs: now, Pid: 7, Workers: 1, RssBytes: 12 << 20,
 		CpuUserUs: 100_000 * uint64(t.second), WorkerCounters: []*dataplanev1.WorkerCounters{{}}}
 	for i, row := range t.services {
-		if t.active[row.GetUuid()] {
+		if t.all || t.active[row.GetUuid()] {
 			t.services[i] = countedOn(row)
 		}
 	}
 	for i, row := range t.servers {
-		if t.active[row.GetPoolUuid()] {
+		if t.all || t.active[row.GetPoolUuid()] {
 			t.servers[i] = serverCountedOn(row)
 		}
 	}
 	sample.VirtualServices, sample.Servers = append(sample.VirtualServices, t.services...),
 		append(sample.Servers, t.servers...)
 	return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: sample}}
+}
+
+// wake gives all that the engine has traffic.
+func (t *teller) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = true
 }
 
 func countedOn(row *dataplanev1.VirtualServiceCounters) *dataplanev1.VirtualServiceCounters {

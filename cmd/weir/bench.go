@@ -193,7 +193,7 @@ func benchTelemetryCommand() *cobra.Command {
 		Use:   "telemetry",
 		Short: "Measure whether figures are true, how soon they are visible, and what counting and recording cost",
 		Long: `Compare percentiles and times with what clients and servers saw; measure how soon a request is visible; kill the record store; store and
-query records; load the controller with the telemetry of many engines; and open the pages in a browser. Each row has a bar.
+query records; load the controller with the telemetry of many engines; open the pages in a browser; and run clients of others. Each row has a bar.
 Exit status 1 says that a row misses its bar, or could not be measured. All rows take about half an hour, with --quick less than two minutes.
 
 Everything runs on loopback, is bounded in time, and leaves nothing behind. Writes JSON lines and a page with a picture into the results
@@ -210,6 +210,14 @@ and weir-dataplane, weir-load and weir-origin in the directory of weir.`,
 	rowFlags(command, &options.Options, "short times and few objects: a first impression, not a measurement",
 		"bench/results/telemetry")
 	flags.StringVar(&options.Source, "source", ".", "directory of Weir's source")
+	flags.IntVar(&options.Records, "records", 0,
+		"how many records are stored and asked for (default: 10 million, and 100,000 with --quick)")
+	flags.DurationVar(&options.Soak, "soak", 0,
+		"how long the row soak runs, such as 30m; its bar is for 24h (default: it is not measured, with --quick a minute)")
+	flags.StringVar(&options.Archive, "archive", "",
+		"keep the record store in this directory; a later run with the same --records asks it again, and stores nothing")
+	flags.StringVar(&options.Profiles, "profiles", "",
+		"directory for profiles of the controller under the telemetry of many engines, for go tool pprof (default: none are taken)")
 	flags.StringSliceVar(&options.Rows, "rows", nil, "the same as --row")
 	return command
 }

@@ -34,6 +34,7 @@ func controllerCommand() *cobra.Command {
 			if config.Records.Program, err = keepsLogs(logs, config.Records, self); err != nil {
 				return err
 			}
+			controller.CollectEarly()
 			config.Out, config.Log = command.OutOrStdout(), slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
 			return controller.Run(command.Context(), config)
 		},
@@ -52,6 +53,8 @@ func controllerCommand() *cobra.Command {
 		"let alerts, and what --outward names, be sent to addresses of this machine and of its link (loopback, link-local)")
 	flags.StringVar(&config.OutwardFile, "outward", "",
 		"file that says where else metrics, events, audit entries and records go (docs/outward.md)")
+	flags.BoolVar(&config.Profile, "profile", false,
+		"tell where memory and processor time of the controller go, on <data-dir>/profile.sock (docs/operating.md)")
 	flags.StringVar(&logs, "logs", logsInStore,
 		"where events and audit entries are kept: \"store\" (the record store, in <data-dir>/records), "+
 			"\"memory\" (the newest ones, until the controller ends)")

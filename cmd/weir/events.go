@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -75,19 +77,35 @@ func changed(entry client.Object) string {
 	if entry["action"] != "change" {
 		return ""
 	}
-	var said []string
+	return strings.Join(differences("", was, is), ", ")
+}
+
+// differences names the fields that differ, down to those within objects. is has the fields that were written.
+func differences(path string, was, is map[string]any) (said []string) {
 	for _, name := range fieldOrder(is) {
-		said = append(said, fmt.Sprintf("%s: %v → %v", name, brief(was[name]), brief(is[name])))
+		inner, isObject := is[name].(map[string]any)
+		before, wasObject := was[name].(map[string]any)
+		switch {
+		case isObject && (wasObject || was[name] == nil):
+			said = append(said, differences(path+name+".", before, inner)...)
+		case !reflect.DeepEqual(was[name], is[name]):
+			said = append(said, fmt.Sprintf("%s%s: %s → %s", path, name, brief(was[name]), brief(is[name])))
+		}
 	}
-	return strings.Join(said, ", ")
+	return said
 }
 
 // brief is a value in a few characters.
 func brief(value any) string {
 	const most = 40
-	text := []rune(column.Dash(fmt.Sprint(value)))
 	if value == nil {
 		return "-"
+	}
+	text := []rune(column.Dash(column.Text(value)))
+	switch value.(type) {
+	case map[string]any, []any:
+		encoded, _ := json.Marshal(value) // what was JSON always has one
+		text = []rune(string(encoded))
 	}
 	if len(text) > most {
 		return string(text[:most]) + "…"

@@ -84,6 +84,15 @@ func TestNamesWhatAnAuditEntryChanged(t *testing.T) {
 	if got := changed(entry); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	inner := func(on bool, port float64) map[string]any {
+		return map[string]any{"policy": map[string]any{"on": on, "kept": 5.0},
+			"servers": []any{map[string]any{"port": port}}}
+	}
+	want = `policy.on: false → true, servers: [{"port":80}] → [{"port":81}]`
+	entry = client.Object{"action": "change", "old": inner(false, 80), "new": inner(true, 81)}
+	if got := changed(entry); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got := changed(client.Object{"action": "create", "new": map[string]any{"name": "b"}}); got != "" {
 		t.Errorf("of a new object: %q", got)
 	}

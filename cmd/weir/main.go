@@ -108,7 +108,7 @@ func hintFor(command *cobra.Command, args []string) string {
 		}
 		return fmt.Sprintf("did you mean `%s%s %s`?", elsewhere.CommandPath(), of, args[1])
 	}
-	if len(args) == 1 {
+	if len(args) == 1 && command.HasParent() {
 		for _, guess := range []string{"show", "virtualservice", "vs"} { // weir vs web, weir metrics web
 			if subcommand(command, guess) != nil {
 				return fmt.Sprintf("did you mean `%s %s %s`?", path, guess, name)
@@ -127,8 +127,15 @@ func subcommand(of *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// nearest is the command whose name is most like a word; empty: none is. Short words have fewer mistakes.
+// nearest is the command whose name is most like a word; empty: none is. Short words have fewer mistakes. Two letters
+// that changed places are one mistake.
 func nearest(command *cobra.Command, word string) string {
+	for i := 1; i < len(word); i++ {
+		turned := word[:i-1] + word[i:i+1] + word[i-1:i] + word[i+1:]
+		if subcommand(command, turned) != nil {
+			return turned
+		}
+	}
 	for command.SuggestionsMinimumDistance = range min(3, 1+len(word)/2) {
 		near := command.SuggestionsFor(word)
 		if len(near) > 0 {

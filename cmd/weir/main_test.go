@@ -35,6 +35,8 @@ func TestSaysInOneLineWhatIsWrongWithACommandLine(t *testing.T) {
 		"pool delete":               "give it as `weir pool delete NAME …`",
 		"lab exec router":           "give it as `weir lab exec NODE COMMAND …`",
 		"engines":                   "\"engines\" is no command of `weir`: did you mean `weir serviceengine`?",
+		"tpo":                       "\"tpo\" is no command of `weir`: did you mean `weir top`?",
+		"servers":                   "\"servers\" is no command of `weir`: see `weir --help`",
 		"lab ls":                    "\"ls\" is no command of `weir lab`: did you mean `weir lab status`?",
 		"lab up --engines -3":       "engines: count: must be 0 to 64",
 		"lab rise":                  "\"rise\" is no command of `weir lab`: see `weir lab --help`",

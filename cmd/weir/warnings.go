@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -19,6 +20,7 @@ func (o overview) warnings() []string {
 	for _, service := range o.VirtualServices {
 		lines = append(lines, whyNotUp("virtual service", service)...)
 		lines = append(lines, notAsItShallBe("virtual service", service)...)
+		lines = append(lines, slowServers(service)...)
 		lines = append(lines, o.notServedOn(service)...)
 	}
 	for _, pool := range o.Pools {
@@ -72,6 +74,21 @@ func notAsItShallBe(what string, object client.Object) []string {
 	var lines []string
 	for _, reason := range column.Texts(column.List(status, "reason")) {
 		lines = append(lines, fmt.Sprintf("%s %s: %s", what, column.Text(object["name"]), reason))
+	}
+	return lines
+}
+
+// slowServers tells of the servers of a virtual service that need far longer for their answers than the others.
+func slowServers(service client.Object) []string {
+	var lines []string
+	for _, server := range column.List(service, "runtime", "slow_servers") {
+		line := fmt.Sprintf("virtual service %s: server %s needs %s ms for an answer, the others %s ms",
+			column.Text(service["name"]), column.Text(column.At(server, "server_id")),
+			column.Text(column.At(server, "app_response_mean_ms")), column.Text(column.At(server, "others_mean_ms")))
+		if since, err := time.Parse(time.RFC3339, column.Text(column.At(server, "since"))); err == nil {
+			line += ", since " + since.Local().Format(time.TimeOnly)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -11,17 +11,18 @@ import (
 // once. It writes records that are no objects, with Keep.
 func (g *Gate) Act(ctx context.Context, w Write, id, action string,
 	do func(tx *Tx, object *store.Record) error) error {
-	err := w.mayWrite(action)
+	err, acted := w.mayWrite(action), change{}
 	if err == nil {
 		err = g.Update(ctx, w.Who, func(tx *Tx) error {
 			object, err := Find(tx.View(), w.Tenant, w.Kind, id)
 			if err != nil {
 				return err
 			}
+			acted = change{object, object}
 			return do(tx, object)
 		})
 	}
-	g.Audit.note(w, action, id, err)
+	g.Audit.noteChange(w, action, id, acted, err)
 	return err
 }
 

@@ -26,7 +26,7 @@ type Entry struct {
 	Tenant  string    `json:"tenant"`
 	Action  string    `json:"action"`
 	Kind    string    `json:"kind"`
-	Object  string    `json:"object"`         // name of a new object, uuid of another
+	Object  string    `json:"object"`         // its uuid; what the request called it, if it was refused
 	Name    string    `json:"name,omitempty"` // of the object; empty: it is not known, or there is none
 	Refused string    `json:"refused,omitempty"`
 
@@ -72,10 +72,6 @@ func (a *Audit) Note(who Principal, action, kind, object string, err error) {
 	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, err)
 }
 
-func (a *Audit) note(w Write, action, object string, err error) {
-	a.noteChange(w, action, object, change{}, err)
-}
-
 // noteChange records what an object was before and after.
 func (a *Audit) noteChange(w Write, action, object string, made change, err error) {
 	if w.system && w.Kind.Unaudited && (err == nil || a.known(w.Kind.Name+" "+action+" "+object+": "+err.Error())) {
@@ -86,6 +82,9 @@ func (a *Audit) noteChange(w Write, action, object string, made change, err erro
 	if err == nil {
 		entry.Old, entry.New = made.texts(w.Kind)
 		entry.Name = shortened(made.name())
+		if made.is != nil {
+			entry.Object = made.is.UUID
+		}
 	}
 	a.add(entry, err)
 }

@@ -39,10 +39,10 @@ func TestAuditGivesWhatChangedToTheStoreAndNotToMemory(t *testing.T) {
 	gate, kind := emptyGate(t), kindNamed(t, "pool")
 	var kept []Entry
 	gate.Audit.Keep = func(entry Entry) { kept = append(kept, entry) }
-	is := &store.Record{Name: "web", Object: schema.Object{"name": "web"}}
+	is := &store.Record{UUID: "pool-1", Name: "web", Object: schema.Object{"name": "web"}}
 	gate.Audit.noteChange(Write{Kind: kind}, "create", "web", change{is: is}, nil)
 	if listed := gate.Audit.Entries(); len(kept) != 1 || kept[0].New != `{"name":"web"}` || listed[0].New != "" ||
-		listed[0].Object != "web" || kept[0].Name != "web" {
+		listed[0].Object != "pool-1" || kept[0].Name != "web" {
 		t.Errorf("kept are %+v, listed %+v", kept, listed)
 	}
 }

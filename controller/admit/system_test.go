@@ -43,7 +43,8 @@ func TestWhatTheControllerWritesIsAuditedOncePerObjectWhenAllOfItIsWritten(t *te
 	if pool, _ := gate.store.View().Get("pool", "pool-1"); pool == nil || pool.Object["description"] != "changed" {
 		t.Errorf("written is %v", pool)
 	}
-	if got := strings.Join(gate.audited(9), ", "); got != "system:test create pool p, system:test change pool pool-1" {
+	if got := strings.Join(gate.audited(9),
+		", "); got != "system:test create pool pool-1, system:test change pool pool-1" {
 		t.Errorf("audited are %s", got)
 	}
 }

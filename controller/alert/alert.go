@@ -1,6 +1,6 @@
-// Package alert watches events and metrics for operators: rules (alertconfig) say when there is an alert, and action
-// groups who hears of it. book.go decides, on values and the time; metric.go measures; post.go sends, with a queue for
-// each receiver, so that one that hangs delays nobody else.
+// Package alert watches events, records and metrics for operators: rules (alertconfig) say when there is an alert, and
+// action groups who hears of it. book.go decides, on values and the time; metric.go measures; eye.go compares records
+// as they come; post.go sends, with a queue for each receiver, so that one that hangs delays nobody else.
 //
 // It belongs to the leader. The state of each alert is in the store, so that the next leader repeats nothing.
 package alert
@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -38,8 +39,10 @@ type Config struct {
 	// IsUp tells whether an object, or a part of it, is up now. It ends alerts whose end nobody told.
 	IsUp   func(kind, uuid, part string) bool
 	Events *events.Log
-	Log    *slog.Logger
-	Now    func() time.Time
+	// NoRecords says that this controller keeps no records of requests, so that rules on them see nothing.
+	NoRecords bool
+	Log       *slog.Logger
+	Now       func() time.Time
 }
 
 // Change is an alert to be stored or deleted.
@@ -55,12 +58,14 @@ type Alerts struct {
 	config Config
 	heard  chan events.Entry
 	lost   atomic.Int64
+	eye    *eye
 
 	book     *book
 	content  *Content
 	rules    map[string]*Rule
 	meter    meter
 	posts    *posts
+	blind    blindness
 	step     int       // of what is counted live, at the last tick
 	ticked   time.Time // when that was
 	lookedAt time.Time // when up was last looked at
@@ -71,7 +76,8 @@ type Alerts struct {
 
 // New returns alerts that hear nothing yet.
 func New(config Config) *Alerts {
-	a := &Alerts{config: config, heard: make(chan events.Entry, heardMost), book: newBook(), rules: map[string]*Rule{},
+	a := &Alerts{config: config, heard: make(chan events.Entry, heardMost), eye: newEye(), book: newBook(),
+		rules: map[string]*Rule{},
 		meter: newMeter(), savePause: backoff.Backoff{First: time.Second, Most: time.Minute}}
 	a.posts = newPosts(a)
 	return a
@@ -118,7 +124,11 @@ func (a *Alerts) Run(ctx context.Context) error {
 		case values := <-measured:
 			a.meter.take(values)
 			a.tick()
+		case <-a.eye.some:
+			a.read()
+			a.look()
 		case <-looks.C:
+			a.read()
 			if a.config.Numbers.Step() != a.step || a.config.Now().Sub(a.ticked) >= tickEvery {
 				a.tick()
 			}
@@ -133,6 +143,9 @@ func (a *Alerts) read() {
 		return
 	}
 	first := a.content == nil
+	if first || !slices.Equal(a.content.Rules, content.Rules) {
+		a.eye.follow(content.Rules)
+	}
 	a.content, a.rules = content, map[string]*Rule{}
 	for _, rule := range content.Rules {
 		a.rules[rule.UUID] = rule
@@ -145,6 +158,12 @@ func (a *Alerts) read() {
 // take takes an event.
 func (a *Alerts) take(entry events.Entry) {
 	now := a.config.Now()
+	switch entry.ID {
+	case "RECORD_STORE_DOWN":
+		a.blind.storeDown = true
+	case "RECORD_STORE_UP":
+		a.blind.storeDown = false
+	}
 	a.book.ended(entry, a.rules, now)
 	for _, rule := range a.content.Rules {
 		if rule.fitsEvent(entry) {
@@ -164,6 +183,7 @@ func (a *Alerts) tick() {
 		a.lookUp(now)
 	}
 	a.book.tick(a.rules, now)
+	a.tellBlind(now)
 	if lost := a.lost.Swap(0); lost > 0 {
 		a.config.Log.Warn("alerts cannot keep up with the events", "lost", lost)
 	}

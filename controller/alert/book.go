@@ -2,6 +2,7 @@ package alert
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +15,7 @@ import (
 type book struct {
 	entries map[string]*entry // by uuid
 	newest  map[string]*entry // by key: the newest alert of a rule and object
-	windows map[string][]time.Time
+	windows map[string]window
 	muted   map[string]bool // by key: an operator deleted the alert while its cause lasts
 	full    int             // alerts that were not made because there were too many
 }
@@ -58,7 +59,7 @@ const (
 )
 
 func newBook() *book {
-	return &book{entries: map[string]*entry{}, newest: map[string]*entry{}, windows: map[string][]time.Time{},
+	return &book{entries: map[string]*entry{}, newest: map[string]*entry{}, windows: map[string]window{},
 		muted: map[string]bool{}}
 }
 
@@ -67,7 +68,7 @@ func (b *book) happened(rule *Rule, event events.Entry, now time.Time) {
 	o := Occurrence{Object: Object{event.Kind, event.UUID, event.Name, event.Tenant}, Part: event.Part, Event: event.ID,
 		Reason: event.Message, Related: event.Related}
 	key := o.key(rule)
-	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, key, now) {
+	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, key, happened{now, 1}, now) {
 		return
 	}
 	b.fire(rule, o, now, true)
@@ -138,7 +139,8 @@ func (b *book) begin(rule *Rule, key string, o Occurrence, now time.Time) *entry
 		Condition: firing,
 		ObjectKey: key, ObjectType: o.Object.Kind, ObjectUUID: o.Object.UUID, ObjectName: o.Object.Name, Part: o.Part,
 		Reason: o.Reason, Summary: summary, Description: rule.Recommendation, RelatedUUIDs: o.Related,
-		Threshold: rule.Threshold, EventID: o.Event, MetricID: o.Metric, MetricValue: o.Value, Timestamp: seconds(now),
+		ThrottleCount: max(1, o.Times) - 1, Threshold: rule.Threshold, EventID: o.Event, MetricID: o.Metric,
+		MetricValue: o.Value, Timestamp: seconds(now),
 	}
 	a.UUID, a.Name = id, rule.Name+"-"+id[len(id)-12:]
 	e := &entry{alert: a, tenant: o.Object.Tenant, fresh: true}
@@ -180,7 +182,7 @@ func (e *entry) touch(rule *Rule, now time.Time) {
 // repeat notes that an alert has happened again.
 func (e *entry) repeat(o Occurrence, now time.Time) {
 	e.dirty = true
-	e.alert.ThrottleCount++
+	e.alert.ThrottleCount += min(max(1, o.Times), math.MaxUint32-e.alert.ThrottleCount)
 	e.alert.LastThrottle, e.alert.Reason, e.alert.MetricValue = seconds(now), o.Reason, o.Value
 }
 
@@ -252,8 +254,8 @@ func (b *book) tick(rules map[string]*Rule, now time.Time) {
 		case e.gone:
 		case rule == nil:
 			b.resolve(nil, e, "", now)
-		case a.Condition == firing && a.EventID != "" && rule.Category == "ROLLINGWINDOW" &&
-			len(b.windowOf(rule, a.ObjectKey, now)) < int(rule.Threshold) && now.After(moment(a.Timestamp)):
+		case a.Condition == firing && a.MetricID == "" && rule.Category == "ROLLINGWINDOW" &&
+			b.windowOf(rule, a.ObjectKey, now).times() < uint64(rule.Threshold) && now.After(moment(a.Timestamp)):
 			b.resolve(rule, e, "it happened too rarely since", now)
 		default:
 			b.remind(rule, e, now, false)

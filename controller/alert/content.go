@@ -6,6 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/store"
+	"github.com/weir-lb/weir/logs/query"
 )
 
 // adminTenant is the tenant whose rules are about the objects of all tenants.
@@ -27,6 +28,7 @@ type Rule struct {
 	Tenant  string
 	Level   string
 	Targets []Target
+	where   *query.Expr // of a rule on records; nil: it is about something else
 }
 
 // sees tells whether a rule is about objects of a tenant.
@@ -81,6 +83,11 @@ func (c *Content) readRules() {
 			continue
 		}
 		rule := &Rule{AlertConfig: config, Tenant: record.Tenant, Level: "ALERT_LOW"}
+		if config.Rule != nil && config.Rule.Logs != nil {
+			if rule.where, err = LogCondition(config.Source, config.Rule.Logs.Filter); err != nil {
+				continue
+			}
+		}
 		c.addActions(rule)
 		c.Rules = append(c.Rules, rule)
 	}

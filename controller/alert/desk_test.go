@@ -79,9 +79,10 @@ func (d *desk) restart() {
 }
 
 func (d *desk) content() *Content {
-	c := &Content{Rules: d.rules, Stored: d.stored, Tenants: map[string]string{}, Objects: func(string) []Object {
-		return d.objects
-	}}
+	c := &Content{Rules: slices.Clone(d.rules), Stored: d.stored, Tenants: map[string]string{},
+		Objects: func(string) []Object {
+			return d.objects
+		}}
 	for uuid := range d.stored {
 		c.Tenants[uuid] = "admin"
 	}

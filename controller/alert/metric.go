@@ -142,9 +142,9 @@ func (a *Alerts) judge(rule *Rule, object Object, values []map[string]float64, h
 	}
 	if rule.Category == "ROLLINGWINDOW" {
 		if holds {
-			holds = a.book.counts(rule, key, now)
+			holds = a.book.counts(rule, key, happened{now, 1}, now)
 		} else {
-			holds = lasts && len(a.book.windowOf(rule, key, now)) >= int(rule.Threshold)
+			holds = lasts && a.book.windowOf(rule, key, now).times() >= uint64(rule.Threshold)
 		}
 	}
 	if holds {

@@ -21,6 +21,7 @@ type Occurrence struct {
 	Metric  string
 	Value   float64
 	Related []string
+	Times   uint32 // how often, if more than once
 }
 
 // key says which occurrences are the same alert.
@@ -125,7 +126,9 @@ var ends = map[string][]string{
 	"VS_UP": {"VS_DOWN"}, "POOL_UP": {"POOL_DOWN"}, "SERVER_UP": {"SERVER_DOWN"},
 	"SE_UP":        {"SE_DOWN", "SE_HEARTBEAT_FAILURE"},
 	"METRICS_KEPT": {"METRICS_NOT_KEPT"}, "RECORD_STORE_UP": {"RECORD_STORE_DOWN"}, "ANOMALY_ENDED": {"ANOMALY"},
-	"STREAM_UP": {"STREAM_DOWN"}, "REMOTE_WRITE_UP": {"REMOTE_WRITE_DOWN"},
+	"SERVER_SLOW_ENDED": {"SERVER_SLOW"},
+	seeingID:            {blindID},
+	"STREAM_UP":         {"STREAM_DOWN"}, "REMOTE_WRITE_UP": {"REMOTE_WRITE_DOWN"},
 }
 
 // seconds is a time as alerts have it.

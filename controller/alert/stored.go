@@ -1,10 +1,5 @@
 package alert
 
-import (
-	"slices"
-	"time"
-)
-
 // load takes the alerts that are stored: this leader goes on where the last one ended.
 func (b *book) load(content *Content) {
 	for id, stored := range content.Stored {
@@ -15,7 +10,7 @@ func (b *book) load(content *Content) {
 		}
 		if stored.Condition == firing { // a window begins with what is known of it
 			last := moment(max(stored.Timestamp, stored.LastThrottle))
-			b.windows[stored.ObjectKey] = slices.Repeat([]time.Time{last}, int(stored.Threshold))
+			b.windows[stored.ObjectKey] = window{{last, uint64(stored.Threshold)}}
 		}
 		for _, delivery := range stored.Deliveries {
 			if delivery.State == waiting {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/runtime"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // listener compares states and checks the events that follow.
@@ -24,9 +25,9 @@ type listener struct {
 
 func newListener(t *testing.T, about string) *listener {
 	s := fleettest.New(t)
-	return &listener{
-		s, events.NewWatcher(s.Events, s.Fleet), runtime.New(s.Fleet, func() time.Time { return s.Now }), about,
-	}
+	now := func() time.Time { return s.Now }
+	pages := runtime.New(s.Fleet, slowness.New(s.Fleet, s.Events, now).Of, now)
+	return &listener{s, events.NewWatcher(s.Events, s.Fleet), pages, about}
 }
 
 // serveUp has engines serve, and find both servers up.

@@ -13,12 +13,14 @@ func newBefore() before {
 
 // keep adds the counts of the first sample of an engine, if it served before.
 func (b before) keep(first *Sample) {
-	for uuid, counters := range first.services {
+	for _, counters := range first.GetVirtualServices() {
+		uuid := counters.GetUuid()
 		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetReceivedDatagramsTotal() > 0 {
 			b.services[uuid] = b.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}
-	for key, counters := range first.servers {
+	for _, counters := range first.GetServers() {
+		key := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}
 		if counters.GetConnectionsTotal()+counters.GetRequestsTotal()+counters.GetFailuresTotal() > 0 {
 			b.servers[key] = b.servers[key].plus(serverCounts(counters, nil))
 		}

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/model"
 )
@@ -12,12 +14,22 @@ func (k *Known) Model() *model.Model { return k.wanted.model }
 // of the counter: what a data plane had counted before is not in it. The counts never fall while this leader runs;
 // gauges are as they are now. Nil: no engine has counters of the virtual service.
 func (k *Known) CountedOfService(uuid string) map[string]int64 {
-	return since(k.ServiceCounters(uuid).Totals, k.before.services[uuid])
+	sum := maps.Clone(k.past.services[uuid])
+	for _, engine := range k.countingService(uuid) {
+		sum = sum.with(serviceCounts(engine.Sample.Service(uuid), nil), engine)
+	}
+	return since(sum, k.before.services[uuid])
 }
 
 // CountedOfServer is as CountedOfService, of a server.
 func (k *Known) CountedOfServer(server ServerKey) map[string]int64 {
-	return since(k.ServerCounters(server).Totals, k.before.servers[server])
+	sum := maps.Clone(k.past.servers[server])
+	for _, engine := range k.countingPool(server.Pool) {
+		if now := engine.Sample.Server(server); now != nil {
+			sum = sum.with(serverCounts(now, nil), engine)
+		}
+	}
+	return since(sum, k.before.servers[server])
 }
 
 func since(totals map[string]int64, before totals) map[string]int64 {
@@ -39,15 +51,17 @@ type Timing struct {
 }
 
 // TimingsOf returns the times of a virtual service, by uuid of the engine.
-func (k *Known) TimingsOf(uuid string) map[string]Timing {
-	timings := map[string]Timing{}
-	for id, engine := range k.engines {
+func (k *Known) TimingsOf(uuid string) (timings map[string]Timing) {
+	for id, engine := range k.countingService(uuid) {
 		counters := engine.Sample.Service(uuid)
 		if counters.GetTimes() != nil || counters.GetClientRtt() != nil {
 			timing := Timing{Process: engine.Sample.process, Now: counters.GetTimes(),
 				ClientRTT: counters.GetClientRtt()}
 			if engine.Sample.process == 0 {
 				timing.Before, timing.ClientRTTBefore = engine.begun[uuid].requests, engine.begun[uuid].clientRTT
+			}
+			if timings == nil {
+				timings = map[string]Timing{}
 			}
 			timings[id] = timing
 		}
@@ -64,10 +78,12 @@ type ServerTiming struct {
 }
 
 // ServerTimingsOf returns the times of a server, by uuid of the engine.
-func (k *Known) ServerTimingsOf(server ServerKey) map[string]ServerTiming {
-	timings := map[string]ServerTiming{}
-	for id, engine := range k.engines {
+func (k *Known) ServerTimingsOf(server ServerKey) (timings map[string]ServerTiming) {
+	for id, engine := range k.countingPool(server.Pool) {
 		if now := engine.Sample.Server(server).GetAppResponse(); now != nil {
+			if timings == nil {
+				timings = map[string]ServerTiming{}
+			}
 			timings[id] = ServerTiming{engine.Sample.process, now, engine.Sample.process > 0 || !engine.counted}
 		}
 	}
@@ -81,13 +97,10 @@ func (e *Engine) CountedBefore() bool { return e.counted }
 // Process numbers the data planes of an engine, in the order in which they ran.
 func (s *Sample) Process() uint32 { return s.process }
 
-// Services returns the counters of all virtual services, by uuid.
-func (s *Sample) Services() map[string]*dataplanev1.VirtualServiceCounters { return s.services }
-
 // ShareUp returns the share of the engines that find a server up, among those that work and have it. false: none has.
 func (k *Known) ShareUp(server ServerKey) (share float64, known bool) {
 	engines, up := 0, 0
-	for _, engine := range k.engines {
+	for _, engine := range k.countingPool(server.Pool) {
 		counters := engine.Sample.Server(server)
 		if counters == nil || !engine.Works() {
 			continue

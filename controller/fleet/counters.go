@@ -47,8 +47,8 @@ func (e *Engine) Counters() Tally {
 	if e.Sample == nil {
 		return sum
 	}
-	for uuid, now := range e.Sample.services {
-		sum.add(serviceCounts(now, e.Earlier.Service(uuid)), e)
+	for _, now := range e.Sample.GetVirtualServices() {
+		sum.add(serviceCounts(now, e.Earlier.Service(now.GetUuid())), e)
 	}
 	return sum
 }
@@ -56,10 +56,8 @@ func (e *Engine) Counters() Tally {
 // ServiceCounters adds up the counters of a virtual service over all engines that have it or had it.
 func (k *Known) ServiceCounters(uuid string) Tally {
 	sum := newTally(k.past.services[uuid])
-	for _, engine := range k.engines {
-		if now := engine.Sample.Service(uuid); now != nil {
-			sum.add(serviceCounts(now, engine.Earlier.Service(uuid)), engine)
-		}
+	for _, engine := range k.countingService(uuid) {
+		sum.add(serviceCounts(engine.Sample.Service(uuid), engine.Earlier.Service(uuid)), engine)
 	}
 	return sum
 }
@@ -138,7 +136,7 @@ const ConnectTicks = "connect_ticks"
 // ServerCounters adds up the counters of a server over all engines that have it or had it.
 func (k *Known) ServerCounters(server ServerKey) Tally {
 	sum := newTally(k.past.servers[server])
-	for _, engine := range k.engines {
+	for _, engine := range k.countingPool(server.Pool) {
 		if now := engine.Sample.Server(server); now != nil {
 			sum.add(serverCounts(now, engine.Earlier.Server(server)), engine)
 		}

@@ -68,6 +68,7 @@ func (f *Fleet) turn(uuid string, engine *Engine, next health.Engine) {
 	engine.State = next
 	if was != next {
 		f.known.news.ofEngine(engine)
+		f.known.counting.touch(engine.Sample)
 	}
 	turn := was.TurnTo(next)
 	if turn == health.NoTurn {

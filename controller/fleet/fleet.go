@@ -41,7 +41,7 @@ func New(find Find, events *events.Log, now func() time.Time) *Fleet {
 	f := &Fleet{
 		find: find, events: events, now: now, moved: make(chan struct{}, 1), start: now(), began: now(),
 		sampled: make(chan struct{}, 1),
-		known: Known{engines: map[string]*Engine{}, wanted: wanted, past: newPast(wanted),
+		known: Known{engines: map[string]*Engine{}, wanted: wanted, counting: newCounting(), past: newPast(wanted),
 			before: newBefore(), news: newNews()},
 	}
 	f.known.index(reconcile.State{})
@@ -66,6 +66,7 @@ func (f *Fleet) Observe(state reconcile.State) {
 		if _, planned := state.Plans[uuid]; !planned && f.isDeleted(uuid) {
 			known.news.ofEngine(engine)
 			known.past.keep(engine.Sample, nil)
+			known.counting.hear(uuid, engine.Sample, nil)
 			delete(known.engines, uuid)
 		}
 	}

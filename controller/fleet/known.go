@@ -18,11 +18,12 @@ type Known struct {
 	engines map[string]*Engine // those that have a Plan or have reported; Observe removes deleted ones
 
 	*wanted
-	lacks  func() map[string]*place.Unplaced // of state, by virtual service uuid
-	found  func() map[string][]int           // positions in the findings of state, by uuid of the object
-	past   past
-	before before
-	news   news
+	lacks    func() map[string]*place.Unplaced // of state, by virtual service uuid
+	found    func() map[string][]int           // positions in the findings of state, by uuid of the object
+	counting counting
+	past     past
+	before   before
+	news     news
 }
 
 // ServerKey identifies a server: by the uuid of its pool, and by its id in the pool.

@@ -24,22 +24,44 @@ func (p past) keep(last, next *Sample) {
 	if next != nil && next.process != last.process {
 		next = nil
 	}
-	for uuid, counters := range last.services {
-		again := next.Service(uuid)
+	for at, counters := range last.GetVirtualServices() {
+		again := next.serviceAt(at, last)
+		if again == counters {
+			continue
+		}
+		uuid := counters.GetUuid()
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.services[uuid] != nil {
 			p.services[uuid] = p.services[uuid].plus(serviceCounts(counters, nil))
 		}
 	}
-	for key, counters := range last.servers {
-		again := next.Server(key)
+	for at, counters := range last.GetServers() {
+		again := next.serverAt(at, last)
+		if again == counters {
+			continue
+		}
+		key := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}
 		ended := again == nil || again.GetConnectionsTotal() < counters.GetConnectionsTotal() ||
 			again.GetRequestsTotal() < counters.GetRequestsTotal()
 		if ended && p.wanted.members[key] {
 			p.servers[key] = p.servers[key].plus(serverCounts(counters, nil))
 		}
 	}
+}
+
+// with adds the counts of an engine as it is now. One that does not work has nothing open.
+func (t totals) with(counts []count, from *Engine) totals {
+	if t == nil {
+		t = make(totals, len(counts))
+	}
+	for _, c := range counts {
+		if c.gauge && !from.Works() {
+			c.now = 0
+		}
+		t[c.name] += int64(c.now)
+	}
+	return t
 }
 
 func (t totals) plus(counts []count) totals {

@@ -46,7 +46,7 @@ func (f *Fleet) Greetings() uint64 {
 func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	var sample *Sample
 	if from := report.GetSample(); from != nil {
-		sample = newSample(from)
+		sample = newSample(from, f.lastSample(engineUUID))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +77,19 @@ func (f *Fleet) Reported(engineUUID string, report *enginev1.Report) {
 	}
 }
 
+// lastSample returns nil if the engine has sent none. It is that of the next report, too: the reports of an engine come
+// one after the other.
+func (f *Fleet) lastSample(engineUUID string) *Sample {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if engine := f.known.engines[engineUUID]; engine != nil {
+		return engine.Sample
+	}
+	return nil
+}
+
 func (f *Fleet) hearSample(engineUUID string, engine *Engine, sample *Sample) {
+	f.known.counting.hear(engineUUID, engine.Sample, sample)
 	f.known.news.of(nil, engine.take(sample, f.known.past, f.known.before))
 	f.tellShortages(engineUUID, engine)
 	f.tellSampled()

@@ -1,33 +1,82 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 )
 
-// Sample is a sample of an engine's data plane, with indexes.
+// Sample is a sample of an engine's data plane, with an index.
 type Sample struct {
 	*dataplanev1.Sample
-	process  uint32 // number of the process that counted, among those of the engine since the leader began
-	services map[string]*dataplanev1.VirtualServiceCounters
-	servers  map[ServerKey]*dataplanev1.ServerCounters
+	process uint32 // number of the process that counted, among those of the engine since the leader began
+	layout  *layout
 }
 
-// newSample makes the indexes. Call it without the lock: there are entries for all servers of the engine.
-func newSample(from *dataplanev1.Sample) *Sample {
-	made := &Sample{
-		Sample:   from,
-		services: make(map[string]*dataplanev1.VirtualServiceCounters, len(from.GetVirtualServices())),
-		servers:  make(map[ServerKey]*dataplanev1.ServerCounters, len(from.GetServers())),
+// layout says where in a sample the rows of objects are. Samples of an engine with the same rows in the same order
+// share it.
+type layout struct {
+	services map[string]int
+	servers  map[ServerKey]int
+	pools    map[string]bool // that have a server
+}
+
+// newSample finds the rows. Of a sample that has only changes, the other rows are those of the last one. last is the
+// sample of the engine before; nil: there is none. Call it without the lock: there are rows for all servers of the
+// engine.
+func newSample(from *dataplanev1.Sample, last *Sample) *Sample {
+	made := &Sample{Sample: from}
+	if from.GetChanges() && last != nil {
+		last.complete(from)
 	}
-	for _, counters := range from.GetVirtualServices() {
-		made.services[counters.GetUuid()] = counters
+	if last != nil && last.layout.fits(from, last.Sample) {
+		made.layout = last.layout
+		return made
 	}
-	for _, counters := range from.GetServers() {
-		made.servers[ServerKey{counters.GetPoolUuid(), counters.GetServerId()}] = counters
+	made.layout = &layout{
+		services: make(map[string]int, len(from.GetVirtualServices())),
+		servers:  make(map[ServerKey]int, len(from.GetServers())),
+		pools:    map[string]bool{},
+	}
+	for i, counters := range from.GetVirtualServices() {
+		made.layout.services[counters.GetUuid()] = i
+	}
+	for i, counters := range from.GetServers() {
+		made.layout.servers[ServerKey{counters.GetPoolUuid(), counters.GetServerId()}] = i
+		made.layout.pools[counters.GetPoolUuid()] = true
 	}
 	return made
+}
+
+// complete adds the rows of the last sample to those that have changed since. link makes sure that there was a whole
+// one before, see Sample.changes in the contract.
+func (s *Sample) complete(next *dataplanev1.Sample) {
+	services, servers := next.VirtualServices, next.Servers
+	next.VirtualServices, next.Servers = slices.Clone(s.VirtualServices), slices.Clone(s.Servers)
+	for _, row := range services {
+		if at, has := s.layout.services[row.GetUuid()]; has {
+			next.VirtualServices[at] = row
+		} else {
+			next.VirtualServices = append(next.VirtualServices, row)
+		}
+	}
+	for _, row := range servers {
+		if at, has := s.layout.servers[ServerKey{row.GetPoolUuid(), row.GetServerId()}]; has {
+			next.Servers[at] = row
+		} else {
+			next.Servers = append(next.Servers, row)
+		}
+	}
+}
+
+// fits tells whether a sample has the same rows in the same order as the last one, which the layout is of.
+func (l *layout) fits(next, last *dataplanev1.Sample) bool {
+	return slices.EqualFunc(next.GetVirtualServices(), last.GetVirtualServices(),
+		func(a, b *dataplanev1.VirtualServiceCounters) bool { return a.GetUuid() == b.GetUuid() }) &&
+		slices.EqualFunc(next.GetServers(), last.GetServers(), func(a, b *dataplanev1.ServerCounters) bool {
+			return a.GetServerId() == b.GetServerId() && a.GetPoolUuid() == b.GetPoolUuid()
+		})
 }
 
 // at is the time of the sample, by the engine's clock.
@@ -64,10 +113,11 @@ func (e *Engine) take(next *Sample, past past, before before) (pools map[string]
 func (e *Engine) suspect(told *Sample) (pools map[string]bool) {
 	before := e.suspects
 	e.suspects, pools = map[ServerKey]time.Time{}, map[string]bool{}
-	for key, counters := range told.servers {
+	for _, counters := range told.GetServers() {
 		if counters.GetSuspectingWorkers() == 0 {
 			continue
 		}
+		key := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}
 		since, known := before[key]
 		if !known {
 			since, pools[key.Pool] = told.at(), true
@@ -87,7 +137,10 @@ func (s *Sample) Service(uuid string) *dataplanev1.VirtualServiceCounters {
 	if s == nil {
 		return nil
 	}
-	return s.services[uuid]
+	if at, has := s.layout.services[uuid]; has {
+		return s.VirtualServices[at]
+	}
+	return nil
 }
 
 // Server returns nil if the sample has no counters of the server.
@@ -95,7 +148,26 @@ func (s *Sample) Server(key ServerKey) *dataplanev1.ServerCounters {
 	if s == nil {
 		return nil
 	}
-	return s.servers[key]
+	if at, has := s.layout.servers[key]; has {
+		return s.Servers[at]
+	}
+	return nil
+}
+
+// serviceAt is as Service, for the virtual service of a row of another sample, which mostly has the same layout.
+func (s *Sample) serviceAt(at int, of *Sample) *dataplanev1.VirtualServiceCounters {
+	if s != nil && s.layout == of.layout {
+		return s.VirtualServices[at]
+	}
+	return s.Service(of.VirtualServices[at].GetUuid())
+}
+
+// serverAt is as serviceAt, for a server.
+func (s *Sample) serverAt(at int, of *Sample) *dataplanev1.ServerCounters {
+	if s != nil && s.layout == of.layout {
+		return s.Servers[at]
+	}
+	return s.Server(ServerKey{of.Servers[at].GetPoolUuid(), of.Servers[at].GetServerId()})
 }
 
 // seconds is the time between the last two samples; 0: there are no two, or the engine does not work.

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"iter"
 	"time"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -30,7 +29,7 @@ const ticksPerSecond = 1 << 20 // see Histogram in the contract
 
 // ServerTimes adds up the times of a server over all engines that work.
 func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
-	for _, engine := range k.engines {
+	for _, engine := range k.countingPool(key.Pool) {
 		if engine.Works() {
 			sum.add(key, engine.Sample, engine.serverMinute)
 		}
@@ -42,17 +41,36 @@ func (k *Known) ServerTimes(key ServerKey) (sum ServerTimes) {
 const recentLeast = 15 * time.Second
 
 // AppTimes returns how long each server of a pool needed for its answers in the recent past, in the order of the
-// members of the pool, on some engines.
-func (k *Known) AppTimes(pool *model.Pool, engines iter.Seq[string]) []health.ServerTime {
+// members of the pool.
+func (k *Known) AppTimes(pool *model.Pool) []health.ServerTime {
+	return k.appTimes(pool, func(sum *ServerTimes, key ServerKey, _ string, engine *Engine) {
+		sum.add(key, engine.Sample, engine.serverMinute.recent(engine.Sample.at(), recentLeast))
+	})
+}
+
+// AppTimesSince is as AppTimes, since earlier samples of the engines, by uuid.
+func (k *Known) AppTimesSince(earlier map[string]*Sample, pool *model.Pool) []health.ServerTime {
+	return k.appTimes(pool, func(sum *ServerTimes, key ServerKey, uuid string, engine *Engine) {
+		if before := earlier[uuid]; before != nil {
+			var then *dataplanev1.Histogram
+			if before.process == engine.Sample.process {
+				then = before.Server(key).GetAppResponse()
+			}
+			addContinued(&sum.AppResponse, engine.Sample.Server(key).GetAppResponse(), then)
+		}
+	})
+}
+
+func (k *Known) appTimes(pool *model.Pool,
+	add func(sum *ServerTimes, key ServerKey, uuid string, engine *Engine)) []health.ServerTime {
 	sums := make([]ServerTimes, len(pool.Members))
-	for uuid := range engines {
+	for uuid := range k.assignedTo(pool) {
 		engine := k.engines[uuid]
 		if !engine.Works() || engine.Sample == nil {
 			continue
 		}
-		recent := engine.serverMinute.recent(engine.Sample.at(), recentLeast)
 		for i, member := range pool.Members {
-			sums[i].add(ServerKey{pool.UUID, member.ID}, engine.Sample, recent)
+			add(&sums[i], ServerKey{pool.UUID, member.ID}, uuid, engine)
 		}
 	}
 	times := make([]health.ServerTime, len(sums))
@@ -99,8 +117,8 @@ func serverTimesOf(counters *dataplanev1.ServerCounters) serverTimes {
 // once.
 func (s *Sample) serverTimes(before map[ServerKey]serverTimes) map[ServerKey]serverTimes {
 	all := map[ServerKey]serverTimes{}
-	for key, counters := range s.servers {
-		times := serverTimesOf(counters)
+	for _, counters := range s.GetServers() {
+		key, times := ServerKey{counters.GetPoolUuid(), counters.GetServerId()}, serverTimesOf(counters)
 		if times == (serverTimes{}) {
 			continue
 		}

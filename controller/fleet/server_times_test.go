@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -72,14 +71,32 @@ func TestAppTimesAreThoseOfTheRecentPast(t *testing.T) {
 		s.ServerTimed("se-one", 7, time.Duration(second)*time.Second, uint32(10*second))
 		s.ServerTimed("se-two", 7, time.Duration(second)*time.Second, uint32(second))
 		s.Read(func(known *fleet.Known) {
-			answers := known.AppTimes(s.WebPool, slices.Values([]string{"se-one", "se-gone"}))[0].Answers
-			if least := uint64(min(second, 15)); answers < 10*least || answers > 10*36 {
+			answers := known.AppTimes(known.Pool("pool-1"))[0].Answers
+			if least := min(second, 15); answers < uint64(11*least) || answers > 11*36 {
 				t.Fatalf("second %d: %d answers", second, answers)
-			}
-			if both := known.AppTimes(s.WebPool, slices.Values([]string{"se-one", "se-two"}))[0]; both.Answers !=
-				answers+answers/10 {
-				t.Fatalf("second %d: %d answers on both, %d on one", second, both.Answers, answers)
 			}
 		})
 	}
+}
+
+func TestAppTimesSinceSamplesAreOfTheSameProcessOnly(t *testing.T) {
+	s := fleettest.New(t)
+	s.Serve("se-one", "se-two")
+	s.ServerTimed("se-one", 7, 0, 100)
+	s.ServerTimed("se-two", 7, 0, 50)
+	earlier := map[string]*fleet.Sample{}
+	s.Read(func(known *fleet.Known) {
+		earlier["se-one"], earlier["se-two"] = known.Engine("se-one").Sample, known.Engine("se-two").Sample
+	})
+	s.ServerTimed("se-one", 7, time.Second, 104)
+	s.ServerTimed("se-two", 8, time.Second, 20) // its data plane is a new one
+	s.Read(func(known *fleet.Known) {
+		if answers := known.AppTimesSince(earlier, known.Pool("pool-1"))[0].Answers; answers != 4+20 {
+			t.Errorf("got %d", answers)
+		}
+		delete(earlier, "se-two")
+		if answers := known.AppTimesSince(earlier, known.Pool("pool-1"))[0].Answers; answers != 4 {
+			t.Errorf("got %d without the second engine", answers)
+		}
+	})
 }

@@ -46,9 +46,14 @@ func (e *Engine) countSentAway(unreported *sentAway, causes []string) {
 	if e.Earlier == nil {
 		return
 	}
-	for uuid, now := range e.Sample.services {
+	for at, now := range e.Sample.GetVirtualServices() {
+		then := e.Earlier.serviceAt(at, e.Sample)
+		if then == now {
+			continue
+		}
+		uuid, earlier := now.GetUuid(), then.GetErrors()
 		for _, cause := range causes {
-			then := errorsIn(e.Earlier.Service(uuid).GetErrors(), cause)
+			then := errorsIn(earlier, cause)
 			if total := errorsIn(now.GetErrors(), cause); total > then {
 				unreported.add(uuid, total-then)
 			}

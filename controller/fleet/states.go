@@ -89,3 +89,14 @@ func (k *Known) poolEngines(pool *model.Pool) []string {
 	slices.Sort(engines)
 	return slices.Compact(engines)
 }
+
+// assignedTo returns the uuids of the engines that serve a virtual service with this pool, or shall, or still drain it.
+func (k *Known) assignedTo(pool *model.Pool) map[string]bool {
+	engines := map[string]bool{}
+	for vs := range k.users[pool] {
+		for _, uuid := range k.Assigned(vs.UUID) {
+			engines[uuid] = true
+		}
+	}
+	return engines
+}

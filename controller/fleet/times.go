@@ -18,7 +18,7 @@ type Times struct {
 
 // ServiceTimes adds up the times of a virtual service over all engines that work.
 func (k *Known) ServiceTimes(uuid string) (sum Times) {
-	for _, engine := range k.engines {
+	for _, engine := range k.countingService(uuid) {
 		now := engine.Sample.Service(uuid)
 		if now.GetTimes() == nil && now.GetClientRtt() == nil || !engine.Works() {
 			continue
@@ -98,8 +98,8 @@ type serviceTimes struct {
 // before, it keeps the times of that moment: idle virtual services then have the same in all moments.
 func (s *Sample) serviceTimes(before map[string]serviceTimes) map[string]serviceTimes {
 	all := map[string]serviceTimes{}
-	for uuid, counters := range s.services {
-		times := serviceTimes{counters.GetTimes(), counters.GetClientRtt()}
+	for _, counters := range s.GetVirtualServices() {
+		uuid, times := counters.GetUuid(), serviceTimes{counters.GetTimes(), counters.GetClientRtt()}
 		if times == (serviceTimes{}) {
 			continue
 		}
@@ -116,6 +116,6 @@ func (s *Sample) serviceTimes(before map[string]serviceTimes) map[string]service
 }
 
 func isSame(a, b *dataplanev1.Histogram) bool {
-	return a.GetSumTicks() == b.GetSumTicks() && a.GetFirst() == b.GetFirst() &&
+	return a == b || a.GetSumTicks() == b.GetSumTicks() && a.GetFirst() == b.GetFirst() &&
 		slices.Equal(a.GetCounts(), b.GetCounts())
 }

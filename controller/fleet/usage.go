@@ -23,10 +23,10 @@ func (s *Sample) usage() place.Usage {
 	usage := place.Usage{
 		At: s.at(), Process: s.process, Workers: int(s.GetWorkers()),
 		CPU:      time.Duration(s.busy()) * time.Microsecond,
-		Services: make(map[string]place.ServiceUsage, len(s.services)),
+		Services: make(map[string]place.ServiceUsage, len(s.GetVirtualServices())),
 	}
-	for uuid, counters := range s.services {
-		usage.Services[uuid] = place.ServiceUsage{
+	for _, counters := range s.GetVirtualServices() {
+		usage.Services[counters.GetUuid()] = place.ServiceUsage{
 			Connections: counters.GetConnectionsTotal(), Requests: counters.GetRequestsTotal(),
 			Bytes: counters.GetReceivedBytesTotal() + counters.GetSentBytesTotal(), Open: counters.GetOpenConnections(),
 		}

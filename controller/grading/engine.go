@@ -6,8 +6,6 @@ import (
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/schema"
-	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // engine is what was seen of an engine.
@@ -41,7 +39,7 @@ func (g *Grades) engine(known *fleet.Known, of *model.Engine) score.Score {
 	}
 	is := known.Engine(of.UUID)
 	e.facts = score.Engine{
-		Name: of.Name, Profile: schema.Defaults[kinds.AnalyticsProfile](), State: health.Up,
+		Name: of.Name, Profile: score.Profile(nil), State: health.Up,
 		Anomalies: g.unusual(of.UUID),
 	}
 	switch {
@@ -64,8 +62,8 @@ func (g *Grades) engine(known *fleet.Known, of *model.Engine) score.Score {
 
 // look adds a point to the window, which begins when the engine works.
 func (e *engine) look(is *fleet.Engine) {
-	if e.facts.State == health.Disabled || len(e.window) == 0 && !is.Works() {
-		e.window, e.last = nil, nil
+	if e.facts.State == health.Disabled || e.window.length == 0 && !is.Works() {
+		e.window, e.last = window[enginePoint]{}, nil
 		return
 	}
 	point := enginePoint{up: is.Works(), busy: -1}
@@ -85,8 +83,8 @@ func (p *enginePoint) between(then, now *fleet.Sample) {
 	if workers := now.GetWorkers(); workers > 0 && now.BusyUs() >= then.BusyUs() {
 		p.busy = float64(now.BusyUs()-then.BusyUs()) / 10_000 / seconds / float64(workers)
 	}
-	for uuid, counters := range now.Services() {
-		before := then.Service(uuid)
+	for _, counters := range now.GetVirtualServices() {
+		before := then.Service(counters.GetUuid())
 		p.places += grown(counters, before, wantOfPlaces)
 		p.bytes += grown(counters, before, wantOfMemory)
 	}
@@ -103,19 +101,19 @@ func grown(now, then *dataplanev1.VirtualServiceCounters, causes []string) float
 // sum adds up the window.
 func (e *engine) sum() {
 	up, busy, known := 0, 0.0, 0
-	for i, point := range e.window {
+	for i, point := range e.window.all() {
 		if point.up {
 			up++
 		}
 		e.facts.ShortOfPlaces += point.places
 		e.facts.ShortOfMemory += point.bytes
-		if point.busy >= 0 && i >= len(e.window)-cpuPoints {
+		if point.busy >= 0 && i >= e.window.length-cpuPoints {
 			busy += point.busy
 			known++
 		}
 	}
-	if e.facts.Up = 1; len(e.window) > 0 {
-		e.facts.Up = float64(up) / float64(len(e.window))
+	if e.facts.Up = 1; e.window.length > 0 {
+		e.facts.Up = float64(up) / float64(e.window.length)
 	}
 	if known > 0 {
 		e.facts.CPUPercent = busy / float64(known)

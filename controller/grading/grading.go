@@ -133,15 +133,3 @@ func (g *Grades) unusual(uuid string) []score.Anomalous {
 	}
 	return g.Unusual(uuid)
 }
-
-// window has the last points of an object, the oldest first.
-type window[T any] []T
-
-func (w *window[T]) put(point T) {
-	if len(*w) == points {
-		copy(*w, (*w)[1:])
-		(*w)[points-1] = point
-		return
-	}
-	*w = append(*w, point)
-}

@@ -11,6 +11,7 @@ import (
 // pool is what was counted of the servers of a pool.
 type pool struct {
 	facts   score.Pool // of the last look
+	turn    fleet.Turn // when its servers were last read
 	servers map[string]*server
 	sum     server // of all servers, if the pool has too many to grade each
 }
@@ -20,6 +21,8 @@ type server struct {
 	last    *tally
 	timings map[string]fleet.ServerTiming
 	window  window[serverPoint]
+	facts   *score.Server // of the last look; nil: there was none
+	score   score.Score
 }
 
 type serverPoint struct {
@@ -73,6 +76,9 @@ func isHTTP(known *fleet.Known, pool *model.Pool) bool {
 // lookAtEach looks at each server, and grades it.
 func (p *pool) lookAtEach(known *fleet.Known, of *model.Pool, state health.Pool, into scores) {
 	p.sum = server{}
+	turn := known.PoolTurn(of.UUID)
+	quiet := turn == p.turn
+	p.turn = turn
 	servers := make(map[string]*server, len(of.Members))
 	for i, member := range of.Members {
 		key := fleet.ServerKey{Pool: of.UUID, Server: member.ID}
@@ -81,16 +87,23 @@ func (p *pool) lookAtEach(known *fleet.Known, of *model.Pool, state health.Pool,
 			s = &server{}
 		}
 		servers[member.ID] = s
-		limits := score.ServerLimits(p.facts.Profile)
-		s.look(ofServer(known.CountedOfServer(key)), known.ServerTimingsOf(key), limits, state.Servers[i].State)
-		facts := &score.Server{
+		if s.last == nil || !quiet {
+			s.look(ofServer(known.CountedOfServer(key)), known.ServerTimingsOf(key),
+				score.ServerLimits(p.facts.Profile), state.Servers[i].State)
+		} else {
+			s.put(serverPoint{}, state.Servers[i].State)
+		}
+		facts := score.Server{
 			ID: member.ID, Profile: p.facts.Profile, State: state.Servers[i].State, Reason: state.Servers[i].Reason,
 			HTTP: p.facts.HTTP,
 		}
 		facts.Counts, facts.Up = s.totals()
-		into.servers[key] = score.OfServer(facts)
+		if s.facts == nil || *s.facts != facts { // otherwise the score is what it was
+			s.facts, s.score = &facts, score.OfServer(&facts)
+		}
+		into.servers[key] = s.score
 		if facts.State == health.Up || facts.State == health.Down {
-			p.facts.Servers = append(p.facts.Servers, facts)
+			p.facts.Servers = append(p.facts.Servers, s.facts)
 		}
 	}
 	p.servers = servers
@@ -117,15 +130,7 @@ func (p *pool) lookAtAll(known *fleet.Known, of *model.Pool, state health.Pool) 
 func (s *server) look(now *tally, timings map[string]fleet.ServerTiming, limits score.Limits, state health.State) {
 	then, before := s.last, s.timings
 	s.last, s.timings = now, timings
-	up := 0.0
-	if state == health.Up {
-		up = 1
-	}
-	if state == health.Disabled || len(s.window) == 0 && up == 0 {
-		s.window = nil
-		return
-	}
-	point := serverPoint{up: up, known: state == health.Up || state == health.Down}
+	point := serverPoint{}
 	if then != nil {
 		point.counts = now.since(then)
 		var times histogram.Coarse
@@ -141,13 +146,26 @@ func (s *server) look(now *tally, timings map[string]fleet.ServerTiming, limits 
 		}
 		judge(&point.counts, &times, limits)
 	}
+	s.put(point, state)
+}
+
+// put adds a point with what was counted.
+func (s *server) put(point serverPoint, state health.State) {
+	if state == health.Up {
+		point.up = 1
+	}
+	if state == health.Disabled || s.window.length == 0 && point.up == 0 {
+		s.window = window[serverPoint]{}
+		return
+	}
+	point.known = state == health.Up || state == health.Down
 	s.window.put(point)
 }
 
 // totals adds up the window.
 func (s *server) totals() (counts score.Counts, up float64) {
 	looks := 0
-	for _, point := range s.window {
+	for _, point := range s.window.all() {
 		counts.Join(point.counts)
 		if point.known {
 			looks++

@@ -13,6 +13,7 @@ import (
 
 // service is what was counted of a virtual service. Nothing is known of the time before the first look.
 type service struct {
+	turn    fleet.Turn // when it was last read
 	last    *tally
 	timings map[string]fleet.Timing
 	window  window[servicePoint]
@@ -78,7 +79,7 @@ func (g *Grades) service(known *fleet.Known, vs *model.VirtualService, at time.T
 	s.look(known, vs.UUID, score.ClientLimits(profile), len(serving) > 0, status.State)
 	facts := &score.Service{
 		Profile: profile, State: status.State, Reasons: status.Reasons, HTTP: vs.HTTP != nil,
-		Window: time.Duration(len(s.window)) * every,
+		Window: time.Duration(s.window.length) * every,
 		Wanted: known.EnginesWanted(vs), Serving: len(serving), Anomalies: g.unusual(vs.UUID),
 		TLS: g.chains.offered(vs, at),
 	}
@@ -96,15 +97,19 @@ func (g *Grades) service(known *fleet.Known, vs *model.VirtualService, at time.T
 
 // look adds a point to the window, which begins when an engine serves.
 func (s *service) look(known *fleet.Known, uuid string, limits score.Limits, up bool, state health.State) {
-	now, timings := ofService(known.CountedOfService(uuid)), known.TimingsOf(uuid)
+	now, timings, turn := s.last, s.timings, known.ServiceTurn(uuid)
+	quiet := now != nil && turn == s.turn
+	if !quiet {
+		now, timings = ofService(known.CountedOfService(uuid)), known.TimingsOf(uuid)
+	}
 	then, before := s.last, s.timings
-	s.last, s.timings = now, timings
-	if state == health.Disabled || len(s.window) == 0 && !up {
-		s.window = nil
+	s.last, s.timings, s.turn = now, timings, turn
+	if state == health.Disabled || s.window.length == 0 && !up {
+		s.window = window[servicePoint]{}
 		return
 	}
 	point := servicePoint{up: up}
-	if then != nil {
+	if then != nil && !quiet {
 		point.counts, point.attacks = now.since(then), float64(max(0, now.attacks-then.attacks))
 		var times fleet.Times
 		for id, timing := range timings {
@@ -131,17 +136,17 @@ func earlier(timing, last fleet.Timing) *dataplanev1.Times {
 // sum adds up the window. attacksPerS is that of the worst 15 s.
 func (s *service) sum() (counts score.Counts, up, attacksPerS float64) {
 	served := 0
-	for _, point := range s.window {
+	for _, point := range s.window.all() {
 		counts.Join(point.counts)
 		attacksPerS = max(attacksPerS, point.attacks/every.Seconds())
 		if point.up {
 			served++
 		}
 	}
-	if len(s.window) == 0 {
+	if s.window.length == 0 {
 		return counts, 1, attacksPerS
 	}
-	return counts, float64(served) / float64(len(s.window)), attacksPerS
+	return counts, float64(served) / float64(s.window.length), attacksPerS
 }
 
 // timed has what is known about how long requests took; Histogram and Coarse have.

@@ -28,8 +28,13 @@ type Histogram struct {
 // now has to continue then, see Continues.
 func (h *Histogram) Add(now, then *dataplanev1.Histogram) {
 	h.sumTicks += now.GetSumTicks() - then.GetSumTicks()
+	grow(h.counts[:], now, then)
+}
+
+// grow adds the difference of two states to counts. Buckets that an engine has beyond them are longer than the last.
+func grow(counts []uint64, now, then *dataplanev1.Histogram) {
 	for bucket, end := used(now, then); bucket < end; bucket++ {
-		h.counts[bucket] += uint64(countIn(now, bucket) - countIn(then, bucket))
+		counts[min(bucket, len(counts)-1)] += uint64(countIn(now, bucket) - countIn(then, bucket))
 	}
 }
 
@@ -73,39 +78,42 @@ func countIn(cumulative *dataplanev1.Histogram, bucket int) uint32 {
 }
 
 // Count returns the number of times.
-func (h *Histogram) Count() (count uint64) {
-	for _, times := range h.counts {
+func (h *Histogram) Count() uint64 { return total(h.counts[:]) }
+
+func total(counts []uint64) (count uint64) {
+	for _, times := range counts {
 		count += times
 	}
 	return count
 }
 
 // Mean returns the arithmetic mean; 0: there are no times.
-func (h *Histogram) Mean() time.Duration {
-	count := h.Count()
+func (h *Histogram) Mean() time.Duration { return mean(h.sumTicks, h.Count()) }
+
+func mean(sumTicks, count uint64) time.Duration {
 	if count == 0 {
 		return 0
 	}
-	return duration(float64(h.sumTicks) / float64(count))
+	return duration(float64(sumTicks) / float64(count))
 }
 
 // Quantile returns a time that a share q of all times does not exceed; 0: there are no times. It is the middle of the
 // bucket of the time with that rank, so it is wrong by a factor of 2^(1/16) at most, which is 4.4 %. Two kinds of times
 // are exempt: for at most 1 tick Quantile returns half a tick, and for more than 64 s it returns 64 s.
-func (h *Histogram) Quantile(q float64) time.Duration { return h.quantile(q, octave, buckets) }
+func (h *Histogram) Quantile(q float64) time.Duration { return quantile(h.counts[:], q, octave) }
 
 // AtMost returns how many times do not exceed a limit. Within the bucket of the limit it takes the logarithms of times
 // to be spread evenly, so it is wrong by a part of the times in that one bucket, which is 9 % wide.
-func (h *Histogram) AtMost(limit time.Duration) float64 { return h.atMost(limit, octave, buckets) }
+func (h *Histogram) AtMost(limit time.Duration) float64 { return atMost(h.counts[:], limit, octave) }
 
-func (h *Histogram) atMost(limit time.Duration, octave float64, buckets int) float64 {
+func atMost(counts []uint64, limit time.Duration, octave float64) float64 {
 	if limit <= 0 {
 		return 0
 	}
 	// bucket i ends at octave·log2(ticks) = i
 	end := octave * math.Log2(limit.Seconds()*ticksPerSecond)
 	count := 0.0
-	for bucket, times := range h.counts[:buckets-1] {
+	for bucket, times := range counts[:len(counts)-1] {
 		switch first := float64(bucket - 1); {
 		case bucket == 0 && end >= 0, float64(bucket) <= end:
 			count += float64(times)
@@ -114,20 +122,20 @@ func (h *Histogram) atMost(limit time.Duration, octave float64, buckets int) flo
 		}
 	}
 	if limit > longest { // nothing is known of the times in the last bucket but that they are longer than that
-		count += float64(h.counts[buckets-1])
+		count += float64(counts[len(counts)-1])
 	}
 	return count
 }
 
-func (h *Histogram) quantile(q, octave float64, buckets int) time.Duration {
-	count := h.Count()
+func quantile(counts []uint64, q, octave float64) time.Duration {
+	count := total(counts)
 	if count == 0 {
 		return 0
 	}
 	rank := max(1, uint64(math.Ceil(q*float64(count))))
-	for bucket, times := range h.counts {
+	for bucket, times := range counts {
 		if rank <= times {
-			return middle(bucket, octave, buckets)
+			return middle(bucket, octave, len(counts))
 		}
 		rank -= times
 	}
@@ -147,29 +155,31 @@ func middle(bucket int, octave float64, buckets int) time.Duration {
 }
 
 // Coarse is a sum of histograms of scale 1, which servers have. The zero value is empty.
-type Coarse struct{ all Histogram }
+type Coarse struct {
+	sumTicks uint64
+	counts   [coarseBuckets]uint64
+}
 
 // Add is as that of Histogram.
-func (c *Coarse) Add(now, then *dataplanev1.Histogram) { c.all.Add(now, then) }
+func (c *Coarse) Add(now, then *dataplanev1.Histogram) {
+	c.sumTicks += now.GetSumTicks() - then.GetSumTicks()
+	grow(c.counts[:], now, then)
+}
 
 // Count returns the number of times.
-func (c *Coarse) Count() uint64 { return c.all.Count() }
+func (c *Coarse) Count() uint64 { return total(c.counts[:]) }
 
 // Seconds returns the sum of all times.
-func (c *Coarse) Seconds() float64 { return c.all.Seconds() }
+func (c *Coarse) Seconds() float64 { return float64(c.sumTicks) / ticksPerSecond }
 
 // Mean returns the arithmetic mean; 0: there are no times.
-func (c *Coarse) Mean() time.Duration { return c.all.Mean() }
+func (c *Coarse) Mean() time.Duration { return mean(c.sumTicks, c.Count()) }
 
 // Quantile is as that of Histogram, and wrong by a factor of 2^(1/4) at most, which is 19 %.
-func (c *Coarse) Quantile(q float64) time.Duration {
-	return c.all.quantile(q, coarseOctave, coarseBuckets)
-}
+func (c *Coarse) Quantile(q float64) time.Duration { return quantile(c.counts[:], q, coarseOctave) }
 
 // AtMost is as that of Histogram; the one bucket is 41 % wide.
-func (c *Coarse) AtMost(limit time.Duration) float64 {
-	return c.all.atMost(limit, coarseOctave, coarseBuckets)
-}
+func (c *Coarse) AtMost(limit time.Duration) float64 { return atMost(c.counts[:], limit, coarseOctave) }
 
 func duration(ticks float64) time.Duration {
 	return time.Duration(ticks / ticksPerSecond * float64(time.Second))

@@ -31,6 +31,7 @@ var ErrProtocol = errors.New("protocol violation")
 // engine costs the memory of one Plan.
 type session struct {
 	greeted bool
+	sampled bool // a whole Sample has come
 	heard   time.Time
 	target  *enginev1.Plan // the Plan that the engine should have
 	held    *enginev1.Plan // the Plan that the engine has; nil: unknown
@@ -79,9 +80,13 @@ func (s *session) report(report *enginev1.Report, now time.Time) (step, error) {
 		return s.ack(body.Ack)
 	case *enginev1.Report_Nack:
 		return s.nack(body.Nack, now)
-	default:
-		return step{}, nil
+	case *enginev1.Report_Sample:
+		if body.Sample.GetChanges() && !s.sampled {
+			return step{}, fmt.Errorf("%w: changes of a Sample that was not sent", ErrProtocol)
+		}
+		s.sampled = true
 	}
+	return step{}, nil
 }
 
 // tick does what is due. It returns errOverdue if the agent has been silent for too long.
@@ -105,7 +110,8 @@ func (s *session) hello(hello *enginev1.Hello) (step, error) {
 		s.held = nil
 	}
 	welcome := &enginev1.Directive{Body: &enginev1.Directive_Welcome{
-		Welcome: &enginev1.Welcome{HeartbeatIntervalMs: uint32(HeartbeatInterval.Milliseconds())},
+		Welcome: &enginev1.Welcome{HeartbeatIntervalMs: uint32(HeartbeatInterval.Milliseconds()),
+			TakesChanges: true},
 	}}
 	return step{directives: append([]*enginev1.Directive{welcome}, s.send()...)}, nil
 }

@@ -144,9 +144,14 @@ func planOf(words []string) *enginev1.Plan {
 	return plan
 }
 
-// reportOf reads "hello 10", "ack 10 nonce 1 [warning]", "nack 10 nonce 1 resync", "nack 10 nonce 1 error", "status".
+// reportOf reads "hello 10", "ack 10 nonce 1 [warning]", "nack 10 nonce 1 resync", "nack 10 nonce 1 error", "status",
+// "sample", "changes".
 func reportOf(t *testing.T, words []string) *enginev1.Report {
-	if words[0] == "status" {
+	switch words[0] {
+	case "sample", "changes":
+		return &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
+			Changes: words[0] == "changes"}}}
+	case "status":
 		return &enginev1.Report{Body: &enginev1.Report_Status{Status: &enginev1.Status{}}}
 	}
 	revision, err := strconv.ParseUint(words[1], 10, 64)

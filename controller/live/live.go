@@ -21,13 +21,13 @@ import (
 type Live struct {
 	fleet  *fleet.Fleet
 	scores Scores
+	slow   Slow
 	now    func() time.Time
 
 	mu       sync.Mutex
 	ring     *ring
 	pace     pace
 	statuses statuses
-	slow     slowness
 	turned   chan struct{}     // closed when the next step ends
 	memo     map[string][]byte // parts of events that this step's readers share
 }
@@ -37,9 +37,9 @@ type Live struct {
 type Scores func(serviceUUID string) (score.Score, bool)
 
 // New returns what happens in a fleet. Run counts it.
-func New(fleet *fleet.Fleet, scores Scores, now func() time.Time) *Live {
+func New(fleet *fleet.Fleet, scores Scores, slow Slow, now func() time.Time) *Live {
 	return &Live{
-		fleet: fleet, scores: scores, now: now, ring: newRing(), statuses: newStatuses(), slow: newSlowness(),
+		fleet: fleet, scores: scores, slow: slow, now: now, ring: newRing(), statuses: newStatuses(),
 		turned: make(chan struct{}), memo: map[string][]byte{},
 	}
 }

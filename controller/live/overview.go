@@ -45,7 +45,6 @@ func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overvi
 		}
 	}
 	l.statuses.refresh(known, tenant, all, l.now())
-	l.slow.refresh(known, tenant, all, l.isBusy, l.now())
 	for i := range all {
 		all[i].weigh(l)
 	}
@@ -89,7 +88,7 @@ func (l *Live) line(known *fleet.Known, of ranked) serviceLine {
 	status := l.statuses.now(known, of.vs)
 	line := serviceLine{
 		UUID: of.vs.UUID, Name: of.vs.Name, State: runtime.StateName(status.State), Reasons: status.Reasons,
-		scoreJSON: l.score(of.vs.UUID), Attention: of.why.String(), Slow: l.slow.of[of.vs.UUID], Recent: []*float32{},
+		scoreJSON: l.score(of.vs.UUID), Attention: of.why.String(), Slow: l.slowServers(of.vs), Recent: []*float32{},
 	}
 	if of.service == nil {
 		return line
@@ -154,12 +153,6 @@ const (
 	slowMs = 500
 )
 
-// isBusy tells whether a virtual service had more than little traffic in the last step.
-func (l *Live) isBusy(uuid string) bool {
-	service := l.ring.services[uuid]
-	return service != nil && service.series.newest.counts[requests] >= littleTraffic
-}
-
 // ranked is a virtual service with its place in the order of need.
 type ranked struct {
 	vs      *model.VirtualService
@@ -184,7 +177,7 @@ func (r *ranked) weigh(l *Live) {
 		r.why = hasErrors
 	case len(status.Reasons) > 0 || newest.missing > 0:
 		r.why = isDegraded
-	case newest.counts[requests] >= littleTraffic && (newest.times[p95] > slowMs || len(l.slow.of[r.vs.UUID]) > 0):
+	case newest.counts[requests] >= littleTraffic && (newest.times[p95] > slowMs || l.hasSlowServers(r.vs)):
 		r.why = isSlow
 	default:
 		r.why = isFine

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema/kinds"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // stage is what happens in a fleet whose clock stands still until the test moves it.
@@ -33,7 +34,7 @@ func (s *stage) score(uuid string) (score.Score, bool) {
 func newStage(t *testing.T, services ...string) *stage {
 	t.Helper()
 	s := &stage{Stage: fleettest.Empty(t), sampled: map[string]time.Time{}}
-	s.live = New(s.Fleet, s.score, func() time.Time { return s.Now })
+	s.live = New(s.Fleet, s.score, noneSlow, func() time.Time { return s.Now })
 	s.live.pace.begin(s.Now)
 	s.have(services...)
 	s.Serve("se-one", "se-two")
@@ -230,3 +231,5 @@ func ratesOf(points []toldPoint) (text string) {
 }
 
 func noScores(string) (score.Score, bool) { return score.Score{}, false }
+
+func noneSlow(string) []slowness.Server { return nil }

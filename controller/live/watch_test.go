@@ -141,7 +141,7 @@ func TestEnginesShowTheirLoad(t *testing.T) {
 
 func TestServersOfAPoolShowWhatTheyDoNow(t *testing.T) {
 	s := &stage{Stage: fleettest.New(t)}
-	s.live = New(s.Fleet, s.score, func() time.Time { return s.Now })
+	s.live = New(s.Fleet, s.score, noneSlow, func() time.Time { return s.Now })
 	s.live.pace.begin(s.Now)
 	s.Serve("se-one")
 	w := s.live.Watch(Topics{Pools: []string{"pool-1"}})
@@ -214,7 +214,7 @@ func TestStepEndsWhenAllEnginesHaveReportedAndWaitsForNoneForLong(t *testing.T) 
 func TestReadersDelayNobody(t *testing.T) {
 	f := fleettest.New(t)
 	f.Serve("se-one")
-	l := New(f.Fleet, noScores, time.Now)
+	l := New(f.Fleet, noScores, noneSlow, time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running, readers sync.WaitGroup
 	running.Go(func() { _ = l.Run(ctx) })

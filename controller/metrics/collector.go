@@ -32,6 +32,7 @@ type collector struct {
 
 	mu      sync.Mutex
 	groups  map[string]*group         // by uuid of the virtual service or engine, or by uuid of the pool and server
+	blank   map[string]fleet.Turn     // of virtual services, and of pools whose servers, have no series: see note
 	written [len(tierSpecs)]time.Time // when each tier got its last samples; at first, when the collector began
 	ticks   int64
 	headMax int
@@ -39,7 +40,7 @@ type collector struct {
 }
 
 func newCollector(config Config, now time.Time) *collector {
-	c := &collector{config: config, groups: map[string]*group{}, headMax: headMax}
+	c := &collector{config: config, groups: map[string]*group{}, blank: map[string]fleet.Turn{}, headMax: headMax}
 	for i := range c.written {
 		c.written[i] = now
 	}
@@ -63,12 +64,35 @@ func (c *collector) read(at time.Time) {
 	each(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		c.readEngine(known, engine, seen, at)
 	})
+	c.forget(m)
 	for key, g := range c.groups {
 		g.ended = !seen[key] // deleted, or nothing is known of it any more
 		if g.ended && !g.kept {
 			delete(c.groups, key) // it has no samples whose end is to be written, maybe because the disk is full
 		}
 	}
+}
+
+// note remembers an object that has no series: it need not be read before it counts something.
+func (c *collector) note(uuid string, blank bool, turn fleet.Turn) {
+	if blank {
+		c.blank[uuid] = turn
+	} else {
+		delete(c.blank, uuid)
+	}
+}
+
+func (c *collector) isBlank(uuid string, turn fleet.Turn) bool {
+	at, blank := c.blank[uuid]
+	return blank && at == turn
+}
+
+// forget forgets blank objects that are deleted.
+func (c *collector) forget(m *model.Model) {
+	if len(c.blank) <= len(m.VirtualServices)+len(m.Pools) {
+		return
+	}
+	clear(c.blank) // the next collection reads all objects
 }
 
 // each reads objects, some under the lock of the fleet at a time.

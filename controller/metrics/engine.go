@@ -32,9 +32,10 @@ func (o *odometer) advance(sample *fleet.Sample, countedBefore bool) {
 	if !first && sample.Process() != o.process {
 		o.services, o.cpuUs, o.batches, o.readyTicks = nil, 0, 0, 0
 	}
-	counted := make(map[string]distance, len(sample.Services()))
-	for uuid, now := range sample.Services() {
-		is := distance{now.GetConnectionsTotal(), now.GetRequestsTotal(), now.GetReceivedBytesTotal(),
+	counted := make(map[string]distance, len(sample.GetVirtualServices()))
+	for _, now := range sample.GetVirtualServices() {
+		uuid, is := now.GetUuid(), distance{now.GetConnectionsTotal(), now.GetRequestsTotal(),
+			now.GetReceivedBytesTotal(),
 			now.GetSentBytesTotal()}
 		counted[uuid] = is
 		if !first {
@@ -89,14 +90,14 @@ func (c *collector) readEngine(known *fleet.Known, engine *model.Engine, seen ma
 		r.loop(is, o)
 		r.host(is)
 		open := uint64(0)
-		for _, counters := range is.Sample.Services() {
+		for _, counters := range is.Sample.GetVirtualServices() {
 			open += counters.GetOpenConnections()
 		}
 		r.gauge("weir_engine_resident_bytes", float64(is.Sample.GetRssBytes()))
 		r.gauge("weir_engine_memory_bytes", float64(is.Resources.GetMemoryBytes()))
 		r.gauge("weir_engine_workers", float64(is.Sample.GetWorkers()))
 		r.gauge("weir_engine_open_connections", float64(open))
-		r.gauge("weir_engine_services", float64(len(is.Sample.Services())))
+		r.gauge("weir_engine_services", float64(len(is.Sample.GetVirtualServices())))
 		if c.config.Scores != nil {
 			of, graded := c.config.Scores.EngineScore(engine.UUID)
 			r.score("weir_engine_", of, graded)

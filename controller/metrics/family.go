@@ -34,6 +34,7 @@ var families = []family{
 	{"weir_service_tls_resumptions_total", "counter", "TLS handshakes that resumed a session"},
 	{"weir_service_tls_failures_total", "counter", "TLS handshakes that failed"},
 	{"weir_service_tls_failures_by_reason_total", "counter", "TLS handshakes that failed, by the reason"},
+	{"weir_service_engines", "gauge", "engines that serve a virtual service"},
 	{"weir_service_open_connections", "gauge", "connections of clients that are open"},
 	{"weir_service_open_connections_peak", "gauge", "most connections of clients open at once, between two samples"},
 	{"weir_service_open_http2_connections", "gauge", "connections of HTTP/2 that are open"},

@@ -25,12 +25,13 @@ type group struct {
 	ended   bool // the object is gone
 	kept    bool // it got samples
 
-	times    fleet.Times // of a virtual service, since the collector began
+	turn     fleet.Turn   // of what was counted when it was last read
+	times    *fleet.Times // of a virtual service, since the collector began; nil: none
 	timings  map[string]fleet.Timing
 	judged   judged
 	points   map[string]float64 // sums for an Apdex, by the series
-	server   serverTimes
-	odometer odometer // of an engine
+	server   *serverTimes       // nil: none
+	odometer odometer           // of an engine
 	machine  machine
 	own      ownMachine // of the controller
 }
@@ -55,6 +56,7 @@ type entry struct {
 	value     float64
 	base      float64 // the value of a counter before the object began to move
 	absent    bool    // a gauge of which there is no value now
+	counted   bool    // a gauge that changes only with what was counted
 	histogram *histogram.Histogram
 	labels    labels.Labels
 	in        [len(tierSpecs)]inTier
@@ -73,6 +75,17 @@ type inTier struct {
 type readings struct {
 	group *group
 	moved bool
+	// counting: the numbers are those that engines count, so they stay the same as long as nothing is counted.
+	counting bool
+}
+
+// repeat takes the gauges once more that change only with what was counted. Counters are as they were.
+func (r *readings) repeat() {
+	for _, e := range r.group.entries {
+		if e.counted && !e.absent {
+			e.hold(e.value)
+		}
+	}
 }
 
 // counter takes a count by its name without "_total".
@@ -121,7 +134,12 @@ func (r *readings) level(name string, sort sort, value float64, always bool) {
 	if value != e.value {
 		r.moved = true
 	}
-	e.value, e.absent = value, false
+	e.value, e.absent, e.counted = value, false, r.counting
+	e.hold(value)
+}
+
+// hold notes that a gauge has a value for the time of one collection.
+func (e *entry) hold(value float64) {
 	for i := range e.in {
 		in := &e.in[i]
 		if in.count == 0 || value > in.high {

@@ -270,3 +270,13 @@ func TestEnginesHaveTheirLoad(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNumberOfEnginesThatServeHasHistory(t *testing.T) {
+	s := newStage(t)
+	for count, engine := range []string{"se-one", "se-two"} {
+		s.Serve(engine)
+		s.report(engine, 7, requested(0))
+		s.pass(2, func(n int) { s.report(engine, 7, requested(uint64(100*n))) })
+		s.wantQuery(`weir_service_engines{uuid="vs-1"}`, float64(count+1))
+	}
+}

@@ -24,6 +24,9 @@ const best = 100
 func (r *readings) score(prefix string, of score.Score, graded bool) {
 	name := prefix + "health_score"
 	if !graded || of.Band == score.Grey {
+		if len(r.group.entries) == 0 {
+			return
+		}
 		for _, part := range []string{"", "_performance", "_resources_penalty", "_anomaly_penalty",
 			"_security_penalty"} {
 			r.end(name + part)
@@ -47,6 +50,11 @@ func (r *readings) score(prefix string, of score.Score, graded bool) {
 	}
 }
 
+// makesNoSeries tells whether a score is none for which an object without traffic gets series.
+func makesNoSeries(of score.Score, graded bool) bool {
+	return !graded || of.Band == score.Grey || of.Value == best
+}
+
 // end ends a gauge of which there is no value now.
 func (r *readings) end(name string) {
 	if e := r.group.entries[name]; e != nil {
@@ -54,22 +62,17 @@ func (r *readings) end(name string) {
 	}
 }
 
-// readScore takes the score of a pool.
-func (c *collector) readScore(pool *model.Pool, seen map[string]bool, at time.Time) {
+// readScore takes the score of a pool. used: one of its servers has series.
+func (c *collector) readScore(pool *model.Pool, used bool, seen map[string]bool, at time.Time) {
 	if c.config.Scores == nil {
 		return
 	}
-	of := labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
-		uuid: pool.UUID}
-	used := false
-	for i := range pool.Members {
-		used = used || c.groups[pool.UUID+"/"+pool.Members[i].ID] != nil
-	}
-	used = used || c.groups[pool.UUID+"/"+allServers] != nil
 	is, graded := c.config.Scores.PoolScore(pool.UUID)
 	if !used && is.Value == best && c.groups[pool.UUID] == nil {
 		return
 	}
+	of := labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
+		uuid: pool.UUID}
 	c.observe(seen, pool.UUID, "pool", of, at, func(r *readings) {
 		if used && graded && is.Band != score.Grey {
 			r.level("weir_pool_health_score", mean, float64(is.Value), true)

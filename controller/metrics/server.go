@@ -13,29 +13,51 @@ import (
 const allServers = "*"
 
 func (c *collector) readPool(known *fleet.Known, pool *model.Pool, seen map[string]bool, at time.Time) {
-	shared := len(pool.Members) > serversMax
-	sum := map[string]int64{}
-	up, engines := 0.0, 0.0
-	for i := range pool.Members {
-		id := pool.Members[i].ID
-		key := fleet.ServerKey{Pool: pool.UUID, Server: id}
-		counts := known.CountedOfServer(key)
-		share, isSeen := known.ShareUp(key)
-		took, _ := known.CheckTime(key)
-		if !shared {
-			c.observeServer(seen, pool, id, at, counts, share, one(isSeen),
-				known.ServerTimingsOf(key), took)
-			continue
+	turn, used := known.PoolTurn(pool.UUID), false
+	switch {
+	case c.isBlank(pool.UUID, turn):
+	case len(pool.Members) > serversMax:
+		used = c.observeAll(known, pool, seen, at, turn)
+	default:
+		for i := range pool.Members {
+			if c.observeServer(known, pool, pool.Members[i].ID, seen, at, turn) {
+				used = true
+			}
 		}
-		for name, value := range counts {
-			sum[name] += value
+	}
+	c.note(pool.UUID, !used, turn)
+	c.readScore(pool, used, seen, at)
+}
+
+// labelsOf are those of a server.
+func (c *collector) labelsOf(pool *model.Pool, server string) labelled {
+	return labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
+		server: server, uuid: pool.UUID}
+}
+
+// observeAll takes the numbers of all servers of a pool together. To keep the times of each would need much memory. It
+// tells whether they have series.
+func (c *collector) observeAll(known *fleet.Known, pool *model.Pool, seen map[string]bool, at time.Time,
+	turn fleet.Turn) bool {
+	key := pool.UUID + "/" + allServers
+	g := c.groups[key]
+	c.observe(seen, key, "server", c.labelsOf(pool, allServers), at, func(r *readings) {
+		if r.group.turn = turn; g != nil && g.turn == turn {
+			r.repeat()
+			return
 		}
-		up, engines = up+share, engines+one(isSeen)
-	}
-	defer c.readScore(pool, seen, at)
-	if shared {
-		c.observeServer(seen, pool, allServers, at, sum, up, engines, nil, 0)
-	}
+		sum, up, engines := map[string]int64{}, 0.0, 0.0
+		for i := range pool.Members {
+			key := fleet.ServerKey{Pool: pool.UUID, Server: pool.Members[i].ID}
+			for name, value := range known.CountedOfServer(key) {
+				sum[name] += value
+			}
+			share, isSeen := known.ShareUp(key)
+			up, engines = up+share, engines+one(isSeen)
+		}
+		r.serverCounts(sum, up, engines)
+	})
+	return c.groups[key] != nil
 }
 
 func one(is bool) float64 {
@@ -45,44 +67,58 @@ func one(is bool) float64 {
 	return 0
 }
 
-// observeServer takes the numbers of one server, or of all. up is how many of those that are seen are up. timings is
-// nil for all together: to keep those of each server would need much memory. took is how long health monitors take; 0:
-// it is not known.
-func (c *collector) observeServer(seen map[string]bool, pool *model.Pool, server string, at time.Time,
-	counts map[string]int64, up, isSeen float64, timings map[string]fleet.ServerTiming,
-	took time.Duration) {
-	key := pool.UUID + "/" + server
-	if len(counts) == 0 && c.groups[key] == nil {
-		return
-	}
-	of := labelled{pool: pool.Name, tenant: c.config.TenantName(pool.Tenant()), tenantUUID: pool.Tenant(),
-		server: server, uuid: pool.UUID}
-	c.observe(seen, key, "server", of, at, func(r *readings) {
-		for name, value := range counts {
-			if class, is := strings.CutPrefix(name, responsePrefix); is {
-				r.counterOf("weir_server_responses", value, "class", class)
-			} else if name == fleet.ConnectTicks {
-				r.total("weir_server_connect_seconds_sum", float64(value)/ticksPerSecond)
-			} else if strings.HasPrefix(name, openPrefix) {
-				r.open("weir_server_"+name, float64(value))
-			} else {
-				r.counter("weir_server_"+name, value)
-			}
+// observeServer takes the numbers of one server. It tells whether the server has series.
+func (c *collector) observeServer(known *fleet.Known, pool *model.Pool, server string, seen map[string]bool,
+	at time.Time, turn fleet.Turn) bool {
+	id, key := fleet.ServerKey{Pool: pool.UUID, Server: server}, pool.UUID+"/"+server
+	g := c.groups[key]
+	c.observe(seen, key, "server", c.labelsOf(pool, server), at, func(r *readings) {
+		if g != nil && g.turn == turn {
+			r.repeat()
+		} else {
+			r.server(known, id, pool)
 		}
-		if timings != nil {
-			fresh := r.serverTimings(timings)
-			r.serverApdex(score.Profile(pool.Analytics), counts, &fresh)
+		r.group.turn = turn
+		if len(r.group.entries) == 0 { // a server that never had a request
+			return
 		}
-		if len(r.group.entries) > 0 { // not for servers that never had a request
-			r.gauge("weir_server_up", up)
-			r.gauge("weir_server_seen", isSeen)
-			if took > 0 {
-				r.gauge("weir_server_check_seconds", took.Seconds())
-			}
-			if c.config.Scores != nil && server != allServers {
-				of, graded := c.config.Scores.ServerScore(fleet.ServerKey{Pool: pool.UUID, Server: server})
-				r.score("weir_server_", of, graded)
-			}
+		if took, _ := known.CheckTime(id); took > 0 {
+			r.gauge("weir_server_check_seconds", took.Seconds())
+		}
+		if c.config.Scores != nil {
+			of, graded := c.config.Scores.ServerScore(id)
+			r.score("weir_server_", of, graded)
 		}
 	})
+	return c.groups[key] != nil
+}
+
+// server reads what was counted of a server.
+func (r *readings) server(known *fleet.Known, id fleet.ServerKey, pool *model.Pool) {
+	counts := known.CountedOfServer(id)
+	share, isSeen := known.ShareUp(id)
+	r.serverCounts(counts, share, one(isSeen))
+	fresh := r.serverTimings(known.ServerTimingsOf(id))
+	r.serverApdex(score.Profile(pool.Analytics), counts, &fresh)
+}
+
+// serverCounts takes counts. up is how many of the servers that are seen are up.
+func (r *readings) serverCounts(counts map[string]int64, up, isSeen float64) {
+	r.counting = true
+	defer func() { r.counting = false }()
+	for name, value := range counts {
+		if class, is := strings.CutPrefix(name, responsePrefix); is {
+			r.counterOf("weir_server_responses", value, "class", class)
+		} else if name == fleet.ConnectTicks {
+			r.total("weir_server_connect_seconds_sum", float64(value)/ticksPerSecond)
+		} else if strings.HasPrefix(name, openPrefix) {
+			r.open("weir_server_"+name, float64(value))
+		} else {
+			r.counter("weir_server_"+name, value)
+		}
+	}
+	if len(r.group.entries) > 0 { // not for servers that never had a request
+		r.gauge("weir_server_up", up)
+		r.gauge("weir_server_seen", isSeen)
+	}
 }

@@ -14,7 +14,14 @@ type serverTimes struct {
 // serverTimings adds what each engine has timed since the last collection, and returns that. What a data plane had
 // timed before the collector first looked counts only if all of it was since this leader began.
 func (r *readings) serverTimings(timings map[string]fleet.ServerTiming) (fresh ours.Coarse) {
-	t := &r.group.server
+	t := r.group.server
+	if t == nil {
+		if len(timings) == 0 {
+			return fresh
+		}
+		t = &serverTimes{}
+		r.group.server = t
+	}
 	for id, timing := range timings {
 		last, known := t.timings[id]
 		then := last.Now

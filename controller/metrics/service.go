@@ -40,24 +40,41 @@ func splitOf(count string) (split *struct{ prefix, name, label string }, rest st
 }
 
 func (c *collector) readService(known *fleet.Known, vs *model.VirtualService, seen map[string]bool, at time.Time) {
-	counts := known.CountedOfService(vs.UUID)
 	var is score.Score
 	graded := false
 	if c.config.Scores != nil {
 		is, graded = c.config.Scores.ServiceScore(vs.UUID)
 	}
-	if counts == nil && c.groups[vs.UUID] == nil && is.Band != score.Down {
+	turn, g := known.ServiceTurn(vs.UUID), c.groups[vs.UUID]
+	if g == nil && c.isBlank(vs.UUID, turn) && makesNoSeries(is, graded) {
 		return
 	}
 	of := labelled{service: vs.Name, tenant: c.config.TenantName(vs.Tenant()), tenantUUID: vs.Tenant(), uuid: vs.UUID}
 	c.observe(seen, vs.UUID, "service", of, at, func(r *readings) {
-		for name, value := range counts {
-			r.serviceCount(name, value)
+		if g != nil && g.turn == turn {
+			r.repeat()
+		} else {
+			r.service(known, vs)
 		}
-		fresh := r.timings(known.TimingsOf(vs.UUID))
-		r.serviceApdex(score.Profile(vs.Analytics), counts, &fresh)
+		r.group.turn = turn
 		r.score("weir_service_", is, graded)
+		if len(r.group.entries) > 0 { // one that never had a client has no series
+			r.gauge("weir_service_engines", float64(len(known.Serving(vs.UUID, known.Assigned(vs.UUID)))))
+		}
 	})
+	c.note(vs.UUID, c.groups[vs.UUID] == nil, turn)
+}
+
+// service reads what was counted of a virtual service.
+func (r *readings) service(known *fleet.Known, vs *model.VirtualService) {
+	counts := known.CountedOfService(vs.UUID)
+	r.counting = true
+	for name, value := range counts {
+		r.serviceCount(name, value)
+	}
+	r.counting = false
+	fresh := r.timings(known.TimingsOf(vs.UUID))
+	r.serviceApdex(score.Profile(vs.Analytics), counts, fresh)
 }
 
 func (r *readings) serviceCount(name string, value int64) {
@@ -100,8 +117,14 @@ var measures = []struct {
 }
 
 // timings adds what each engine has timed since the last collection, and returns that.
-func (r *readings) timings(timings map[string]fleet.Timing) (fresh fleet.Times) {
-	g := r.group
+func (r *readings) timings(timings map[string]fleet.Timing) *fleet.Times {
+	g, fresh := r.group, &fleet.Times{}
+	if g.times == nil {
+		if len(timings) == 0 {
+			return fresh
+		}
+		g.times = &fleet.Times{}
+	}
 	for id, timing := range timings {
 		then, rttThen := timing.Before, timing.ClientRTTBefore
 		if last, known := g.timings[id]; known {
@@ -117,7 +140,7 @@ func (r *readings) timings(timings map[string]fleet.Timing) (fresh fleet.Times) 
 		}
 	}
 	g.timings = timings
-	g.times.Join(&fresh)
+	g.times.Join(fresh)
 	if count := g.times.ClientRTT.Count(); count > 0 {
 		r.total("weir_service_client_rtt_seconds_sum", g.times.ClientRTT.Seconds())
 		r.total("weir_service_timed_clients_total", float64(count))
@@ -126,9 +149,9 @@ func (r *readings) timings(timings map[string]fleet.Timing) (fresh fleet.Times) 
 		return fresh
 	}
 	for _, measure := range measures {
-		r.total("weir_service_"+measure.name+"_seconds_sum", measure.of(&g.times).Seconds())
+		r.total("weir_service_"+measure.name+"_seconds_sum", measure.of(g.times).Seconds())
 		if measure.whole {
-			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(&g.times)))
+			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(g.times)))
 		}
 	}
 	r.total("weir_service_timed_requests_total", float64(g.times.Total.Count()))

@@ -63,7 +63,7 @@ func (s tierSpec) options() *tsdb.Options {
 	options.MaxBytes = s.bytesMax
 	options.MinBlockDuration = s.block.Milliseconds()
 	options.MaxBlockDuration = 9 * s.block.Milliseconds()
-	options.WALCompression = compression.Zstd
+	options.WALCompression = compression.Snappy // an encoder of Zstd keeps 10 MiB for each tier
 	options.WALSegmentSize = walSegmentBytes
 	options.StripeSize = stripes
 	options.NoLockfile = false

@@ -132,7 +132,20 @@ func (a asking) results(of records, answer query.Answer) []schema.Object {
 		a.addTo(line, of, a.query.Histogram.By, bucket.Values, bucket.Aggregates)
 		results = append(results, line)
 	}
+	for _, facet := range answer.Facets {
+		results = append(results, facetOf(of, facet))
+	}
 	return results
+}
+
+// facetOf is a field with its most frequent values, as clients read it.
+func facetOf(of records, facet query.Facet) schema.Object {
+	values := []schema.Object{}
+	for _, value := range facet.Values {
+		values = append(values, schema.Object{"value": groupValue(of, facet.Field, value.Value),
+			"count": int64(value.Rows), "weight": int64(value.Weight)})
+	}
+	return schema.Object{"field": facet.Field, "values": values, "too_many": facet.TooMany}
 }
 
 // addTo adds the values and the aggregates of a group to a line.

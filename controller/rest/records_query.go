@@ -37,7 +37,7 @@ const (
 // forms and of caches with every query; they mean nothing for events.
 var (
 	recordParameters = []string{"page", "page_size", "start", "end", "duration", "filter", "orderby", "groupby", "cols",
-		"step", "timeout", "format", "source"}
+		"step", "facets", "timeout", "format", "source"}
 	meaningless = []string{"adf", "udf", "nf", "download", "query_id", "js_compat", "tenant", "tenant_name", "_"}
 )
 
@@ -64,7 +64,7 @@ func (c *call) parseRecords(of records) (asked asking, err error) {
 	}
 	where := slices.Clone(of.where)
 	for _, text := range c.query["filter"] {
-		condition, err := parseCondition(text)
+		condition, err := query.Parse(text)
 		if err != nil {
 			return asked, err
 		}
@@ -142,6 +142,8 @@ func (c *call) parseSpan(of records, asked *asking) error {
 func (c *call) parseForm(of records, asked *asking) (err error) {
 	offset, order := (asked.page.number-1)*asked.page.size, c.query.Get("orderby")
 	switch {
+	case c.query.Has("facets"):
+		return c.parseFacets(asked, order)
 	case c.query.Has("step"):
 		return c.parseHistogram(asked, order)
 	case c.query.Has("groupby"), strings.Contains(c.query.Get("cols"), "("):
@@ -186,6 +188,21 @@ func (c *call) parseHistogram(asked *asking, order string) error {
 	histogram.Aggregates, asked.columns, err = c.parseAggregates()
 	asked.query.Histogram = histogram
 	return err
+}
+
+// parseFacets reads facets=field,field.
+func (c *call) parseFacets(asked *asking, order string) error {
+	for _, other := range []string{"step", "groupby", "cols", "page"} {
+		if c.query.Has(other) {
+			return &badQuery{other, "facets are the most frequent values of fields: " + other +
+				" says nothing about them"}
+		}
+	}
+	if order != "" || asked.csv {
+		return &badQuery{"facets", "they are in the order of their weight, and in JSON alone"}
+	}
+	asked.query.Facets = &query.Facets{Fields: strings.Split(c.query.Get("facets"), ","), Limit: asked.page.size}
+	return nil
 }
 
 func (c *call) groupedBy() []string {
@@ -240,28 +257,4 @@ func (c *call) parseGroups(asked *asking, offset int, order string) (err error) 
 		return &badQuery{"orderby", "groups are in the order of count, or of one of cols"}
 	}
 	return nil
-}
-
-// parseCondition reads one filter: op(field,value). The value is all that follows the comma. If it is between double
-// quotes, these are no part of it; inside them, \" is a quote and \\ a backslash.
-func parseCondition(text string) (query.Expr, error) {
-	bad := func(problem string) (query.Expr, error) {
-		return query.Expr{}, &badQuery{"filter", fmt.Sprintf("%q: %s", text, problem)}
-	}
-	op, rest, found := strings.Cut(text, "(")
-	inner, ends := strings.CutSuffix(rest, ")")
-	if !found || !ends {
-		return bad("write it as op(field,value), for example eq(event_id,VS_UP)")
-	}
-	field, value, found := strings.Cut(inner, ",")
-	if !found {
-		return bad("there is no comma between field and value")
-	}
-	if quoted, is := strings.CutPrefix(value, `"`); is {
-		if quoted, is = strings.CutSuffix(quoted, `"`); !is {
-			return bad("the quote at the beginning of the value has none at its end")
-		}
-		value = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted)
-	}
-	return query.Compare(strings.TrimSpace(field), query.Op(strings.TrimSpace(op)), value), nil
 }

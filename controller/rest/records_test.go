@@ -63,6 +63,11 @@ func TestParametersBecomeAQueryOfTheStore(t *testing.T) {
 	if groups := store.asked.Groups; !slices.Equal(groups.By, []string{"event_id", "obj_name"}) || !groups.Ascending {
 		t.Errorf("groups are %+v", groups)
 	}
+	c.want(http.StatusOK, "GET", logsPath+"&facets=event_id,obj_name&page_size=6", nil)
+	if facets := store.asked.Facets; !slices.Equal(facets.Fields, []string{"event_id", "obj_name"}) ||
+		facets.Limit != 6 {
+		t.Errorf("facets are %+v", facets)
+	}
 	c.want(http.StatusOK, "GET", logsPath+"&orderby=report_timestamp", nil)
 	if rows := store.asked.Rows; !rows.Oldest || rows.OrderBy != "" {
 		t.Errorf("rows are %+v", rows)
@@ -84,7 +89,9 @@ func TestWrongParametersAreRefusedAndNamed(t *testing.T) {
 		"step=60&groupby=event_id": "step", "step=0": "step", "step=1&duration=86400": "step", "groupby=x": "no field",
 		"groupby=event_id&cols=sum(event_id)": "number", "groupby=event_id&cols=rm(x)": "cols", "cols=sum(x)": "cols",
 		"groupby=event_id&orderby=x": "orderby", "orderby=x": "no field", "source=disk": "source",
-		"page=1000&page_size=1000": "at most the first",
+		"page=1000&page_size=1000": "at most the first", "facets=x": "no field", "facets=event_id,event_id": "twice",
+		"facets=": "no field", "facets=event_id&step=60": "step", "facets=event_id&orderby=count": "order",
+		"facets=event_id&format=csv": "JSON", "facets=event_id&page=2": "page",
 	} {
 		c.refused(http.StatusBadRequest, want, "GET", logsPath+"&"+asked, nil)
 	}
@@ -118,6 +125,19 @@ func TestAnswersOfTheStoreHaveAvisShape(t *testing.T) {
 		"2026-01-02T03:04:05.000006Z,\"'=1\n\u202e\",VS_UP,,,,\"[\"\"se-1\"\"]\",\n"; table.Code != 200 ||
 		table.Body.String() != want {
 		t.Errorf("%d %q, want %q", table.Code, table.Body, want)
+	}
+}
+
+func TestFacetsAreValuesWithTheirNumberAndWeight(t *testing.T) {
+	h := newHouse(t)
+	h.api.logs = &shelf{answer: query.Answer{Count: 2, Facets: []query.Facet{
+		{Field: "response_code", Values: []query.Value{{Value: "502", Rows: 2, Weight: 7}}},
+		{Field: "client_ip", TooMany: true}}}}
+	c := h.login()
+	answer := c.want(http.StatusOK, "GET", "/api/analytics/logs?type=1&facets=response_code,client_ip", nil)
+	if got, want := fmt.Sprint(answer["results"]), "[map[field:response_code too_many:false values:[map[count:2 "+
+		"value:502 weight:7]]] map[field:client_ip too_many:true values:[]]]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +51,7 @@ func (c *call) showRequests(kind string) error {
 		kind: kind, time: "report_timestamp", pageSize: defaultPageSize,
 		also:  []string{"type", "virtualservice", "adf", "udf", "nf", "js_compat"},
 		scope: query.Scope{All: c.tenant.All, Tenant: c.tenant.UUID},
-		where: where, layout: requestTime, shaped: c.shapeRequest, translate: translateRequest,
+		where: where, layout: requestTime, shaped: c.shapeRequest, translate: query.OfRequests,
 		unrecorded: func() uint64 { return c.unrecorded(service) },
 	})
 }
@@ -95,27 +94,6 @@ func (c *call) classes() (*query.Expr, error) {
 	return &query.Expr{Or: any}, nil
 }
 
-// translateRequest makes a condition of one on a field that Avi has and rows have not. A condition on a list holds if
-// one of its items does.
-func translateRequest(e query.Expr) query.Expr {
-	switch {
-	case e.Field == "adf":
-		op := e.Op
-		if strings.EqualFold(e.Value, "false") {
-			op = map[query.Op]query.Op{query.Eq: query.Ne, query.Ne: query.Eq}[op]
-		}
-		return query.Compare("class", op, query.Significant)
-	case slices.Contains(lists, e.Field) && e.Op == query.Eq:
-		e.Op = query.Contains
-	case slices.Contains(lists, e.Field) && e.Op == query.Ne:
-		e.Op = query.NotContains
-	}
-	return e
-}
-
-// lists are fields that hold words, and that clients read as lists.
-var lists = []string{"significant_log", "cut", "client_cipher_list"}
-
 // shapeRequest is a record as clients read it: numbers as numbers, and no field without a value.
 func (c *call) shapeRequest(of records, row query.Row) schema.Object {
 	fields := query.Types[of.kind]
@@ -126,7 +104,7 @@ func (c *call) shapeRequest(of records, row query.Row) schema.Object {
 			object[name] = value == query.True
 		case fields[name] == query.Number:
 			object[name] = c.number(value)
-		case slices.Contains(lists, name):
+		case fields[name] == query.Words:
 			object[name] = strings.Fields(value)
 		default:
 			object[name] = value

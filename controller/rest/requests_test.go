@@ -36,7 +36,7 @@ func TestLogsOfRequestsTakeAvisParameters(t *testing.T) {
 		"&udf=true&adf=false":        "(class eq filtered or udf eq true)",
 		"&filter=eq(adf,true)":       "class eq significant",
 		"&filter=eq(adf,false)":      "not class eq significant",
-		"&filter=eq(significant_log,ADF_RESPONSE_CODE_5XX)&filter=ge(response_code,0500)": "significant_log co ADF_RESPONSE_CODE_5XX and response_code ge 500",
+		"&filter=eq(significant_log,ADF_RESPONSE_CODE_5XX)&filter=ge(response_code,0500)": "significant_log has ADF_RESPONSE_CODE_5XX and response_code ge 500",
 		"&filter=eq(persistence_used,false)&filter=ne(client_ip,10.0.0.1)":                "persistence_used eq  and not client_ip eq 10.0.0.1",
 	} {
 		if got := where(parameters); got != want {

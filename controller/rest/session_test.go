@@ -279,7 +279,7 @@ func TestAuditTellsWhoDidWhat(t *testing.T) {
 	entries := c.want(http.StatusOK, "GET", "/api/audit", nil)["results"].([]any)
 	refused, done := entries[0].(schema.Object), entries[1].(schema.Object)
 	if refused["refused"] == nil || done["refused"] != nil || done["user"] != "admin" || done["kind"] != "pool" ||
-		done["object"] != "p" {
+		done["name"] != "p" {
 		t.Errorf("newest entries: %v, %v", refused, done)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 const engineKind = "serviceengine"
@@ -17,11 +18,15 @@ const engineKind = "serviceengine"
 // Pages makes the pages from what the fleet knows when a page is read.
 type Pages struct {
 	fleet *fleet.Fleet
+	slow  Slow
 	now   func() time.Time
 }
 
+// Slow returns the slow servers of a pool, the slowest first. It must not wait for the fleet, which is locked.
+type Slow func(poolUUID string) []slowness.Server
+
 // New returns the pages of a fleet.
-func New(fleet *fleet.Fleet, now func() time.Time) *Pages { return &Pages{fleet, now} }
+func New(fleet *fleet.Fleet, slow Slow, now func() time.Time) *Pages { return &Pages{fleet, slow, now} }
 
 // operStates are Avi's names of the states.
 var operStates = map[health.State]string{

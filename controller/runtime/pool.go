@@ -1,11 +1,14 @@
 package runtime
 
 import (
+	"slices"
+
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // Pool returns the runtime page of a pool: its state and the reasons, and how many of its servers are up.
@@ -24,7 +27,7 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 			"num_servers_up":             int64(state.Up),
 			"percent_servers_up_enabled": percentOf(state.Up, state.Enabled),
 			"percent_servers_up_total":   percentOf(state.Up, len(pool.Servers)),
-			"servers":                    objectList(servers(known, pool, state)),
+			"servers":                    objectList(p.servers(known, pool, state)),
 		}
 	})
 	return page
@@ -34,29 +37,45 @@ func (p *Pages) Pool(uuid string) (page schema.Object) {
 func (p *Pages) PoolServers(uuid string) (list []schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if pool := known.Pool(uuid); pool != nil {
-			list = servers(known, pool, known.PoolHealth(pool))
+			list = p.servers(known, pool, known.PoolHealth(pool))
 		}
 	})
 	return list
 }
 
-func servers(known *fleet.Known, pool *model.Pool, state health.Pool) []schema.Object {
+func (p *Pages) servers(known *fleet.Known, pool *model.Pool, state health.Pool) []schema.Object {
 	list := make([]schema.Object, len(pool.Members))
 	for i, member := range pool.Members {
 		list[i] = server(known, fleet.ServerKey{Pool: pool.UUID, Server: member.ID}, member, state.Servers[i])
 	}
-	engines := func(yield func(string) bool) {
-		for uuid := range known.Engines() {
-			if !yield(uuid) {
-				return
-			}
+	slow := p.slow(pool.UUID)
+	for i, member := range pool.Members {
+		at := slices.IndexFunc(slow, func(s slowness.Server) bool { return s.ID == member.ID })
+		if at >= 0 {
+			list[i]["slow"] = slowPage(slow[at])
 		}
 	}
-	for _, slow := range health.SlowServers(known.AppTimes(pool, engines)) {
-		list[slow.Index]["slow"] = schema.Object{
-			"app_response_mean_ms": milliseconds(slow.Mean), "others_mean_ms": milliseconds(slow.Others),
-			"percent_of_responses": 100 * slow.Share,
-		}
+	return list
+}
+
+// slowPage says how slow a server is that needs far longer for its answers than the others of its pool.
+func slowPage(slow slowness.Server) schema.Object {
+	return schema.Object{
+		"app_response_mean_ms": milliseconds(slow.Mean), "others_mean_ms": milliseconds(slow.Others),
+		"percent_of_responses": 100 * slow.Share, "since": second(slow.Since),
+	}
+}
+
+// slowServers are the slow servers of a pool, the slowest first.
+func (p *Pages) slowServers(pool *model.Pool) []any {
+	list := []any{}
+	if pool == nil {
+		return list
+	}
+	for _, slow := range p.slow(pool.UUID) {
+		page := slowPage(slow)
+		page["server_id"], page["pool_ref"] = slow.ID, schema.RefPath("pool", pool.UUID)
+		list = append(list, page)
 	}
 	return list
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 func TestServerIsUpIfOneEngineReachesItAndEachSaysWhatItSees(t *testing.T) {
@@ -54,21 +54,15 @@ func TestNewSessionForgetsWhatTheOldOneSaid(t *testing.T) {
 
 func TestServerThatNeedsFarLongerThanTheOthersIsShownAsSlow(t *testing.T) {
 	s := newStage(t)
-	s.Serve("se-one", "se-two")
-	counted := func(server string, after time.Duration, answers, log2Ticks uint32) {
-		s.Reported("se-one", &enginev1.Report{Body: &enginev1.Report_Sample{Sample: &dataplanev1.Sample{
-			Pid: 7, UnixMs: uint64(s.Now.Add(after).UnixMilli()), Servers: []*dataplanev1.ServerCounters{
-				{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", AppResponse: &dataplanev1.Histogram{
-					SumTicks: uint64(answers) << 10, First: 20, Counts: []uint32{answers}}},
-				{PoolUuid: "pool-1", ServerId: server, AppResponse: &dataplanev1.Histogram{
-					SumTicks: uint64(answers) << log2Ticks, First: 2 * log2Ticks, Counts: []uint32{answers}}},
-			}}}})
+	s.slow = func(pool string) []slowness.Server {
+		return []slowness.Server{{ID: "10.0.0.2:80", Mean: 250 * time.Millisecond, Others: 977 * time.Microsecond,
+			Share: 0.5, Since: fleettest.Clock}}
 	}
-	counted("10.0.0.2:80", 0, 1, 18)
-	counted("10.0.0.2:80", time.Second, 101, 18)
 	servers := s.PoolServers("pool-1")
-	s.Contains(servers[1]["slow"], "app_response_mean_ms:250", "others_mean_ms:0.977", "percent_of_responses:50")
+	s.Contains(servers[1]["slow"], "app_response_mean_ms:250", "others_mean_ms:0.977", "percent_of_responses:50",
+		"since:2026-11-20T12:00:00Z")
 	if _, shown := servers[0]["slow"]; shown {
 		t.Errorf("the fast one is slow: %v", servers[0])
 	}
+	s.Contains(s.VirtualService("vs-1")["slow_servers"], "server_id:10.0.0.2:80", "pool_ref:/api/pool/pool-1")
 }

@@ -16,6 +16,7 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if vs := known.VirtualService(uuid); vs != nil {
 			page = service{known, vs, known.Assignment(uuid)}.page()
+			page["slow_servers"] = p.slowServers(vs.Pool)
 		} else {
 			page = notRead()
 		}

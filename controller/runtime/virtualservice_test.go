@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // stage is a fleet and its pages.
@@ -23,8 +24,10 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := fleettest.New(t)
-	return &stage{s, New(s.Fleet, func() time.Time { return s.Now })}
+	return &stage{s, New(s.Fleet, noneSlow, func() time.Time { return s.Now })}
 }
+
+func noneSlow(string) []slowness.Server { return nil }
 
 func (s *stage) state(want string) {
 	s.Helper()

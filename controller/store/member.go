@@ -104,6 +104,9 @@ func memberConfig(dir string, logger *zap.Logger) *embed.Config {
 	config.QuotaBackendBytes = quotaFor(databaseFile(dir))
 	config.MaxTxnOps = maxTxnOps
 	config.MaxRequestBytes = maxRequestBytes
+	// The log of raft stays in memory from one snapshot to the next, and some of it longer, for members that are slow.
+	// There is one member.
+	config.SnapshotCount, config.SnapshotCatchUpEntries = 1000, 10
 	config.AutoCompactionMode, config.AutoCompactionRetention = embed.CompactorModeRevision, "1000"
 	return config
 }

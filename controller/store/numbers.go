@@ -26,28 +26,3 @@ func markReals(value any) any {
 	}
 	return value
 }
-
-// plainNumbers undoes markReals in place: digits alone become an int64, all else a float64.
-func plainNumbers(value any) (any, error) {
-	var err error
-	switch v := value.(type) {
-	case json.Number:
-		if whole, err := v.Int64(); err == nil {
-			return whole, nil
-		}
-		return v.Float64()
-	case map[string]any:
-		for name := range v {
-			if v[name], err = plainNumbers(v[name]); err != nil {
-				return nil, err
-			}
-		}
-	case []any:
-		for i := range v {
-			if v[i], err = plainNumbers(v[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return value, nil
-}

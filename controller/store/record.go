@@ -77,7 +77,7 @@ func (s *Store) decode(kind, uuid string, value []byte, revision int64) (*Record
 	if err := json.Unmarshal(plain, &stored); err != nil {
 		return nil, fmt.Errorf("%w: %s %s: %v", ErrCorrupt, kind, uuid, err)
 	}
-	object, err := decodeObject(stored.Object)
+	object, err := s.decodeObject(stored.Object)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s %s: %v", ErrCorrupt, kind, uuid, err)
 	}
@@ -95,15 +95,14 @@ func (s *Store) note(record *Record) {
 	}
 }
 
-func decodeObject(body []byte) (schema.Object, error) {
+func (s *Store) decodeObject(body []byte) (schema.Object, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var object schema.Object
-	if err := decoder.Decode(&object); err != nil {
+	if err := decoder.Decode(&object); err != nil || object == nil {
 		return nil, err
 	}
-	_, err := plainNumbers(object)
-	return object, err
+	return s.words.plain(object)
 }
 
 // targetsOf returns the objects that an object refers to. References are stored as "/api/<kind>/<uuid>".

@@ -37,6 +37,8 @@ type Store struct {
 	member *member
 	client *clientv3.Client
 
+	words words
+
 	writing sync.Mutex // one commit of this process at a time; the head key protects against other processes
 	waiting updates    // for writing
 	stamped int64      // newest _last_modified so far; guarded by writing

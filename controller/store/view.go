@@ -41,7 +41,11 @@ func emptyView() *View {
 // Kinds, uuids and new names contain no zero byte: admit refuses control characters. An old name may contain one. So
 // Named can also give an object whose name only begins with the name and a zero byte.
 func keyOf(parts ...string) []byte {
-	var key []byte
+	length := len(parts)
+	for _, part := range parts {
+		length += len(part)
+	}
+	key := make([]byte, 0, length) // trees keep it
 	for _, part := range parts {
 		key = append(append(key, part...), 0)
 	}

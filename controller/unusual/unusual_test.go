@@ -106,7 +106,8 @@ func TestAnomalyEndsWhenTrafficStopsAndWhenTheServiceIsDeleted(t *testing.T) {
 			w.watch.Look(w.Now)
 		}
 	})
-	if len(told) != 1 || !strings.Contains(told[0], "ANOMALY_ENDED VIRTUALSERVICE web mean time of requests cannot be") ||
+	if len(told) != 1 || !strings.Contains(told[0],
+		"ANOMALY_ENDED VIRTUALSERVICE web mean time of requests cannot be") ||
 		len(w.watch.Unusual("vs-1")) > 0 {
 		t.Errorf("told %q, unusual is %v", told, w.watch.Unusual("vs-1"))
 	}

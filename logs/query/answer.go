@@ -7,6 +7,7 @@ type Answer struct {
 	Rows    []Row    `json:"rows,omitempty"`
 	Groups  []Group  `json:"groups,omitempty"`  // of Groups and Values
 	Buckets []Bucket `json:"buckets,omitempty"` // of Histogram: those with rows, the earliest first
+	Facets  []Facet  `json:"facets,omitempty"`  // in the order of Facets.Fields
 
 	// Count is the number of rows that match, if Rows.Count asked for it, or else the number of results.
 	Count uint64 `json:"count"`

@@ -23,6 +23,7 @@ const (
 	Le          Op = "le"
 	Gt          Op = "gt"
 	Ge          Op = "ge"
+	Has         Op = "has" // one of the words is it; what Eq of a field of kind Words is once it is checked
 )
 
 // AnyField stands for all text fields of a type, with Contains, NotContains and Eq, Ne, StartsWith.
@@ -61,6 +62,9 @@ func All(of ...Expr) *Expr {
 	}
 	return &Expr{And: of}
 }
+
+// Checked returns the condition on records of a type in the form that Compile and Match take, or what is wrong with it.
+func (e Expr) Checked(kind string) (Expr, error) { return (&checker{fields: Types[kind]}).check(e, 0) }
 
 // checker counts what it has seen of an expression.
 type checker struct {
@@ -118,7 +122,7 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		positive := map[Op]Op{Ne: Eq, NotContains: Contains}[e.Op]
 		inner, err := c.check(Expr{Field: e.Field, Op: positive, Value: e.Value}, depth+1)
 		return Expr{Not: &inner}, err
-	case Eq, Contains, StartsWith, Lt, Le, Gt, Ge:
+	case Eq, Contains, StartsWith, Lt, Le, Gt, Ge, Has:
 	default:
 		return e, &Error{"filter", fmt.Sprintf("there is no operator %q: use eq, ne, co, nc, sw, lt, le, gt or ge",
 			e.Op)}
@@ -142,6 +146,10 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 		return e, &Error{"filter", fmt.Sprintf("field %s is true or false: use eq or ne", e.Field)}
 	case kind == Boolean && e.Value == "false":
 		e.Value = ""
+	case e.Op == Has && kind != Words:
+		return e, &Error{"filter", fmt.Sprintf("field %s has no words: use eq", e.Field)}
+	case kind == Words && e.Op == Eq && e.Value != "" && !strings.ContainsAny(e.Value, " \t"):
+		e.Op = Has
 	case e.Op == Lt || e.Op == Le || e.Op == Gt || e.Op == Ge:
 		return e, &Error{"filter", fmt.Sprintf("field %s is text: use eq, ne, co, nc or sw", e.Field)}
 	}
@@ -151,7 +159,7 @@ func (c *checker) comparison(e Expr, depth int) (Expr, error) {
 func (c *checker) anyField(e Expr, depth int) (Expr, error) {
 	var fields []Expr
 	for _, name := range c.fields.sorted() {
-		if c.fields[name] == Text {
+		if kind := c.fields[name]; kind == Text || kind == Words {
 			fields = append(fields, Expr{Field: name, Op: e.Op, Value: e.Value})
 		}
 	}
@@ -174,21 +182,39 @@ func (e *Expr) Match(value func(field string) string) bool {
 	case e.Not != nil:
 		return !e.Not.Match(value)
 	case len(e.And) > 0:
-		for _, one := range e.And {
-			if !one.Match(value) {
+		for i := range e.And {
+			if !e.And[i].Match(value) {
 				return false
 			}
 		}
 		return true
 	case len(e.Or) > 0:
-		for _, one := range e.Or {
-			if one.Match(value) {
+		for i := range e.Or {
+			if e.Or[i].Match(value) {
 				return true
 			}
 		}
 		return false
 	}
 	return e.Op.holds(value(e.Field), e.Value)
+}
+
+// EachField names the fields that a checked expression compares.
+func (e *Expr) EachField(name func(string)) {
+	switch {
+	case e == nil:
+	case e.Not != nil:
+		e.Not.EachField(name)
+	case e.Field != "":
+		name(e.Field)
+	default:
+		for i := range e.And {
+			e.And[i].EachField(name)
+		}
+		for i := range e.Or {
+			e.Or[i].EachField(name)
+		}
+	}
 }
 
 func (o Op) holds(found, wanted string) bool {
@@ -199,6 +225,13 @@ func (o Op) holds(found, wanted string) bool {
 		return strings.Contains(found, wanted)
 	case StartsWith:
 		return strings.HasPrefix(found, wanted)
+	case Has:
+		for word := range strings.FieldsSeq(found) {
+			if word == wanted {
+				return true
+			}
+		}
+		return false
 	}
 	x, err := strconv.ParseFloat(found, 64)
 	y, wrong := strconv.ParseFloat(wanted, 64)

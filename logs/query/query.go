@@ -1,4 +1,4 @@
-// Package query is what can be asked of the record store: a condition on fields, a range of time, and one of four kinds
+// Package query is what can be asked of the record store: a condition on fields, a range of time, and one of five kinds
 // of answer. It is a tree of values, and never text in a language of queries: what a user typed is always a value. It
 // does no I/O. The record store compiles it, and Expr.Match evaluates it over rows in memory.
 package query
@@ -28,7 +28,7 @@ type Error struct{ Part, Problem string }
 
 func (e *Error) Error() string { return e.Part + ": " + e.Problem }
 
-// Query asks for rows of one type. Exactly one of Rows, Groups, Histogram and Values is set.
+// Query asks for rows of one type. Exactly one of Rows, Groups, Histogram, Values and Facets is set.
 type Query struct {
 	Type    string        `json:"type"`
 	Scope   Scope         `json:"scope"`
@@ -41,6 +41,7 @@ type Query struct {
 	Groups    *Groups    `json:"groups,omitempty"`
 	Histogram *Histogram `json:"histogram,omitempty"`
 	Values    *Values    `json:"values,omitempty"`
+	Facets    *Facets    `json:"facets,omitempty"`
 }
 
 // Scope is who asks. It is no part of the condition, so that no condition can leave it.
@@ -110,7 +111,7 @@ func (q Query) Check() (Query, error) {
 		return q, &Error{"timeout", fmt.Sprintf("give at most %v", MaxTimeout)}
 	}
 	if q.Where != nil {
-		checked, err := (&checker{fields: fields}).check(*q.Where, 0)
+		checked, err := q.Where.Checked(q.Type)
 		if err != nil {
 			return q, err
 		}
@@ -139,8 +140,11 @@ func (q Query) checkAnswer(fields Fields) error {
 	if q.Values != nil {
 		asked, err = asked+1, q.Values.check(fields)
 	}
+	if q.Facets != nil {
+		asked, err = asked+1, q.Facets.check(fields)
+	}
 	if asked != 1 {
-		return &Error{"query", "ask for one of rows, groups, histogram and values"}
+		return &Error{"query", "ask for one of rows, groups, histogram, values and facets"}
 	}
 	return err
 }
@@ -247,6 +251,7 @@ const (
 	Text    Kind = iota
 	Number       // decimal, as FormatNumber writes it
 	Boolean      // True, or no value
+	Words        // text with blanks between its words; equal to each of them
 )
 
 // True is the value of a field of kind Boolean. Those that are false have no value.

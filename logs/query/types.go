@@ -23,7 +23,7 @@ var Types = map[string]Fields{
 // Streams are fields with few values, by type. The store keeps rows together that have the same values in them, and
 // finds these quickly.
 var Streams = map[string][]string{
-	Requests:    {"virtualservice", "service_engine_uuid", "class"},
+	Requests:    {"virtualservice", "class"},
 	Connections: {"virtualservice", "service_engine_uuid", "class"},
 }
 

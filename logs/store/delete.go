@@ -38,6 +38,7 @@ func (s *Store) Delete(ctx context.Context, asked query.Query) error {
 	if err := s.storageOf(q.Type).DeleteRunTask(ctx, task, s.Now().UnixNano(), tenants, filter); err != nil {
 		return err
 	}
+	s.hours.clear() // and none is counted while rows are being deleted
 	return s.awaitDeletion(ctx, q.Type, task)
 }
 

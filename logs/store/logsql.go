@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,8 @@ func compare(field string, op query.Op, value string) string {
 			return column + "=" + quote(value) + "*"
 		}
 		return column + "*" + quote(value) + "*"
+	case query.Has:
+		return hasWord(column, value)
 	case query.Lt:
 		return column + "<" + quote(value)
 	case query.Le:
@@ -104,6 +107,11 @@ func compare(field string, op query.Op, value string) string {
 		return column + ">=" + quote(value)
 	}
 	return column + "=" + quote(value)
+}
+
+// hasWord finds a word among others. The storage finds the text faster than the expression, so that comes first.
+func hasWord(column, value string) string {
+	return column + "*" + quote(value) + "* and " + column + "~" + quote("(^| )"+regexp.QuoteMeta(value)+"( |$)")
 }
 
 // Names of columns in the results of pipes. No record has a field with such a name.

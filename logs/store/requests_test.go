@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +37,19 @@ func randomRequest(random *rand.Rand, n int) map[string]string {
 		"request_id": strconv.Itoa(n), "virtualservice": randomValue(random), "class": randomValue(random),
 		"user_agent": randomValue(random), "response_code": []string{"", "0", "200", "404", "502"}[random.IntN(5)],
 		"total_time": strconv.Itoa(random.IntN(3000)), "udf": []string{"", "true"}[random.IntN(2)],
-		"weight": strconv.Itoa(1 + random.IntN(100)),
+		"weight": strconv.Itoa(1 + random.IntN(100)), "significant_log": randomWords(random),
 	}
+}
+
+// words are such that some are parts of others, and that some mean something in a regular expression.
+var words = []string{"RESET", "SERVER_RESET", "SERVER_RESET_LATE", "a.c", "abc", "(", "^x$", `\d`, "é"}
+
+func randomWords(random *rand.Rand) string {
+	var some []string
+	for range random.IntN(4) {
+		some = append(some, words[random.IntN(len(words))])
+	}
+	return strings.Join(some, " ")
 }
 
 // randomRequestExpr compares one field, which may be a number or a boolean.
@@ -45,7 +57,10 @@ func randomRequestExpr(random *rand.Rand, rows []map[string]string) query.Expr {
 	row := rows[random.IntN(len(rows))]
 	number := []query.Op{query.Eq, query.Ne, query.Lt, query.Le, query.Gt, query.Ge}[random.IntN(6)]
 	texts := []query.Op{query.Eq, query.Ne, query.Contains, query.NotContains, query.StartsWith}[random.IntN(5)]
-	switch random.IntN(6) {
+	switch random.IntN(7) {
+	case 6:
+		return query.Compare("significant_log", texts, append(words, "",
+			row["significant_log"])[random.IntN(len(words)+2)])
 	case 0:
 		return query.Compare("response_code", number, []string{"0", "200", "404.0", "502", "-1", "1e2"}[random.IntN(6)])
 	case 1:
@@ -63,6 +78,15 @@ func naiveRequest(e query.Expr, row map[string]string) bool {
 	switch e.Field {
 	case "udf":
 		return (row["udf"] == "true") == ((e.Value == "true") == (e.Op == query.Eq))
+	case "significant_log":
+		if all := strings.Split(row[e.Field], " "); len(strings.Split(e.Value, " ")) == 1 {
+			switch found := slices.Contains(all, e.Value); e.Op {
+			case query.Eq:
+				return found
+			case query.Ne:
+				return !found
+			}
+		}
 	case "response_code", "total_time":
 		x, missing := strconv.ParseFloat(row[e.Field], 64)
 		y, _ := strconv.ParseFloat(e.Value, 64)

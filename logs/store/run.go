@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,20 +20,13 @@ import (
 func (s *Store) run(
 	ctx context.Context, kind, logsQL string, from, to time.Time, each func(line) error,
 ) error {
-	parsed, err := logstorage.ParseQueryAtTimestamp(logsQL, s.Now().UnixNano())
-	if err != nil {
-		return fmt.Errorf("a query was compiled to what the storage refuses: %w", err)
-	}
-	parsed.AddTimeFilter(from.UnixNano(), to.UnixNano()-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
-		stats   logstorage.QueryStats
 		mu      sync.Mutex
 		failure error
 	)
-	asked := logstorage.NewQueryContext(ctx, &stats, []logstorage.TenantID{tenantOf(kind)}, parsed, false, nil)
-	err = s.storageOf(kind).RunQuery(asked, func(_ uint, block *logstorage.DataBlock) {
+	err := s.runBlocks(ctx, kind, logsQL, from, to, func(block *logstorage.DataBlock) {
 		mu.Lock()
 		defer mu.Unlock()
 		l := line{columns: block.GetColumns(false)}
@@ -45,9 +39,22 @@ func (s *Store) run(
 			}
 		}
 	})
-	if failure != nil {
-		return failure
+	return cmp.Or(failure, err)
+}
+
+// runBlocks gives the result of a query in LogsQL to each, in blocks, several at a time. A block is valid until each
+// returns.
+func (s *Store) runBlocks(
+	ctx context.Context, kind, logsQL string, from, to time.Time, each func(*logstorage.DataBlock),
+) error {
+	parsed, err := logstorage.ParseQueryAtTimestamp(logsQL, s.Now().UnixNano())
+	if err != nil {
+		return fmt.Errorf("a query was compiled to what the storage refuses: %w", err)
 	}
+	parsed.AddTimeFilter(from.UnixNano(), to.UnixNano()-1)
+	var stats logstorage.QueryStats
+	asked := logstorage.NewQueryContext(ctx, &stats, []logstorage.TenantID{tenantOf(kind)}, parsed, false, nil)
+	err = s.storageOf(kind).RunQuery(asked, func(_ uint, block *logstorage.DataBlock) { each(block) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

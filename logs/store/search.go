@@ -22,7 +22,7 @@ func (s *Store) Ask(ctx context.Context, asked query.Query) (query.Answer, error
 	defer cancel()
 	search := newSearch(s, q)
 	whole, read := q.To.Sub(q.From), time.Duration(0)
-	for _, part := range parts(q.From, q.To, search.grows, q.Rows != nil && q.Rows.Oldest) {
+	for _, part := range search.parts() {
 		err := search.read(limited, part)
 		if ctx.Err() != nil {
 			return query.Answer{}, ctx.Err()
@@ -69,6 +69,21 @@ func parts(from, to time.Time, grow, oldestFirst bool) []span {
 	}
 }
 
+// parts are the parts of its range of time, in the order in which they are read.
+func (s *search) parts() []span {
+	q := s.query
+	all := parts(q.From, q.To, s.grows, q.Rows != nil && q.Rows.Oldest)
+	if q.Facets == nil {
+		return all
+	}
+	for n := range len(all) - 1 { // no part ends within an hour that is counted ahead
+		if border := all[n].from.Truncate(time.Hour); border.After(all[n+1].from) {
+			all[n].from, all[n+1].to = border, border
+		}
+	}
+	return all
+}
+
 // search is a query that is being answered.
 type search struct {
 	store  *Store
@@ -77,8 +92,9 @@ type search struct {
 	grows  bool // the parts that it reads grow
 
 	answer query.Answer
-	bytes  int // of the answer, about
-	toSkip int // rows of the pages before
+	bytes  int    // of the answer, about
+	toSkip int    // rows of the pages before
+	counts counts // of the parts that were read, for facets
 }
 
 func newSearch(s *Store, q query.Query) *search {
@@ -100,6 +116,8 @@ func (s *search) read(ctx context.Context, part span) error {
 		return s.readGroups(ctx, part, groupsOf(*q.Values))
 	case q.Histogram != nil:
 		return s.readHistogram(ctx, part)
+	case q.Facets != nil:
+		return s.readFacets(ctx, part)
 	case q.Rows.OrderBy != "":
 		return s.readSortedRows(ctx, part)
 	}
@@ -113,8 +131,12 @@ func (s *search) done() bool {
 }
 
 func (s *search) finish() query.Answer {
+	if s.query.Facets != nil && s.counts != nil {
+		s.answer.Facets = s.counts.facets(*s.query.Facets)
+	}
 	if s.query.Rows == nil || !s.query.Rows.Count {
-		s.answer.Count = uint64(len(s.answer.Rows) + len(s.answer.Groups) + len(s.answer.Buckets))
+		s.answer.Count = uint64(len(s.answer.Rows) + len(s.answer.Groups) + len(s.answer.Buckets) +
+			len(s.answer.Facets))
 	}
 	return s.answer
 }
@@ -125,12 +147,12 @@ func (s *search) readRows(ctx context.Context, part span) error {
 	matching, weight, limit := uint64(0), uint64(0), rows.Limit-len(s.answer.Rows)
 	if rows.Count || s.toSkip > 0 {
 		var err error
-		if matching, weight, err = s.count(ctx, part); err != nil {
+		if matching, weight, err = s.weigh(ctx, part); err != nil {
 			return err
 		}
 	}
 	var found []query.Row
-	if skip := s.toSkip; limit > 0 && (skip == 0 || matching > uint64(skip)) {
+	if skip := s.toSkip; limit > 0 && (!rows.Count && skip == 0 || matching > uint64(skip)) {
 		var err error
 		if found, err = s.list(ctx, part, rowsPipes(rows, skip, limit)); err != nil {
 			return err
@@ -149,7 +171,7 @@ func (s *search) readSortedRows(ctx context.Context, part span) error {
 	matching, weight := uint64(0), uint64(0)
 	if rows.Count {
 		var err error
-		if matching, weight, err = s.count(ctx, part); err != nil {
+		if matching, weight, err = s.weigh(ctx, part); err != nil {
 			return err
 		}
 	}
@@ -217,8 +239,8 @@ func (s *search) fetch(ctx context.Context, within span, wanted map[place]int) (
 	return found, err
 }
 
-// count returns how many rows match, and what their weights add up to.
-func (s *search) count(ctx context.Context, part span) (rows, weight uint64, err error) {
+// weigh returns how many rows match, and what their weights add up to.
+func (s *search) weigh(ctx context.Context, part span) (rows, weight uint64, err error) {
 	_, weighted := query.Types[s.query.Type][query.WeightField]
 	err = s.run(ctx, part, countPipe(weighted), func(line line) (err error) {
 		rows, err = line.count(countColumn)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/logs"
@@ -120,7 +121,7 @@ func statusOf(err error) int {
 
 func (s *Store) showState(w http.ResponseWriter, _ *http.Request) {
 	state := logs.State{PID: os.Getpid(), Rows: s.rows.Load(), Refused: s.refused.Load(),
-		JournalBytes: s.journal.Bytes()}
+		JournalBytes: s.journal.Bytes(), HoursCounted: s.hours.count()}
 	if err := s.hasSpace(1); err != nil {
 		state.NotTaking = err.Error()
 	}
@@ -149,8 +150,9 @@ func reply(w http.ResponseWriter, status int, value any) {
 func (s *Store) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	tidying, stop := context.WithCancel(ctx)
-	tidied := make(chan struct{})
-	go func() { defer close(tidied); s.tidy(tidying) }()
+	var tidied sync.WaitGroup
+	tidied.Go(func() { s.tidy(tidying) })
+	tidied.Go(func() { s.countAhead(tidying) })
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	var err error
@@ -165,6 +167,6 @@ func (s *Store) Serve(ctx context.Context, listener net.Listener) error {
 		}
 	}
 	stop()
-	<-tidied
+	tidied.Wait()
 	return err
 }

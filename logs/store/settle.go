@@ -68,6 +68,8 @@ func (s *Store) tidy(ctx context.Context) {
 
 // show makes all rows visible for queries that are with the storage by now.
 func (s *Store) show() {
+	s.showing.Lock() // who comes second waits until the rows are visible
+	defer s.showing.Unlock()
 	if s.fresh.Swap(false) {
 		s.flush()
 	}

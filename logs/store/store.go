@@ -69,7 +69,9 @@ type Store struct {
 	journal  *journal.Journal
 
 	applying sync.RWMutex // held while rows go to the storage; taken whole to settle the journal
+	showing  sync.Mutex   // held while rows become visible
 	fresh    atomic.Bool  // rows came since the storage made its rows visible
+	hours    *hours       // of records of requests, counted ahead
 	rows     atomic.Uint64
 	refused  atomic.Uint64
 }
@@ -81,7 +83,7 @@ func (e *DiskFull) Error() string { return e.Reason }
 
 // Open opens the store, and adds what a crash has left in the journal alone.
 func Open(config Config) (*Store, error) {
-	s := &Store{Config: config}
+	s := &Store{Config: config, hours: newHours()}
 	// Without some space the storage cannot even open.
 	const least = 8 << 20
 	if free, err := s.free(); err != nil || free < least {
@@ -253,6 +255,7 @@ func (s *Store) apply(number uint64, rows []wire.Row, has map[int]bool) {
 		logstorage.PutLogRows(rest)
 	}
 	s.fresh.Store(true)
+	s.hours.changed(hoursOf(rows), s.Now())
 }
 
 // fieldsOf writes what the storage keeps of a row. The first fields, so many, name the stream of the row: rows of a

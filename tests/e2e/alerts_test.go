@@ -187,6 +187,56 @@ func TestAlertsReachAWebhookSoonAndOnlyOnce(t *testing.T) {
 	contains(t, run("alert", "list"), "HIGH", "RESOLVED", "web", "servers-")
 }
 
+func TestRecordsReachAWebhookSoonAsOneAlert(t *testing.T) {
+	s, h, _, _ := alertStage(t)
+	s.change("virtualservice", "web", func(o client.Object) {
+		o["analytics_policy"] = client.Object{"significant_log_throttle": 0}
+	})
+	for name, rule := range map[string]client.Object{
+		"bad":   {"category": "ROLLINGWINDOW", "threshold": 15, "rolling_window": 30},
+		"never": {},
+	} {
+		filter := map[string]string{"bad": "filter=eq(response_code,500)&filter=sw(uri_path,/bad)",
+			"never": "eq(response_code,418)"}[name]
+		rule["name"], rule["source"], rule["throttle"] = name, "APP_LOGS", 600
+		rule["action_group_ref"] = client.Ref("actiongroupconfig", "night")
+		rule["alert_rule"] = map[string]any{"conn_app_log_rule": map[string]any{"filter_string": filter}}
+		s.create("alertconfig", rule)
+	}
+	bad := func(times int) {
+		for range times {
+			answer, err := http.Get(plainURL("/bad"))
+			s.must(err)
+			answer.Body.Close()
+		}
+	}
+	bad(14)
+	s.eventually("the records are stored", func() error {
+		if page, err := s.records("type=1&filter=eq(response_code,500)&page_size=1"); err != nil || page.Weight != 14 {
+			return fmt.Errorf("they stand for %d, %v", page.Weight, err)
+		}
+		return nil
+	})
+	if told := h.told("bad", "FIRING"); len(told) > 0 {
+		t.Errorf("14 are enough: %+v", told)
+	}
+	began := time.Now()
+	bad(6)
+	fired := s.hears(h, "bad", "FIRING", 1)
+	if took := fired.came.Sub(began); took > 10*time.Second {
+		t.Errorf("from the request to the webhook: %v", took)
+	} else {
+		t.Logf("from the request to the webhook: %v", took)
+	}
+	if fired.Object.Name != "web" || !strings.Contains(fired.Reason, "at least 15 within 30s") {
+		t.Errorf("got %+v", fired.Notice)
+	}
+	s.hears(h, "bad", "RESOLVED", 1)
+	if told := h.told("never", "FIRING"); len(told) > 0 {
+		t.Errorf("418 was never answered: %+v", told)
+	}
+}
+
 // delivered tells whether an alert of a rule is stored as delivered to a receiver.
 func (s *stage) delivered(rule, to string) error {
 	alerts, err := s.controller.Session.List(s.ctx, "alert", nil)

@@ -43,13 +43,14 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
-	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},     // engines join
-	"controller/runtime":    {"healthmonitor", "virtualservice", "serviceengine"}, // references in pages
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},             // engines join
+	"controller/runtime":    {"healthmonitor", "virtualservice", "pool", "serviceengine"}, // references in pages
 	// the field of an event that says who may see it
 	"controller/events": {"tenant"},
 	// what alerts are about, and whom they are sent to
 	"controller/alert": {"alert", "alertconfig", "actiongroupconfig", "webhook", "alertemailconfig",
-		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant"},
+		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant",
+		"virtualservice", "pool"},
 	// the administrator; of what there are reports
 	"controller":         {"alert", "alertconfig", "user", "virtualservice", "pool", "serviceengine", "tenant"},
 	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records

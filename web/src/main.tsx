@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client'
 import { onWrite } from './api/changes'
 import { App } from './app/App'
 import './tokens.css'
+import { Located } from './url/location'
 
 const client = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: 1000, gcTime: 120_000 } } })
 
@@ -17,7 +18,9 @@ createRoot(root).render(
     {/* The policy of the controller forbids <style> elements: all styles are in files. */}
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={client}>
-        <App />
+        <Located>
+          <App />
+        </Located>
       </QueryClientProvider>
     </CSPProvider>
   </StrictMode>,

@@ -922,6 +922,10 @@ pub struct Sample {
     /// in the order of their numbers
     #[prost(message, repeated, tag = "200")]
     pub worker_counters: ::prost::alloc::vec::Vec<WorkerCounters>,
+    /// Only the rows that are new, or differ from those of the Sample before on the same stream, of the same process. All
+    /// other rows are as they were. Only agents send this, after a whole Sample, and after a Welcome that allows it.
+    #[prost(bool, tag = "550")]
+    pub changes: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualServiceCounters {

@@ -3,6 +3,7 @@ package score
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -39,10 +40,12 @@ type Limits struct{ Satisfied, Tolerated time.Duration }
 // Profile is the analytics profile of an object, or the defaults.
 func Profile(of *kinds.AnalyticsProfile) *kinds.AnalyticsProfile {
 	if of == nil {
-		return schema.Defaults[kinds.AnalyticsProfile]()
+		return defaults()
 	}
 	return of
 }
+
+var defaults = sync.OnceValue(schema.Defaults[kinds.AnalyticsProfile])
 
 // CountErrors tells whether responses with 5xx count as failed.
 func CountErrors(p *kinds.AnalyticsProfile) bool {
@@ -100,11 +103,15 @@ func apdexOf(c Counts, http bool, p *kinds.AnalyticsProfile, failuresCount bool)
 }
 
 // reasons says what an Apdex below 1 costs, if all of it is worth some points. Their points add up to that.
-func (a apdex) reasons(worth float64, of string, limits Limits, attr struct{ errors, slow string }) []Reason {
-	return []Reason{
-		{Performance, worth * a.errors, fmt.Sprintf("%s of %s failed", percent(a.errors), of), attr.errors},
-		{Performance, worth * (1 - a.errors) * a.slow, a.slowness(of, limits), attr.slow},
+func (a apdex) reasons(worth float64, of string, limits Limits, attr struct{ errors, slow string }) (reasons []Reason) {
+	if lost := worth * a.errors; lost > 0 {
+		reasons = append(reasons, Reason{Performance, lost, fmt.Sprintf("%s of %s failed", percent(a.errors), of),
+			attr.errors})
 	}
+	if lost := worth * (1 - a.errors) * a.slow; lost > 0 {
+		reasons = append(reasons, Reason{Performance, lost, a.slowness(of, limits), attr.slow})
+	}
+	return reasons
 }
 
 func (a apdex) slowness(of string, limits Limits) string {

@@ -81,8 +81,11 @@ func (s *Server) reasons(a apdex, worth float64) []Reason {
 		of, attrs = "connections", struct{ errors, slow string }{"l4_server.pct_connection_errors", "l4_server.apdexc"}
 	}
 	reasons := a.reasons(worth*s.Up, of, ServerLimits(s.Profile), attrs)
-	return append(reasons, Reason{Performance, worth * (1 - s.Up), fmt.Sprintf("down %s of the time", percent(1-s.Up)),
-		"l4_server.avg_uptime"})
+	if lost := worth * (1 - s.Up); lost > 0 {
+		reasons = append(reasons, Reason{Performance, lost, fmt.Sprintf("down %s of the time", percent(1-s.Up)),
+			"l4_server.avg_uptime"})
+	}
+	return reasons
 }
 
 // grade returns the value of a pool, 0 to 100, and what costs it points. share is how much of the points count.

@@ -47,19 +47,19 @@ func ramp(value, from, to float64) float64 { return min(1, max(0, (value-from)/(
 // lack is what the engine lacks most.
 func (e *Engine) lack() Reason {
 	most := Reason{Part: Resources}
-	for _, of := range []struct {
-		share      float64
-		attr, text string
+	for _, of := range [...]struct {
+		share, value float64
+		attr, text   string
 	}{
-		{ramp(e.CPUPercent, 80, 98), "se_stats.avg_cpu_usage", fmt.Sprintf("CPU %.0f %%", e.CPUPercent)},
-		{ramp(e.MemoryPercent, 85, 97), "se_stats.avg_mem_usage", fmt.Sprintf("memory %.0f %%", e.MemoryPercent)},
-		{ramp(e.ShortOfPlaces, 0, 1), "se_stats.avg_connection_mem_usage",
-			fmt.Sprintf("sent %.0f clients away for want of a place", e.ShortOfPlaces)},
-		{ramp(e.ShortOfMemory, 0, 1), "se_stats.avg_packet_buffer_usage",
-			fmt.Sprintf("sent %.0f clients away for want of memory", e.ShortOfMemory)},
+		{ramp(e.CPUPercent, 80, 98), e.CPUPercent, "se_stats.avg_cpu_usage", "CPU %.0f %%"},
+		{ramp(e.MemoryPercent, 85, 97), e.MemoryPercent, "se_stats.avg_mem_usage", "memory %.0f %%"},
+		{ramp(e.ShortOfPlaces, 0, 1), e.ShortOfPlaces, "se_stats.avg_connection_mem_usage",
+			"sent %.0f clients away for want of a place"},
+		{ramp(e.ShortOfMemory, 0, 1), e.ShortOfMemory, "se_stats.avg_packet_buffer_usage",
+			"sent %.0f clients away for want of memory"},
 	} {
 		if points := lackWorth * of.share; points > most.Points {
-			most.Points, most.Attr, most.Text = points, of.attr, e.Name+" "+of.text
+			most.Points, most.Attr, most.Text = points, of.attr, e.Name+" "+fmt.Sprintf(of.text, of.value)
 		}
 	}
 	return most

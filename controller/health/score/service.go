@@ -79,9 +79,11 @@ func (s *Service) perform(p *parts) {
 		p.take(reason)
 	}
 	inner := weight*100*client.value() + (1-weight)*pool
-	p.take(Reason{Performance, (1 - s.Up) * 100,
-		fmt.Sprintf("no engine for %s", brief((time.Duration((1 - s.Up) * float64(s.Window))).Round(time.Second))),
-		"vs_uptime"})
+	if lost := (1 - s.Up) * 100; lost > 0 {
+		p.take(Reason{Performance, lost,
+			fmt.Sprintf("no engine for %s", brief((time.Duration((1 - s.Up) * float64(s.Window))).Round(time.Second))),
+			"vs_uptime"})
+	}
 	p.points[Performance] = min(100, s.Up*inner+float64(s.Profile.PerformanceBoost))
 	p.formula = fmt.Sprintf("%.2f up × (%.1f × %.1f client%s", s.Up, weight, 100*client.value(), note)
 	if s.Pool != nil {

@@ -36,6 +36,7 @@ type AlertConfig struct {
 type AlertRule struct {
 	Events   []AlertRuleEvent  `json:"sys_event_rule" items:"100"`
 	Metrics  []AlertRuleMetric `json:"metrics_rule" items:"10"`
+	Logs     *AlertLogFilter   `json:"conn_app_log_rule"`
 	Operator string            `json:"operator" enum:"AlertOperator" default:"OPERATOR_AND"`
 }
 
@@ -44,6 +45,11 @@ type AlertRuleEvent struct {
 	EventID string               `json:"event_id" enum:"EventID"`
 	Details []EventDetailsFilter `json:"event_details" items:"20"`
 	Not     bool                 `json:"not_cond" default:"false"`
+}
+
+// AlertLogFilter fits records of requests or connections.
+type AlertLogFilter struct {
+	Filter string `json:"filter_string" required:"true"` // "filter=ge(response_code,500)&filter=sw(uri_path,/pay)"
 }
 
 // EventDetailsFilter compares a field of an event.
@@ -93,11 +99,12 @@ func init() {
 			eventAlert("System-SE-Alert", "SERVICEENGINE", "SE_DOWN", "SE_REPLACED", "CREATE_SE_FAIL",
 				"CREATE_SE_TIMEOUT", "DELETE_SE_FAIL", "CONN_DROP_MAX_FLOW_TBL", "CONN_DROP_NO_CONN_MEM"),
 			eventAlert("System-Controller-Alert", "CONTROLLER", "METRICS_NOT_KEPT", "METRICS_LIMIT",
-				"RECORD_STORE_DOWN", "RECORDS_LOST", "CONTROLLER_CONNECTIONS_SHORT", "STREAM_DOWN", "STREAM_DROPPED",
+				"RECORD_STORE_DOWN", "RECORDS_LOST", "LOG_RULES_BLIND", "CONTROLLER_CONNECTIONS_SHORT",
+				"STREAM_DOWN", "STREAM_DROPPED",
 				"REMOTE_WRITE_DOWN", "REMOTE_WRITE_DROPPED", "REMOTE_WRITE_REFUSED"),
 		},
 		Kept: []schema.Rule{
-			schema.Refuses("logs of requests and connections have no alerts yet", "alert_rule.conn_app_log_rule"),
+			schema.Refuses("records either fit the filter or do not", "alert_rule.conn_app_log_rule.filter_action"),
 			schema.Refuses("give sys_event_rule with event_details", "alert_rule.event_match_filter"),
 			schema.NoEffect("Weir does not scale pools", "autoscale_alert"),
 		},
@@ -122,11 +129,12 @@ var (
 		"VS_UP", "VS_DOWN", "VS_ADD_SE", "VS_REMOVED_SE", "VS_SCALEOUT_COMPLETE", "VS_SCALEOUT_FAILED",
 		"VS_SCALEIN_COMPLETE", "VS_MIGRATE_COMPLETE", "VS_MIGRATE_FAILED", "VS_SWITCHOVER", "VS_SWITCHOVER_FAIL",
 		"REBALANCE_VS_MIGRATE", "REBALANCE_VS_SCALEIN", "REBALANCE_VS_SCALEOUT",
-		"POOL_UP", "POOL_DOWN", "SERVER_UP", "SERVER_DOWN",
+		"POOL_UP", "POOL_DOWN", "SERVER_UP", "SERVER_DOWN", "SERVER_SLOW", "SERVER_SLOW_ENDED",
 		"METRICS_KEPT", "METRICS_NOT_KEPT", "METRICS_LIMIT", "RECORD_STORE_UP", "RECORD_STORE_DOWN", "RECORDS_LOST",
 		"STREAM_UP", "STREAM_DOWN", "STREAM_DROPPED",
 		"REMOTE_WRITE_UP", "REMOTE_WRITE_DOWN", "REMOTE_WRITE_DROPPED", "REMOTE_WRITE_REFUSED",
-		"CONTROLLER_CONNECTIONS_SHORT", "ANOMALY", "ANOMALY_ENDED", "ALERT_NOT_DELIVERED")
+		"CONTROLLER_CONNECTIONS_SHORT", "ANOMALY", "ANOMALY_ENDED", "ALERT_NOT_DELIVERED", "LOG_RULES_BLIND",
+		"LOG_RULES_SEEING", "LOG_RULES_LATE")
 )
 
 // eventAlert is a built-in rule for events.
@@ -152,6 +160,9 @@ func alertCondition(row column.Row) string {
 			comparators[column.Text(column.At(rule, "metric_threshold", "comparator"))],
 			column.Text(column.At(rule, "metric_threshold", "threshold")), column.Text(column.At(rule, "duration"))))
 	}
+	if filter := column.Text(column.At(row.Object, "alert_rule", "conn_app_log_rule", "filter_string")); filter != "" {
+		said = append(said, filter)
+	}
 	const most = 3
 	if len(said) > most {
 		said = append(said[:most:most], fmt.Sprintf("%d more", len(said)-most))
@@ -166,10 +177,10 @@ func (c *AlertConfig) Validate() *schema.FieldError {
 	if c.Threshold > 1 && c.Category != "ROLLINGWINDOW" {
 		return &schema.FieldError{Field: "threshold", Problem: "above 1 is for ROLLINGWINDOW, which counts in a window"}
 	}
-	events, metrics := len(c.Rule.Events), len(c.Rule.Metrics)
+	events, metrics, logs := len(c.Rule.Events), len(c.Rule.Metrics), c.Rule.Logs != nil
 	switch c.Source {
 	case "EVENT_LOGS":
-		if events == 0 || metrics > 0 {
+		if events == 0 || metrics > 0 || logs {
 			return &schema.FieldError{Field: "alert_rule",
 				Problem: "of source EVENT_LOGS has sys_event_rule, and nothing else"}
 		}
@@ -178,14 +189,29 @@ func (c *AlertConfig) Validate() *schema.FieldError {
 		}
 		return c.checkEvents()
 	case "METRICS":
-		if metrics == 0 || events > 0 {
+		if metrics == 0 || events > 0 || logs {
 			return &schema.FieldError{Field: "alert_rule",
 				Problem: "of source METRICS has metrics_rule, and nothing else"}
 		}
 		return c.checkMetrics()
 	}
-	return &schema.FieldError{Field: "source", Problem: c.Source +
-		" has no alerts yet: give EVENT_LOGS or METRICS"}
+	if !logs || events > 0 || metrics > 0 {
+		return &schema.FieldError{Field: "alert_rule",
+			Problem: "of source " + c.Source + " has conn_app_log_rule, and nothing else"}
+	}
+	return c.checkLogs()
+}
+
+// checkLogs checks a rule on records. The condition itself is checked where records are compared.
+func (c *AlertConfig) checkLogs() *schema.FieldError {
+	if !slices.Contains([]string{"", "VIRTUALSERVICE", "POOL", "SERVICEENGINE"}, c.ObjectType) {
+		return &schema.FieldError{Field: "object_type", Problem: c.ObjectType +
+			" has no records: give VIRTUALSERVICE, POOL or SERVICEENGINE"}
+	}
+	if c.Category == "WATERMARK" {
+		return &schema.FieldError{Field: "category", Problem: "WATERMARK is for METRICS: a record has no level"}
+	}
+	return c.checkSilences()
 }
 
 func (c *AlertConfig) checkEvents() *schema.FieldError {

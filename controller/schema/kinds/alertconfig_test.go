@@ -39,6 +39,13 @@ func TestAlertsAreRefusedIfTheyCouldNeverHappen(t *testing.T) {
 		`{"name":"a","source":"METRICS","object_type":"POOL","alert_rule":{}}`:                                                                                                           "metrics_rule, and nothing else",
 		`{"name":"a","source":"EVENT_LOGS","category":"WATERMARK","alert_rule":{"sys_event_rule":[{"event_id":"VS_UP"}]}}`:                                                               "WATERMARK",
 		`{"name":"a","source":"EVENT_LOGS","alert_rule":{"sys_event_rule":[{"event_details":[{"event_details_key":"obj_name","event_details_value":"w","comparator":"ALERT_OP_GT"}]}]}}`: "is for numbers",
+		`{"name":"a","source":"APP_LOGS","alert_rule":{"conn_app_log_rule":{"filter_string":"eq(response_code,503)"}}}`:                                                                  "",
+		`{"name":"a","source":"APP_LOGS","alert_rule":{"sys_event_rule":[{"event_id":"VS_DOWN"}]}}`:                                                                                      "conn_app_log_rule, and nothing else",
+		`{"name":"a","source":"APP_LOGS","alert_rule":{"conn_app_log_rule":{}}}`:                                                                                                         "filter_string",
+		`{"name":"a","source":"APP_LOGS","alert_rule":{"conn_app_log_rule":{"filter_string":"x","filter_action":"x"}}}`:                                                                  "filter_action",
+		`{"name":"a","source":"CONN_LOGS","category":"WATERMARK","alert_rule":{"conn_app_log_rule":{"filter_string":"x"}}}`:                                                              "WATERMARK",
+		`{"name":"a","source":"CONN_LOGS","object_type":"CONTROLLER","alert_rule":{"conn_app_log_rule":{"filter_string":"x"}}}`:                                                          "has no records",
+		`{"name":"a","source":"METRICS","object_type":"POOL","alert_rule":{"conn_app_log_rule":{"filter_string":"x"},"metrics_rule":[{"metric_id":"x","metric_threshold":{}}]}}`:         "metrics_rule, and nothing else",
 		`{"name":"a","source":"EVENT_LOGS","weir_silences":[{"until":"tomorrow","why":"x"}],"alert_rule":{"sys_event_rule":[{"event_id":"VS_UP"}]}}`:                                     "is no time",
 	} {
 		checkRefusal(t, "alertconfig", text, want)

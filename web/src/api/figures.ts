@@ -1,6 +1,6 @@
 // What a virtual service does now, from whichever source the page has: the live stream, or a runtime page.
 import type { ServiceLine, SlowServer } from './live'
-import type { Service, ServiceRuntime } from './types'
+import { type Service, type ServiceRuntime, uuidOf } from './types'
 
 export interface Figures {
   /** Requests per second, or connections at layer 4, or datagrams. */
@@ -28,7 +28,7 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     p95: runtime?.times?.total_ms?.p95,
     p99: runtime?.times?.total_ms?.p99,
     open: runtime?.counters?.['open_connections'],
-    slow: line?.slow_servers ?? [],
+    slow: line?.slow_servers ?? slowOf(runtime),
   }
   const point = line?.point
   if (!point || rateOf === 'datagrams') return figures
@@ -42,6 +42,17 @@ export function figuresOf(runtime: ServiceRuntime | undefined, line?: ServiceLin
     open: point.open_connections,
     slow: figures.slow,
   }
+}
+
+function slowOf(runtime: ServiceRuntime | undefined): SlowServer[] {
+  return (runtime?.slow_servers ?? []).map((server) => ({
+    id: server.server_id,
+    pool: uuidOf(server.pool_ref),
+    share: server.percent_of_responses / 100,
+    app_response_mean_ms: server.app_response_mean_ms,
+    others_mean_ms: server.others_mean_ms,
+    since_ms: Date.parse(server.since),
+  }))
 }
 
 function share(part: number, whole: number | undefined): number | undefined {

@@ -1,6 +1,6 @@
 // The one place that knows how live figures come: as a stream of events (GET /api/weir/live). A controller without that
 // answers 404; then the pages' own readings of runtime pages fill the series, every two seconds.
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { startTransition, useEffect, useState, useSyncExternalStore } from 'react'
 import { ApiError, problemOf, send } from './client'
 import { reveal } from './reveal'
 import { type Point, seriesOf } from './series'
@@ -27,6 +27,7 @@ export interface SlowServer {
   share: number
   app_response_mean_ms: number
   others_mean_ms: number
+  since_ms: number
 }
 
 interface LiveEvent {
@@ -95,7 +96,8 @@ async function follow(topics: string, tenant: string, signal: AbortSignal, set: 
         last = sent.id
         const event = reveal(JSON.parse(sent.data)) as LiveEvent
         take(event, tenant)
-        set((now) => ({ mode: 'stream', lines: event.overview ? linesOf(event.overview.virtual_services) : now.lines }))
+        // A click goes before what comes each second.
+        startTransition(() => set((now) => ({ mode: 'stream', lines: event.overview ? linesOf(event.overview.virtual_services) : now.lines })))
       }
     } catch (error) {
       if (signal.aborted) return

@@ -11,8 +11,11 @@ function written(character: string): string {
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
 }
 
+// Nearly all texts are this, which is found out far sooner. An answer can have a hundred thousand texts.
+const plain = /^[ -~]*$/
+
 export function revealText(text: string): string {
-  return text.replace(hidden, written)
+  return plain.test(text) ? text : text.replace(hidden, written)
 }
 
 /** JSON on several lines, for people to edit: characters that do not show are escapes, and mean the same. */
@@ -23,11 +26,21 @@ export function revealedJSON(value: unknown): string {
   })
 }
 
-/** Returns a JSON value with every text in it revealed, names of fields included. */
+/** Returns a JSON value with every text in it revealed, names of fields included. What need not change is the same value. */
 export function reveal(value: unknown): unknown {
   if (typeof value === 'string') return revealText(value)
-  if (Array.isArray(value)) return value.map(reveal)
   if (value === null || typeof value !== 'object') return value
+  const names = Object.keys(value)
+  if (!Array.isArray(value) && !names.every((name) => plain.test(name))) return renamed(value)
+  const fields = value as Record<string, unknown>
+  for (const name of names) {
+    const inner = fields[name]
+    if (typeof inner === 'string' ? !plain.test(inner) : typeof inner === 'object' && inner !== null) fields[name] = reveal(inner)
+  }
+  return value
+}
+
+function renamed(value: object): Record<string, unknown> {
   const shown: Record<string, unknown> = Object.create(null)
   for (const [name, inner] of Object.entries(value)) shown[revealText(name)] = reveal(inner)
   return shown

@@ -84,6 +84,8 @@ export interface ServiceRuntime {
   warnings?: Finding[]
   counters?: Counters
   times?: Times
+  /** Servers of its pool that need far longer for their answers than the others. */
+  slow_servers?: { server_id: string; pool_ref: string; app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number; since: string }[]
   /** What TLS handshakes with clients agreed on, and why others failed. */
   tls?: {
     handshakes: { version: string; cipher_suite?: string; group?: string; key?: string; resumed?: boolean; total: number; per_second?: number }[]
@@ -125,7 +127,7 @@ export interface ServerRuntime {
   counters?: Counters
   times?: ServerTimes
   /** It needs far longer than the others of its pool. */
-  slow?: { app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number }
+  slow?: { app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number; since: string }
   engines: { engine: string; oper_status: OperStatus; monitors: { health_monitor_ref: string; up: boolean; reason: string; response_time_us: number }[] }[]
 }
 
@@ -145,6 +147,7 @@ export interface Pool extends Named {
 
 export interface BgpPeer {
   peer_ip: string
+  router_id?: string
   label?: string
   peer_state: string
   remote_as?: number

@@ -32,7 +32,7 @@ export function useData<T>(path: string | null, everyMs: number): Data<T> {
 
 /** Reads all objects of a list, however many pages it has, up to 20,000. */
 export function useList<T>(path: string | null, everyMs: number): Data<List<T>> {
-  return useReading<List<T>>(path, everyMs, (tenant, signal, background) => readAll<T>(path ?? '', { tenant, signal, background }))
+  return useReading<List<T>>(path, everyMs, (tenant, signal, background) => readAll<T>(path ?? '', { tenant, signal, background }), false)
 }
 
 async function readAll<T>(path: string, request: { tenant: string; signal: AbortSignal; background: boolean }): Promise<List<T>> {
@@ -54,6 +54,8 @@ export function useReading<T>(
   path: string | null,
   everyMs: number,
   read: (tenant: string, signal: AbortSignal, background: boolean) => Promise<T>,
+  /** Whether parts of the value that did not change stay the same objects. To find that out takes long where thousands change. */
+  isShared = true,
 ): Data<T> {
   const tenant = useTenant()
   const { state, user } = useSession()
@@ -73,6 +75,7 @@ export function useReading<T>(
         tookMs.set(path ?? '', performance.now() - begun)
       }
     },
+    structuralSharing: isShared,
     refetchInterval: () => everyMs !== Infinity && Math.max(everyMs, 10 * (tookMs.get(path ?? '') ?? 0)),
     placeholderData: (previous, query) => (query?.queryKey[0] === user?.username && query?.queryKey[2] === path ? keepPreviousData(previous) : undefined),
   })

@@ -39,9 +39,10 @@ export function App() {
       {stays && (
         <div key={user?.username} hidden={state === 'out'}>
           <Frame path={path}>
-            <Boundary key={path}>
-              <Suspense fallback={<Loading />}>{pageAt(path) ?? <NoPage path={path} />}</Suspense>
-            </Boundary>
+            {/* Outside of the key: the page before stays until the next one is loaded. */}
+            <Suspense fallback={<Loading />}>
+              <Boundary key={path}>{pageAt(path) ?? <NoPage path={path} />}</Boundary>
+            </Suspense>
           </Frame>
         </div>
       )}

@@ -5,7 +5,7 @@ import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
 import { SavedBar } from '../form/SavedBar'
 import { Link } from '../url/Link'
-import { visit, setParam } from '../url/location'
+import { setParam, usePressedPath, visit } from '../url/location'
 import { Help } from './Help'
 import css from './app.module.css'
 import { useKeys } from './keys'
@@ -24,13 +24,7 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
       <a className={css.skip} href="#main">Skip to the page</a>
       <header className={css.bar}>
         <Link to="/" className={css.brand}>Weir</Link>
-        <nav aria-label="Pages" className={css.pages}>
-          {entries.map((entry) => (
-            <Link key={entry.path} to={entry.path} title={`g ${entry.key}`} aria-current={isIn(path, entry.path) ? 'page' : undefined}>
-              {entry.name}
-            </Link>
-          ))}
-        </nav>
+        <Pages />
         <div className={css.tools}>
           <LiveMark />
           {isTimed(path) && <TimePicker />}
@@ -48,6 +42,20 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
       {over === 'palette' && <Palette onClose={() => setOver('')} />}
       {over === 'help' && <Help onClose={() => setOver('')} />}
     </>
+  )
+}
+
+/** The navigation: what was pressed is marked at once, before its page is there. */
+function Pages() {
+  const path = usePressedPath()
+  return (
+    <nav aria-label="Pages" className={css.pages}>
+      {entries.map((entry) => (
+        <Link key={entry.path} to={entry.path} title={`g ${entry.key}`} aria-current={isIn(path, entry.path) ? 'page' : undefined}>
+          {entry.name}
+        </Link>
+      ))}
+    </nav>
   )
 }
 

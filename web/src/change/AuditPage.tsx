@@ -13,7 +13,7 @@ import css from './change.module.css'
 import { EntryDialog } from './EntryDialog'
 import { idOf } from './undo'
 
-type Row = AuditEntry & { at: string }
+type Row = AuditEntry & { at: string; order: number }
 
 const most = 1000
 
@@ -25,7 +25,7 @@ export default function AuditPage() {
     <Page title="Audit">
       <Shown of={audit} what="the audit trail">
         {({ results, count }) => {
-          const rows = results.map((entry, at) => ({ ...entry, at: `${entry.time} ${String(results.length - at).padStart(6, '0')}` }))
+          const rows = results.map((entry, at) => ({ ...entry, order: results.length - at, at: `${entry.time} ${results.length - at}` }))
           const shown = rows.filter((entry) => matches(filter, [entry.user, entry.action, entry.kind, entry.object, entry.name, entry.address, entry.refused]))
           if (rows.length === 0) return <Empty title="Nobody has changed anything yet">Changes and logins appear here.</Empty>
           return (
@@ -44,7 +44,7 @@ export default function AuditPage() {
 }
 
 const columns: Column<Row>[] = [
-  { key: 'time', head: 'Time', width: '140px', sort: (row) => row.at, cell: (row) => <time dateTime={row.time}>{clock(row.time)}</time> },
+  { key: 'time', head: 'Time', width: '140px', sort: (row) => row.order, cell: (row) => <time dateTime={row.time}>{clock(row.time)}</time> },
   { key: 'user', head: 'Who', width: 'minmax(130px, 1fr)', sort: (row) => row.user, cell: (row) => <span title={row.user}>{row.user}</span> },
   { key: 'action', head: 'Did', width: '110px', sort: (row) => row.action, cell: (row) => <button className={css.open} onClick={() => setParam('entry', idOf(row), 'push')}>{row.action}</button>, title: 'Opens what was changed' },
   { key: 'kind', head: 'Kind', width: 'minmax(130px, 1fr)', sort: (row) => row.kind, cell: (row) => row.kind },

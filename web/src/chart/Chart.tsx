@@ -48,10 +48,10 @@ function useSlowly(series: Series | undefined, streamed: boolean, measure: Measu
   const [frame, setFrame] = useState<Frame>()
   useEffect(() => {
     if (!series || !streamed) return
-    let last = 0
+    let last = -Infinity
     const look = () => {
       if (performance.now() - last < slowlyMs) return
-      last = series.points.length > 0 ? performance.now() : 0
+      last = series.points.length > 0 ? performance.now() : -Infinity
       setFrame(liveFrame(series, measure))
     }
     look()

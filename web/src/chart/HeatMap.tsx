@@ -9,7 +9,7 @@ interface Corner {
   y: number
 }
 
-/** Latency over time: the darker, the more requests. A box that the reader draws goes to onBox. */
+/** Latency over time: the stronger the colour, the more requests. A box that the reader draws goes to onBox. */
 export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; fromMs: number; toMs: number; label: string; onBox: (box: Box | undefined) => void }) {
   const area = useRef<HTMLDivElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
@@ -71,7 +71,7 @@ export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; from
         <span>{clock(fromMs)}</span>
         <span>{clock(toMs)}</span>
       </div>
-      <p className={css.pointed}>{pointed || `The darker, the more requests; at most ${count(scale.most)} in one cell of ${heat.stepS} s. Drag a box to see what is in it.`}</p>
+      <p className={css.pointed}>{pointed || `The stronger the colour, the more requests; at most ${count(scale.most)} in one cell of ${heat.stepS} s. Drag a box to see what is in it.`}</p>
     </>
   )
 }

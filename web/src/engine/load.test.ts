@@ -15,7 +15,9 @@ test('shares are those of the requests, and nobody has one without traffic', () 
   expect(sharesOf(engines.slice(2))).toBeUndefined()
 })
 
-test('an edge is a session with a router', () => {
+test('an edge is all sessions with a router', () => {
+  const both = ['10.0.0.1', 'fd00::1'].map((peer_ip) => ({ peer_ip, peer_state: peer_ip === 'fd00::1' ? 'Established' : 'Active', router_id: '10.9.9.9' }))
+  expect(edgesOf([{ uuid: 'e', runtime: runtime({ bgp: { peers: both } }) }])).toEqual([{ router: '10.9.9.9', engine: 'e', isUp: true }])
   const peers = [{ peer_ip: '10.0.0.1', peer_state: 'Established' }, { peer_ip: '10.0.0.2', peer_state: 'Active' }]
   expect(edgesOf([{ uuid: 'e', runtime: runtime({ bgp: { peers } }) }])).toEqual([
     { router: '10.0.0.1', engine: 'e', isUp: true },

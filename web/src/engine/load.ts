@@ -13,17 +13,22 @@ export function seatsOf(uuid: string, services: Service[]): Service[] {
 }
 
 export interface Edge {
-  /** A router is known by its address. */
+  /** A router is known by its id, or by its address while there was no session. */
   router: string
   engine: string
   isUp: boolean
 }
 
-/** Which engine announces to which router. */
+/** Which engine has sessions with which router: several sessions, one for IPv4 and one for IPv6, are one edge. */
 export function edgesOf(engines: { uuid: string; runtime?: EngineRuntime }[]): Edge[] {
-  return engines.flatMap((engine) =>
-    (engine.runtime?.bgp?.peers ?? []).map((peer) => ({ router: peer.peer_ip, engine: engine.uuid, isUp: peer.peer_state === 'Established' })),
-  )
+  return engines.flatMap((engine) => {
+    const edges = new Map<string, Edge>()
+    for (const peer of engine.runtime?.bgp?.peers ?? []) {
+      const router = peer.router_id || peer.peer_ip
+      edges.set(router, { router, engine: engine.uuid, isUp: peer.peer_state === 'Established' || (edges.get(router)?.isUp ?? false) })
+    }
+    return [...edges.values()]
+  })
 }
 
 /** Shares of the requests by engine; undefined: there are none. */

@@ -9,12 +9,12 @@ import css from './overview.module.css'
 const shownMost = 14
 
 /** What happened, and who changed what, newest first. Only administrators may read the audit trail. */
-export function Changes() {
+export function Changes({ names }: { names: Map<string, string> }) {
   const { user } = useSession()
   const events = useData<List<Happening>>('/api/analytics/logs?type=2&page_size=50', 5000)
   const audit = useData<List<AuditEntry>>(user?.is_superuser ? '/api/audit?page_size=50' : null, 5000)
   const unread = [events, audit].find((data: Data<unknown>) => data.error)
-  const list = changes(events.value?.results ?? [], audit.value?.results ?? []).slice(0, shownMost)
+  const list = changes(events.value?.results ?? [], audit.value?.results ?? [], names).slice(0, shownMost)
   return (
     <>
       {unread && <p className={css.none}>{`Not all could be read: ${unread.error?.message}`}</p>}

@@ -9,13 +9,14 @@ import { Page } from '../part/Page'
 import { Panel, Tile, Tiles } from '../part/Panel'
 import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { bytes, count, ms, msRow, percent } from '../time/format'
 import { Link } from '../url/Link'
 import { go } from '../url/location'
 import { Changes } from './Changes'
 import css from './overview.module.css'
-import { partsOf, sentence, timesSlower } from './sentence'
+import { partsOf, sentence } from './sentence'
 
 interface Line {
   service: Service
@@ -89,7 +90,7 @@ function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
           <Services lines={lines.slice(0, shownMost)} />
         </Panel>
         <Panel title="What changed">
-          <Changes />
+          <Changes names={new Map([...lines.map((line) => line.service), ...engines].map((one) => [one.uuid, one.name]))} />
         </Panel>
       </div>
     </div>
@@ -151,7 +152,7 @@ function Services({ lines }: { lines: Line[] }) {
           {figures.slow.map((server) => (
             <p key={server.id} className={css.why}>
               <Link to={pathOf(server)} className={css.named}>{server.id}</Link>
-              {` needs ${ms(server.app_response_mean_ms)} for an answer, ${timesSlower(server)} times as long as the others (${ms(server.others_mean_ms)}), and gave ${percent(server.share)} of the answers`}
+              {` ${slowText(server, server.since_ms)}. It gave ${percent(server.share)} of the answers`}
             </p>
           ))}
         </li>

@@ -12,7 +12,7 @@ export interface Change {
 const notChanges = ['login', 'logout']
 
 /** Merges events and the audit trail, newest first. Changes that were refused changed nothing. */
-export function changes(events: Happening[], audit: AuditEntry[]): Change[] {
+export function changes(events: Happening[], audit: AuditEntry[], names = new Map<string, string>()): Change[] {
   const happened = events.map((event, at) => ({
     key: `event ${event.report_timestamp} ${at}`,
     at: event.report_timestamp,
@@ -23,7 +23,7 @@ export function changes(events: Happening[], audit: AuditEntry[]): Change[] {
     .map((entry, at) => ({
       key: `audit ${entry.time} ${at}`,
       at: entry.time,
-      text: `${entry.user}: ${entry.action} ${entry.kind} ${entry.name || entry.object}`,
+      text: `${entry.user}: ${entry.action} ${entry.kind} ${entry.name || names.get(entry.object) || entry.object}`,
       to: `/audit?entry=${encodeURIComponent(`${entry.time} ${entry.action} ${entry.object}`)}`,
     }))
   return [...happened, ...done].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))

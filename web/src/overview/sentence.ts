@@ -1,7 +1,8 @@
 // The sentence that the overview begins with: is all well, and who needs somebody.
 import type { Need } from '../api/figures'
 import type { SlowServer } from '../api/live'
-import { percent } from '../time/format'
+import { slowText } from '../part/slow'
+import { ms, percent } from '../time/format'
 
 export interface Known {
   name: string
@@ -62,19 +63,12 @@ function shareOf(slow: SlowServer[]): number {
   return slow.reduce((sum, server) => sum + server.share, 0)
 }
 
-/** "server 10.0.0.7:80 answers 40 times slower than the others" */
+/** "server 10.0.0.7:80 needs 402 ms for an answer, the others 10 ms, since 12:04:31" */
 function slowness(slow: SlowServer[]): string {
   const [worst] = slow
   if (!worst) return ''
-  const times = timesSlower(worst)
-  if (slow.length === 1) return `server ${worst.id} answers ${times} times slower than the others`
-  return `servers ${slow.map((server) => server.id).join(', ')} answer far slower than the others, up to ${times} times`
-}
-
-/** How many times slower than the others a server answers, with two digits that count. */
-export function timesSlower(server: SlowServer): string {
-  const times = server.app_response_mean_ms / Math.max(server.others_mean_ms, 0.001)
-  return Number(times.toPrecision(2)).toLocaleString('en')
+  if (slow.length === 1) return `server ${worst.id} ${slowText(worst, worst.since_ms)}`
+  return `servers ${slow.map((server) => server.id).join(', ')} need up to ${ms(worst.app_response_mean_ms)} for an answer, the others ${ms(worst.others_mean_ms)}`
 }
 
 /** Splits a sentence where it names slow servers, so that their names can be links. */

@@ -6,6 +6,7 @@ import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { TableMenu } from '../table/TableMenu'
@@ -13,6 +14,7 @@ import { age, count, ms } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
 import { Charts } from './Charts'
+import css from './pool.module.css'
 import { PoolActions, ServerActions } from './PoolActions'
 import { ServerPage } from './ServerPage'
 
@@ -38,7 +40,7 @@ function Content({ of }: { of: Pool }) {
   return (
     <>
       {of.description && <p>{of.description}</p>}
-      <Reasons of={of.runtime?.oper_status.reason} />
+      <Reasons of={[...(of.runtime?.oper_status.reason ?? []), ...servers.flatMap((server) => (server.slow ? [`Server ${server.server_id} ${slowText(server.slow, server.slow.since)}`] : []))]} />
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
@@ -60,11 +62,15 @@ function Content({ of }: { of: Pool }) {
   )
 }
 
+/** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
+const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
+
 const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
-  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <small> slow</small>}</> },
+  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
+  ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),
   { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
-  { key: 'since', head: 'Since', number: true, width: '70px', cell: (server) => age(server.oper_status.last_changed_time) },
+  { key: 'since', head: 'Up since', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
   { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
   { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
@@ -73,7 +79,6 @@ const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
   { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
   { key: 'act', head: 'Actions', width: '168px', cell: (server) => <ServerActions pool={pool} server={server} /> },
-  { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(240px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> },
 ]
 
 /** Those that are down come first, then those that are slow. */
@@ -99,6 +104,5 @@ function reasonsOf(server: ServerRuntime): string[] {
     .filter((engine) => engine.oper_status.state === 'OPER_DOWN')
     .map((engine) => `${engine.engine}: ${engine.oper_status.reason.join(', ')}`)
   if (!server.slow) return unseen
-  const { app_response_mean_ms: own, others_mean_ms: others } = server.slow
-  return [`needs ${ms(own)} for an answer, the others ${ms(others)}`, ...unseen]
+  return [slowText(server.slow, server.slow.since), ...unseen]
 }

@@ -2,6 +2,7 @@ import { nameOf, type Pool, type ServerRuntime, uuidOf } from '../api/types'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Empty } from '../part/Shown'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { age, count, ms } from '../time/format'
 import { Link } from '../url/Link'
@@ -30,9 +31,9 @@ function Content({ pool, server }: { pool: Pool; server: ServerRuntime }) {
   const rates = server.counters?.per_second
   return (
     <>
-      <Reasons of={server.oper_status.state === 'OPER_UP' ? [] : server.oper_status.reason} />
+      <Reasons of={server.oper_status.state !== 'OPER_UP' ? server.oper_status.reason : server.slow ? [`It ${slowText(server.slow, server.slow.since)}`] : []} />
       <Tiles>
-        <Tile name="Since" value={age(server.oper_status.last_changed_time)} />
+        <Tile name={server.oper_status.state === 'OPER_UP' ? 'Up for' : 'In this state for'} value={age(server.oper_status.last_changed_time)} />
         <Tile name="Requests/s" value={count(rates?.['requests'])} />
         <Tile name="Open connections" value={count(server.counters?.['open_connections'])} />
         <Tile name="Answers, median" value={ms(times?.p50)} title="Half of the answers of the last minute began within this time, without the round trip" />

@@ -13,6 +13,7 @@ import { Drawer } from './Drawer'
 import type { Kind } from './fields'
 import { withTerm } from './filter'
 import { Histogram } from './Histogram'
+import { Kept } from './Kept'
 import { Narrow } from './Narrow'
 import css from './record.module.css'
 import { Search } from './Search'
@@ -52,10 +53,10 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
               <Shown of={counts} what="their number over time">{(counted) => <Histogram counted={counted} kind={kind} onRange={setRange} />}</Shown>
             </Panel>
             <div className={css.two}>
-              <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} onPick={pick} />}</Shown></Panel>
+              <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} total={answer.weight ?? answer.count} onPick={pick} />}</Shown></Panel>
               <Panel title="Newest first" note={answer.count > answer.results.length ? `${answer.results.length} of ${count(answer.count)}` : undefined} menu={<Export entries={answer.results} kind={kind} of={of} />}>
                 {answer.results.length === 0 ? (
-                  <Nothing kind={kind} isFiltered={filter !== ''} />
+                  <Nothing kind={kind} service={service} of={of} isFiltered={filter !== ''} />
                 ) : (
                   <>
                     <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" onOpen={(entry) => setParam('sel', idOf(entry), 'push')} />
@@ -82,7 +83,7 @@ function Said({ answer, kind, isLive }: { answer: Answer<Entry>; kind: Kind; isL
         {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{whole(answer.weight)}</b></> : ` ${kind.name}`}
         {isLive && ` in the last ${kind.liveS < 86_400 ? `${kind.liveS / 60} minutes` : `${kind.liveS / 86_400} days`}`}
       </span>
-      {answer.unrecorded ? <span>{`${whole(answer.unrecorded)} of now have no record yet`}</span> : null}
+      {answer.unrecorded ? <span title="They were above the throttle. The next record that is kept stands for them, too">{`${whole(answer.unrecorded)} of now have no record yet`}</span> : null}
       {answer.percent_remaining > 0 && <span>{`${(100 - answer.percent_remaining).toFixed(0)} % of the range was read in time: the newest`}</span>}
       {missing?.lost ? <span data-look="attention">{`${count(missing.lost)} were lost before they were stored`}</span> : null}
       {missing?.refused ? <span data-look="attention">{`${count(missing.refused)} could not be stored`}</span> : null}
@@ -91,19 +92,12 @@ function Said({ answer, kind, isLive }: { answer: Answer<Entry>; kind: Kind; isL
   )
 }
 
-function Nothing({ kind, isFiltered }: { kind: Kind; isFiltered: boolean }) {
-  if (isFiltered) {
-    return (
-      <Empty title={`The search finds no ${kind.name} in this time`}>
-        <button className={css.button} onClick={() => setParam('f', '', 'push')}>Clear the search</button>
-      </Empty>
-    )
-  }
-  if (kind.type === 2) return <Empty title="Nothing has happened in this time">The controller notes here what comes up, goes down and moves.</Empty>
+function Nothing({ kind, service, of, isFiltered }: { kind: Kind; service: string; of: string; isFiltered: boolean }) {
+  if (kind.type === 2 && !isFiltered) return <Empty title="Nothing has happened in this time">The controller notes here what comes up, goes down and moves.</Empty>
   return (
-    <Empty title={`There are no ${kind.name} in this time`}>
-      Engines keep those that are significant: errors, and what was slow. The field <code>analytics_policy</code> of a virtual service has them keep all
-      (<code>full_client_logs</code>), or those of a filter (<code>client_log_filters</code>).
+    <Empty title={isFiltered ? `The search finds no ${kind.name} in this time` : `There are no ${kind.name} in this time`}>
+      {isFiltered && <button className={css.button} onClick={() => setParam('f', '', 'push')}>Clear the search</button>}
+      {kind.type !== 2 && <p><Kept of={service} name={of} /></p>}
     </Empty>
   )
 }

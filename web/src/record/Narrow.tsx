@@ -4,14 +4,15 @@ import { fieldOf, type Kind } from './fields'
 import css from './record.module.css'
 
 /** The most frequent values of some fields, each to be kept or left out. */
-export function Narrow({ kind, tops, onPick }: { kind: Kind; tops: Map<string, Top[]>; onPick: (name: string, value: string, isNegative: boolean) => void }) {
+export function Narrow({ kind, tops, total, onPick }: { kind: Kind; tops: Map<string, Top[]>; total: number; onPick: (name: string, value: string, isNegative: boolean) => void }) {
   const fields = kind.narrow.filter((name) => (tops.get(name) ?? []).some((top) => top.value !== ''))
   if (fields.length === 0) return <p className={css.more}>Nothing to narrow down.</p>
   return (
     <div className={css.narrow}>
       {fields.map((name, at) => {
         const values = tops.get(name) ?? []
-        const sum = values.reduce((total, top) => total + top.count, 0)
+        const listed = values.reduce((sum, top) => sum + top.count, 0)
+        const all = Math.max(total, listed) // the two are read at different times
         return (
           <details key={name} open={at < 6}>
             <summary>{fieldOf(kind, name)?.title ?? name}</summary>
@@ -19,11 +20,12 @@ export function Narrow({ kind, tops, onPick }: { kind: Kind; tops: Map<string, T
               {values.map((top) => (
                 <li key={top.value}>
                   <span className={css.value} title={`${top.value || '(none)'}: ${count(top.count)}`}>{top.value || '(none)'}</span>
-                  <span className={css.share} title="Of those that are listed">{percent(top.count / sum)}</span>
+                  <span className={css.share} title="Of all that the search finds">{percent(top.count / all)}</span>
                   <button onClick={() => onPick(name, top.value, false)} aria-label={`Only ${name} ${top.value || '(none)'}`} title="Only these">+</button>
                   <button onClick={() => onPick(name, top.value, true)} aria-label={`Without ${name} ${top.value || '(none)'}`} title="Without these">−</button>
                 </li>
               ))}
+              {all - listed > all / 1000 && <li><span className={css.value}>others, or none</span><span className={css.share}>{percent((all - listed) / all)}</span></li>}
             </ul>
           </details>
         )

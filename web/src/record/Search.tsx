@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useId, useState } from 'react'
 import { setParam, setParams } from '../url/location'
 import type { Kind } from './fields'
-import { parse, turned, withoutTerm } from './filter'
+import { isAlternative, parse, turned, withoutTerm } from './filter'
 import css from './record.module.css'
 
 /** The search as text and as chips: both are the same terms. */
@@ -51,13 +51,13 @@ export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind;
         )}
         <button type="button" className={css.button} aria-pressed={follows} onClick={() => (canFollow ? setParam('follow', follows ? 'off' : '') : setParams({ from: '', to: '', follow: '' }, 'push'))} title="Reads what is new every two seconds">Follow</button>
       </div>
-      <p id={id} className={problem ? css.problem : 'hidden'} role={problem ? 'status' : undefined}>{problem ?? `Words, field:value, >=, a..b, * and -. Fields: ${kind.fields.map((field) => field.name).join(', ')}.`}</p>
+      <p id={id} className={problem ? css.problem : 'hidden'} role={problem ? 'status' : undefined}>{problem ?? `Words, field:value, >=, a..b, *, - and OR. Fields: ${kind.fields.map((field) => field.name).join(', ')}.`}</p>
       {chips.length > 0 && (
         <ul className={css.chips} aria-label="Terms of the search">
           {chips.map((term, at) => (
             <li key={`${term.source} ${at}`} data-problem={term.problem !== undefined} title={term.problem}>
-              <button type="button" onClick={() => onText(turned(text, term.source))} aria-label={`${term.source.startsWith('-') ? 'Include' : 'Exclude'} ${term.source.replace(/^-/, '')}`}>{term.source.startsWith('-') ? '−' : '+'}</button>
-              <code>{term.source.replace(/^-/, '')}</code>
+              {isAlternative(term.source) ? <span title="One of these">any</span> : <button type="button" onClick={() => onText(turned(text, term.source))} aria-label={`${term.source.startsWith('-') ? 'Include' : 'Exclude'} ${term.source.replace(/^-/, '')}`}>{term.source.startsWith('-') ? '−' : '+'}</button>}
+              <code>{isAlternative(term.source) ? term.source : term.source.replace(/^-/, '')}</code>
               {term.problem && <small>not understood</small>}
               <button type="button" onClick={() => onText(withoutTerm(text, term.source))} aria-label={`Remove ${term.source}`}>×</button>
             </li>

@@ -97,19 +97,25 @@ export function useCounts(question: Question): Data<Counted> {
 
 const topMost = 6
 
-/** The most frequent values of the fields by which one narrows down, one question after the other. */
+interface Facet {
+  field: string
+  values: { value: unknown; count: number; weight: number }[]
+}
+
+/** The most frequent values of the fields by which one narrows down, all with one question. */
 export function useTops(question: Question): Data<Map<string, Top[]>> {
   return useReading(keyOf('tops', question, 0), question.everyMs, async (tenant, signal, background) => {
     const { kind } = question
-    const found = new Map<string, Top[]>()
+    const names = new Map<string, string>()
     for (const name of kind.narrow) {
       const field = fieldOf(kind, name)?.field
-      if (!field || (question.service && name === 'service')) continue
-      const count = kind.isWeighted ? 'sum(weight)' : 'count'
-      const more: [string, string][] = [['groupby', field], ['orderby', `-${count}`], ['page_size', String(topMost)]]
-      if (kind.isWeighted) more.push(['cols', count])
-      const answer = await call<Answer<Record<string, unknown>>>(pathOf(question, more), { tenant, signal, background })
-      found.set(name, answer.results.map((line) => ({ value: String(line[field] ?? ''), count: Number(line[count] ?? 0) })))
+      if (field && !(question.service && name === 'service')) names.set(field, name)
+    }
+    const more: [string, string][] = [['facets', [...names.keys()].join(',')], ['page_size', String(topMost)]]
+    const answer = await call<Answer<Facet>>(pathOf(question, more), { tenant, signal, background })
+    const found = new Map<string, Top[]>()
+    for (const { field, values } of answer.results) {
+      found.set(names.get(field) ?? field, values.map((top) => ({ value: String(top.value), count: top.weight })))
     }
     return found
   })

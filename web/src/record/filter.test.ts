@@ -50,3 +50,15 @@ test('what is shown of any value finds that value again', () => {
     expect(only).toBe(`eq(uri_path,"${wanted.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`)
   }
 })
+
+test('OR makes one term of words, of which one must hold', () => {
+  expect(of('status:502 OR status:503 method:GET')).toEqual(['any(eq(response_code,"502"),eq(response_code,"503"))', 'eq(method,"GET")'])
+  expect(of('(status:502 OR total:1s..2s OR -ua:bot)')).toEqual(['any(eq(response_code,"502"),all(ge(total_time,"1000"),le(total_time,"2000")),nc(user_agent,"bot"))'])
+  expect(of('path:"a OR b" or')).toEqual(['eq(uri_path,"a OR b")', 'co(all,"or")'])
+  const text = 'a OR b c'
+  expect(withoutTerm(text, 'a OR b')).toBe('c')
+  expect(turned(text, 'a OR b')).toBe(text)
+  expect(withTerm(text, field('method'), 'GET', true)).toBe('a OR b c -method:GET')
+  expect(withTerm('(a OR b) c', field('method'), 'GET', true)).toBe('a OR b c -method:GET')
+  for (const wrong of ['a OR', 'OR', 'OR OR', 'status:high OR status:502']) expect([wrong, parse(wrong, requests).some((term) => term.problem !== undefined)]).toEqual([wrong, true])
+})

@@ -1,5 +1,6 @@
 // What a reader types to find records: words, and field:value. It becomes a list of terms, all of which must hold; chips show the
-// same terms. A word that cannot be understood is marked, and takes part in nothing.
+// same terms. OR between words makes one term of them, of which one must hold: "a OR b c" is (a OR b) and c. A word that cannot be
+// understood is marked, and takes part in nothing.
 import { type Field, fieldOf, type Kind } from './fields'
 
 export interface Term {
@@ -11,9 +12,9 @@ export interface Term {
 }
 
 export function parse(text: string, kind: Kind): Term[] {
-  return tokens(text).map((source) => {
+  return terms(text).map((source) => {
     try {
-      return { source, conditions: conditionsOf(source, kind) }
+      return { source, conditions: conditionsOfTerm(source, kind) }
     } catch (error) {
       return { source, conditions: [], problem: error instanceof Problem ? error.message : String(error) }
     }
@@ -30,6 +31,42 @@ class Problem extends Error {}
 /** Splits at spaces outside of quotes. */
 function tokens(text: string): string[] {
   return text.match(/(?:"(?:\\.|[^"\\])*"?|[^\s"])+/g) ?? []
+}
+
+const or = ' OR '
+
+/** The terms of a text: words, and words with OR between them. Parentheses around these may be there. */
+function terms(text: string): string[] {
+  const found: string[] = []
+  let follows = false
+  for (const token of tokens(text)) {
+    if (token === 'OR' && found.length > 0) follows = true
+    else if (follows) {
+      found.push(`${found.pop()}${or}${token}`)
+      follows = false
+    } else found.push(token)
+  }
+  return [...found.map(bare), ...(follows ? ['OR'] : [])]
+}
+
+function bare(term: string): string {
+  return term.includes(or) && term.startsWith('(') && term.endsWith(')') ? term.slice(1, -1) : term
+}
+
+/** Tells whether a term has alternatives. */
+export function isAlternative(source: string): boolean {
+  return parts(source).length > 1
+}
+
+function parts(source: string): string[] {
+  return tokens(source).filter((token) => token !== 'OR')
+}
+
+function conditionsOfTerm(source: string, kind: Kind): string[] {
+  if (source === 'OR') throw new Problem('OR stands between two words. Put it in quotes if you look for it as it is.')
+  const alternatives = parts(source).map((part) => conditionsOf(part, kind))
+  if (alternatives.length === 1) return alternatives[0] ?? []
+  return [`any(${alternatives.map((all) => (all.length === 1 ? all[0] : `all(${all.join(',')})`)).join(',')})`]
 }
 
 function conditionsOf(source: string, kind: Kind): string[] {
@@ -109,17 +146,17 @@ function condition(op: string, field: string, value: string): string {
 /** Adds a term for a value that a page shows, and removes the opposite one. */
 export function withTerm(text: string, field: Field, value: string, isNegative: boolean): string {
   const term = `${field.name}:${quoted(value)}`
-  const rest = tokens(text).filter((token) => token !== term && token !== `-${term}`)
+  const rest = terms(text).filter((one) => one !== term && one !== `-${term}`)
   return [...rest, isNegative ? `-${term}` : term].join(' ')
 }
 
 export function withoutTerm(text: string, source: string): string {
-  return tokens(text).filter((token) => token !== source).join(' ')
+  return terms(text).filter((term) => term !== source).join(' ')
 }
 
-/** Excludes what a term includes, or the other way round. */
+/** Excludes what a term includes, or the other way round. What has alternatives stays. */
 export function turned(text: string, source: string): string {
-  return tokens(text).map((token) => (token !== source ? token : token.startsWith('-') ? token.slice(1) : `-${token}`)).join(' ')
+  return terms(text).map((term) => (term !== source || isAlternative(term) ? term : term.startsWith('-') ? term.slice(1) : `-${term}`)).join(' ')
 }
 
 function quoted(value: string): string {

@@ -1,9 +1,12 @@
 import { useMemo } from 'react'
 import { causes, handshakeFailures } from '../api/causes'
+import type { Grade } from '../api/grade'
 import { useServices } from '../api/objects'
 import type { Service } from '../api/types'
 import { useList } from '../api/useData'
+import { useGrades } from '../api/useGrades'
 import { Chart } from '../chart/Chart'
+import { GradeText } from '../part/GradeMark'
 import { Page } from '../part/Page'
 import { Panel } from '../part/Panel'
 import { Shown } from '../part/Shown'
@@ -36,8 +39,11 @@ export default function SecurityPage() {
   )
 }
 
+const gradesWorst = ['F', 'D', 'C', 'B', 'A', 'A+']
+
 function Content({ services, certificates }: { services: Service[]; certificates: Certificate[] }) {
-  const rows = services.map(rowOf)
+  const grades = useGrades()
+  const rows = services.map((service) => rowOf(service, grades.get(service.uuid)))
   const failures = failuresOf(services)
   const withTLS = rows.filter((row) => row.hasTLS || row.handshakes + row.failures > 0)
   const mix = mixOf(services)
@@ -46,7 +52,7 @@ function Content({ services, certificates }: { services: Service[]; certificates
     <>
       <p className={css.sentence}>{sentence(rows, endingsOf(certificates, Date.now()), failures)}</p>
       <Panel title="TLS with clients" note={`${withTLS.length} of ${rows.length} virtual services`} menu={<TableMenu of="TLS with clients" rows={withTLS} columns={tlsColumns} />}>
-        {withTLS.length === 0 ? <p className={css.none}>No virtual service speaks TLS. A service does with <code>enable_ssl</code> on its port, and a certificate.</p> : <Table label="TLS of virtual services" rows={withTLS} columns={tlsColumns} id={(row) => row.service.uuid} first="-failed" />}
+        {withTLS.length === 0 ? <p className={css.none}>No virtual service speaks TLS. A service does with <code>enable_ssl</code> on its port, and a certificate.</p> : <Table label="TLS of virtual services" rows={withTLS} columns={tlsColumns} id={(row) => row.service.uuid} first="grade" />}
       </Panel>
       {mix.length > 0 && <Mix rows={mix} />}
       <div className={css.two}>
@@ -64,6 +70,8 @@ function Content({ services, certificates }: { services: Service[]; certificates
 
 const tlsColumns: Column<Row>[] = [
   { key: 'name', head: 'Service', width: 'minmax(150px, 2fr)', sort: (row) => row.service.name, cell: (row) => <Link to={`/services/${row.service.uuid}`}>{row.service.name}</Link> },
+  { key: 'grade', head: 'Grade', width: '64px', value: (row) => row.grade?.letter, sort: (row) => row.grade && gradesWorst.indexOf(row.grade.letter), cell: (row) => <GradeText of={row.grade} />, title: 'What clients are offered: versions, keys, certificates, HSTS' },
+  { key: 'why', head: 'Why', width: 'minmax(200px, 3fr)', value: (row) => row.grade?.reasons.map((reason) => reason.text).join('; '), cell: (row) => <GradeWhy of={row.grade} /> },
   { key: 'rate', head: 'Handshakes/s', number: true, width: '104px', sort: (row) => row.perSecond, cell: (row) => count(row.perSecond) },
   { key: 'all', head: 'In all', number: true, width: '84px', sort: (row) => row.handshakes, cell: (row) => count(row.handshakes), title: 'As counted by the engines since this controller has led' },
   { key: 'tls13', head: 'TLS 1.3', number: true, width: '84px', sort: (row) => row.tls13, cell: (row) => percent(row.tls13), title: 'Share of the handshakes; the others are of TLS 1.2' },
@@ -71,6 +79,13 @@ const tlsColumns: Column<Row>[] = [
   { key: 'resumed', head: 'Resumed', number: true, width: '84px', sort: (row) => row.resumed, cell: (row) => percent(row.resumed), title: 'Share of the handshakes that went on with an earlier session' },
   { key: 'failed', head: 'Failed', number: true, width: '84px', sort: (row) => row.failed, cell: (row) => <span data-look={(row.failed ?? 0) >= 0.05 ? 'bad' : undefined}>{percent(row.failed)}</span>, title: 'Share of those that were tried' },
 ]
+
+function GradeWhy({ of }: { of: Grade | undefined }) {
+  const worst = of?.reasons[0]
+  if (!worst) return null
+  const more = (of?.reasons.length ?? 0) - 1
+  return <Link to={`/objects/${worst.kind}/${worst.uuid}`} title={of?.reasons.map((reason) => reason.text).join('; ')}>{`${worst.text}${more > 0 ? `; ${more} more` : ''}`}</Link>
+}
 
 const mixMost = 40
 

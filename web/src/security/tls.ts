@@ -1,4 +1,5 @@
 // What the handshakes with clients say of virtual services, and when certificates end.
+import type { Grade } from '../api/grade'
 import type { Service } from '../api/types'
 
 export interface Handshake {
@@ -19,6 +20,7 @@ export interface HandshakeFailure {
 
 export interface Row {
   service: Service
+  grade: Grade | undefined
   hasTLS: boolean
   handshakes: number
   perSecond: number | undefined
@@ -30,7 +32,7 @@ export interface Row {
   failures: number
 }
 
-export function rowOf(service: Service): Row {
+export function rowOf(service: Service, grade?: Grade): Row {
   const counters = service.runtime?.counters
   const count = (name: string) => counters?.[name] ?? 0
   const handshakes = count('tls_handshakes')
@@ -38,6 +40,7 @@ export function rowOf(service: Service): Row {
   const share = (part: number, whole: number) => (whole > 0 ? part / whole : undefined)
   return {
     service,
+    grade,
     hasTLS: (service.services ?? []).some((port) => port.enable_ssl),
     handshakes,
     perSecond: counters?.per_second?.['tls_handshakes'],
@@ -135,6 +138,8 @@ export function sentence(rows: Row[], endings: Ending[], failures: Failure[]): s
   if (soon.length > 0) parts.push(`${soon.length === 1 ? '1 certificate ends' : `${soon.length} certificates end`} within ${soonDays} days: ${soon[0]!.certificate.name} in ${soon[0]!.days} days.`)
   const worst = rows.filter((row) => (row.failed ?? 0) >= 0.05 && row.handshakes + row.failures >= 20).toSorted((a, b) => (b.failed ?? 0) - (a.failed ?? 0))[0]
   if (worst) parts.push(`${Math.round((worst.failed ?? 0) * 100)} % of the handshakes with ${worst.service.name} fail.`)
+  const weak = rows.filter((row) => row.grade && !['A+', 'A'].includes(row.grade.letter))
+  if (weak.length > 0) parts.push(`${weak.length === 1 ? `${weak[0]!.service.name} has` : `${weak.length} services have`} a TLS grade below A.`)
   const refused = failures.filter((failure) => isRefusal(failure.name) && failure.perSecond >= 1)[0]
   if (refused) parts.push(`${refused.most.name} refuses or closes ${Math.round(refused.perSecond)} a second (${refused.name}).`)
   return parts.length > 0 ? parts.join(' ') : 'No certificate ends soon, handshakes succeed, and hardly anything is refused.'

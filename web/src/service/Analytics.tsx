@@ -19,7 +19,7 @@ export function Analytics({ uuid, poolUUID, name, runtime, series, isPolled }: {
   const measures = useMemo(() => measuresOf(uuid), [uuid])
   const chosen = useParam('m') || 'requests'
   const first = measures.find((one) => one.key === chosen) ?? measures[0]
-  const second = measures.find((one) => one.key === (first?.key === 'latency' ? 'requests' : 'latency'))
+  const second = measures.find((one) => one.key === (first?.key === 'latency' || first?.key === 'engines' ? 'requests' : 'latency'))
   const marks = useMarks([uuid, poolUUID], useRange())
   const note = isPolled ? 'live since this page was opened' : undefined
   return (
@@ -70,6 +70,7 @@ function Now({ runtime, chosen }: { runtime: ServiceRuntime; chosen: string }) {
       <Tile name="Handshakes/s" value={count(rates['tls_handshakes'])} title="Of TLS with clients, full and resumed" {...open('tls')} />
       <Tile name="Sent" value={`${bytes(rates['sent_bytes'])}/s`} title="Bytes to clients" {...open('bytes')} />
       <Tile name="Received" value={`${bytes(rates['received_bytes'])}/s`} title="Bytes from clients" />
+      <Tile name="Engines" value={String((runtime.service_engine ?? []).filter((seat) => seat.active_on_se).length)} title="That serve it now. Opens their number over time" {...open('engines')} />
       {runtime.health_score && <Tile name="Health" value={runtime.health_score.health_score === null ? '–' : String(runtime.health_score.health_score)} title={runtime.health_score.reason || 'Nothing costs points'} {...open('health')} />}
       <Tile name="Requests in all" value={count(runtime.counters?.['requests'])} title="As counted by the engines since this controller has led" />
     </Tiles>

@@ -10,6 +10,7 @@ import { clock, count, ms, percent } from '../time/format'
 import { boundsOf, drawn, type Range, stamp, writeRange } from '../time/range'
 import { Link } from '../url/Link'
 import { setRange, useRange } from '../url/useRange'
+import { Differs } from './Differs'
 import css from './service.module.css'
 
 const livelikeS = 1800
@@ -21,7 +22,8 @@ export function Latency({ uuid, name }: { uuid: string; name: string }) {
   const range: Range = chosen.kind === 'live' ? { kind: 'recent', seconds: livelikeS } : chosen
   const heat = useHeat(uuid, range, pixels)
   const [isTable, setTable] = useState(false)
-  const [box, setBox] = useState<Box>()
+  const [chosenBox, setBox] = useState<{ box: Box; range: Range }>()
+  const box = chosenBox?.box
   const value = heat.value
   const menu = (
     <More
@@ -42,8 +44,9 @@ export function Latency({ uuid, name }: { uuid: string; name: string }) {
           const toMs = Math.max(boundsOf(range, (found.times.at(-1) ?? 0) * 1000).toMs, (found.times.at(-1) ?? 0) * 1000)
           return (
             <>
-              <HeatMap heat={found} fromMs={fromMs} toMs={toMs} label={`Latency of the requests of ${name} over time`} onBox={setBox} />
+              <HeatMap heat={found} fromMs={fromMs} toMs={toMs} label={`Latency of the requests of ${name} over time`} onBox={(one) => setBox(one && { box: one, range: { kind: 'fixed', fromMs, toMs } })} />
               {box && <Chosen uuid={uuid} heat={found} box={box} />}
+              {box && chosenBox && <Differs uuid={uuid} box={box} range={chosenBox.range} logs={(more) => logsOf(uuid, drawn(box.fromMs, box.toMs), box.lowMs, box.highMs, more)} />}
               {isTable && <Bands uuid={uuid} heat={found} range={range} />}
             </>
           )
@@ -70,9 +73,9 @@ function Chosen({ uuid, heat, box }: { uuid: string; heat: Heat; box: Box }) {
 }
 
 /** The log explorer, filtered by time and duration. Records have whole milliseconds. */
-function logsOf(uuid: string, range: Range, lowMs: number, highMs: number): string {
+function logsOf(uuid: string, range: Range, lowMs: number, highMs: number, more = ''): string {
   const { from, to } = writeRange(range)
-  const query = new URLSearchParams({ f: `total:${Math.floor(lowMs)}..${Math.ceil(highMs)}`, from })
+  const query = new URLSearchParams({ f: `total:${Math.floor(lowMs)}..${Math.ceil(highMs)} ${more}`.trim(), from })
   if (to) query.set('to', to)
   return `/services/${uuid}/logs?${query}`
 }

@@ -1,5 +1,6 @@
-import type { Pool } from '../api/types'
+import type { Pool, ServerRuntime } from '../api/types'
 import { Reasons } from '../part/Panel'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { count } from '../time/format'
 import { Link } from '../url/Link'
@@ -7,10 +8,10 @@ import css from './service.module.css'
 
 const serversMost = 50
 
-/** A pool with its servers, those that are not up first. */
+/** A pool with its servers, first those that are not up, then those that are slow. */
 export function PoolTree({ pool }: { pool: Pool }) {
   const runtime = pool.runtime
-  const servers = (runtime?.servers ?? []).toSorted((a, b) => Number(a.oper_status.state === 'OPER_UP') - Number(b.oper_status.state === 'OPER_UP'))
+  const servers = (runtime?.servers ?? []).toSorted((a, b) => rank(a) - rank(b))
   return (
     <ul className={css.list}>
       <li>
@@ -27,11 +28,11 @@ export function PoolTree({ pool }: { pool: Pool }) {
         <li key={server.server_id}>
           <div className={`${css.line} ${css.tree}`}>
             <State state={server.oper_status.state} />
-            <span className={css.grow} title={server.hostname}>{server.server_id}</span>
+            <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} className={css.grow} title={server.hostname}>{server.server_id}</Link>
             <span title="Requests per second">{`${count(server.counters?.per_second?.['requests'] ?? server.counters?.per_second?.['connections'])}/s`}</span>
             <span title="Open connections">{`${count(server.counters?.['open_connections'])} open`}</span>
           </div>
-          {server.oper_status.state !== 'OPER_UP' && <div className={css.tree}><Reasons of={server.oper_status.reason} /></div>}
+          {rank(server) < 2 && <div className={css.tree}><Reasons of={server.slow ? [slowText(server.slow, server.slow.since)] : server.oper_status.reason} /></div>}
         </li>
       ))}
       {servers.length > serversMost && (
@@ -41,4 +42,9 @@ export function PoolTree({ pool }: { pool: Pool }) {
       )}
     </ul>
   )
+}
+
+function rank(server: ServerRuntime): number {
+  if (server.oper_status.state !== 'OPER_UP') return 0
+  return server.slow ? 1 : 2
 }

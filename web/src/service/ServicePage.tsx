@@ -5,6 +5,8 @@ import { portsOf, useVips } from '../api/objects'
 import { pointOf, seriesOf } from '../api/series'
 import { nameOf, type Pool, type Service, uuidOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
+import { useGrades } from '../api/useGrades'
+import { GradeMark } from '../part/GradeMark'
 import { Page } from '../part/Page'
 import { Panel, Reasons } from '../part/Panel'
 import { Score } from '../part/Score'
@@ -26,12 +28,13 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   const pool = useData<Pool>(poolUUID ? `/api/pool/${poolUUID}?join_subresources=runtime&include_name` : null, every)
   const series = seriesOf(`${useTenant()} ${uuid}`)
   const runtime = service.value?.runtime
+  const grade = useGrades().get(uuid)
   useEffect(() => {
     if (live.mode === 'poll' && runtime) series.add([pointOf(runtime, service.at)])
   }, [live.mode, runtime, service.at, series])
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
-    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="virtualservice" uuid={uuid} name={name} />{service.value && <ServiceActions of={service.value} />}</>}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="virtualservice" uuid={uuid} name={name} /><GradeMark of={grade} name={name} />{service.value && <ServiceActions of={service.value} />}</>}>
       <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (

@@ -10,6 +10,7 @@ import { Page } from '../part/Page'
 import { Panel } from '../part/Panel'
 import { ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
+import { slowText } from '../part/slow'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { TableMenu } from '../table/TableMenu'
@@ -32,16 +33,12 @@ export default function ServicesPage() {
   const vips = useVips()
   const filter = useParam('f')
   const state = useParam('state')
+  const rows = useMemo(() => (services.value?.results ?? []).map((service) => rowOf(service, live, vips)), [services.value, live, vips])
+  const shown = useMemo(() => rows.filter((row) => isWanted(row, state, filter)), [rows, state, filter])
   return (
     <Page title="Services">
       <Shown of={services} what="the virtual services">
-        {(list) => {
-          const rows = list.results.map((service) => rowOf(service, live, vips))
-          const shown = rows.filter(
-            (row) =>
-              (!state || row.service.runtime?.oper_status.state === `OPER_${state}`) &&
-              matches(filter, [row.service.name, row.address, row.service.description, row.service.runtime?.oper_status.reason.join(' '), nameOf(row.service.pool_ref)]),
-          )
+        {() => {
           if (rows.length === 0) return <NoServices />
           return (
             <>
@@ -56,6 +53,11 @@ export default function ServicesPage() {
       </Shown>
     </Page>
   )
+}
+
+function isWanted(row: Row, state: string, filter: string): boolean {
+  if (state && row.service.runtime?.oper_status.state !== `OPER_${state}`) return false
+  return matches(filter, [row.service.name, row.address, row.service.description, reasonsOf(row).join(' '), nameOf(row.service.pool_ref)])
 }
 
 export function rowOf(service: Service, live: Live, vips: Map<string, string>): Row {
@@ -97,7 +99,7 @@ function States({ rows, chosen }: { rows: Row[]; chosen: string }) {
 
 const columns: Column<Row>[] = [
   { key: 'name', head: 'Name', width: 'minmax(120px, 1.6fr)', sort: (row) => row.service.name, cell: (row) => <Link to={`/services/${row.service.uuid}`}>{row.service.name}</Link> },
-  { key: 'need', head: 'State', width: '96px', value: (row) => row.service.runtime?.oper_status.state, sort: (row) => needs.indexOf(needOf(row.service, row.figures)), cell: (row) => <State state={row.service.runtime?.oper_status.state ?? ''} reasons={row.service.runtime?.oper_status.reason} />, title: 'Sorts by need of attention: down, errors, degraded, slow' },
+  { key: 'need', head: 'State', width: '96px', value: (row) => row.service.runtime?.oper_status.state, sort: (row) => needs.indexOf(needOf(row.service, row.figures)), cell: (row) => <State state={row.service.runtime?.oper_status.state ?? ''} reasons={reasonsOf(row)} />, title: 'Sorts by need of attention: down, errors, degraded, slow' },
   { key: 'health', head: 'Health', width: '88px', sort: (row) => row.service.runtime?.health_score?.health_score ?? undefined, cell: (row) => <ScoreText of={row.service.runtime?.health_score} />, title: 'Health score, 0 to 100; its reasons are on the page of the service' },
   { key: 'address', head: 'Address', width: 'minmax(140px, 1.4fr)', sort: (row) => row.address, cell: (row) => <span title={row.address}>{row.address}</span> },
   { key: 'rate', head: 'Req/s', number: true, width: '96px', sort: (row) => row.figures.rate, cell: (row) => <Rate of={row.figures} />, title: 'Requests per second; at layer 4 connections, with UDP datagrams' },
@@ -106,7 +108,7 @@ const columns: Column<Row>[] = [
   { key: 'p99', head: 'p50 · p95 · p99', number: true, width: '140px', value: (row) => msRow([row.figures.p50, row.figures.p95, row.figures.p99]), sort: (row) => row.figures.p99, cell: (row) => msRow([row.figures.p50, row.figures.p95, row.figures.p99]), title: 'Half, 95 % and 99 % of requests took less. Sorts by p99' },
   { key: 'open', head: 'Open', number: true, width: '72px', sort: (row) => row.figures.open, cell: (row) => count(row.figures.open), title: 'Connections of clients that are open now' },
   { key: 'applied', head: 'Applied', number: true, width: '76px', sort: (row) => appliedShare(row.service), cell: (row) => <Applied of={row.service} />, title: 'On how many of its engines the newest configuration is in force' },
-  { key: 'why', head: 'Why', value: (row) => (row.service.runtime?.oper_status.reason ?? []).join('; '), width: 'minmax(110px, 2fr)', cell: (row) => <Why of={row.service} /> },
+  { key: 'why', head: 'Why', value: (row) => reasonsOf(row).join('; '), width: 'minmax(110px, 2fr)', cell: (row) => <span className={css.why} title={reasonsOf(row).join('\n')}>{reasonsOf(row).join('; ')}</span> },
 ]
 
 export function Rows({ rows }: { rows: Row[] }) {
@@ -144,8 +146,6 @@ function Applied({ of }: { of: Service }) {
   return <span data-look={share !== undefined && share < 1 ? 'attention' : undefined}>{appliedText(of.runtime)}</span>
 }
 
-function Why({ of }: { of: Service }) {
-  const reasons = of.runtime?.oper_status.reason ?? []
-  const text = reasons.join('; ')
-  return <span className={css.why} title={text}>{text}</span>
+function reasonsOf({ service, figures }: Row): string[] {
+  return [...(service.runtime?.oper_status.reason ?? []), ...figures.slow.map((server) => `${server.id} ${slowText(server, server.since_ms)}`)]
 }

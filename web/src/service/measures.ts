@@ -36,6 +36,7 @@ export function measuresOf(uuid: string): Measure[] {
         { key: 'transfer', name: 'Transfer', colour: 'transfer', dash: [3, 3], live: (point) => point.transfer_mean_ms, expression: mean('data_transfer') },
       ],
     },
+    { key: 'engines', name: 'Engines that serve it', write: count, lines: [{ key: 'engines', name: 'Engines', colour: 'transfer', expression: gauge('engines') }] },
     { key: 'open', name: 'Open connections', write: count, lines: [{ key: 'open', name: 'Open', colour: 'accent', live: (point) => point.open_connections, expression: gauge('open_connections') }] },
     {
       key: 'connections', name: 'New connections', write: count, lines: [

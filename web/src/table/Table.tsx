@@ -1,8 +1,11 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 import { setParam, useParam } from '../url/location'
-import { ordered, type Key } from './order'
+import type { Key } from './order'
 import css from './table.module.css'
+import { TableRow } from './TableRow'
+import { useCards } from './useCards'
+import { useSteady } from './useSteady'
 
 export interface Column<T> {
   key: string
@@ -36,24 +39,34 @@ const rowHeight = 31
 export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) {
   const chosen = useParam('sort') || first
   const list = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
+  const top = useTop(list)
   const sorted = useSteady(rows, columns, chosen, id)
-  useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0), [])
+  const isCards = useCards()
+  const ids = useRef(id)
+  // With another function, the places of all rows would be worked out again.
+  const keyOf = useCallback((at: number) => {
+    const row = sorted.rows[at]
+    return row === undefined ? at : ids.current(row)
+  }, [sorted.rows])
   const virtual = useWindowVirtualizer({
     count: sorted.rows.length,
     estimateSize: () => rowHeight,
     overscan: 12,
     scrollMargin: top,
-    getItemKey: (at) => {
-      const row = sorted.rows[at]
-      return row === undefined ? at : id(row)
-    },
+    useFlushSync: false,
+    getItemKey: keyOf,
   })
-  const template = { gridTemplateColumns: columns.map((column) => column.width).join(' ') }
+  const template = columns.map((column) => column.width).join(' ')
+  const open = useRef(onOpen)
+  useEffect(() => {
+    ids.current = id
+    open.current = onOpen
+  })
+  const [openNow] = useState(() => (row: T) => open.current?.(row))
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
       <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: leastWidth(columns) }} {...sorted.hold}>
-        <div role="row" className={css.head} style={template} aria-rowindex={1}>
+        <div role="row" className={css.head} style={{ gridTemplateColumns: template }} aria-rowindex={1}>
           {columns.map((column) => (
             <Head key={column.key} column={column} chosen={chosen} />
           ))}
@@ -62,31 +75,24 @@ export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) 
           {virtual.getVirtualItems().map((item) => {
             const row = sorted.rows[item.index]
             if (row === undefined) return null
-            return (
-              <div
-                key={item.key}
-                ref={virtual.measureElement}
-                data-index={item.index}
-                data-row
-                data-opens={onOpen !== undefined}
-                onClick={onOpen && ((event) => !(event.target as Element).closest('a, button') && !window.getSelection()?.toString() && onOpen(row))}
-                role="row"
-                aria-rowindex={item.index + 2}
-                className={css.row}
-                style={{ ...template, transform: `translateY(${item.start - top}px)` }}
-              >
-                {columns.map((column) => (
-                  <div key={column.key} role="cell" className={column.number ? css.number : css.cell} data-head={column.head}>
-                    <span>{column.cell(row)}</span>
-                  </div>
-                ))}
-              </div>
-            )
+            // Cards have any height, and are measured, which costs a layout each. Rows have one height.
+            return <TableRow key={item.key} row={row} columns={columns} index={item.index} start={item.start - top} template={template} measure={isCards ? virtual.measureElement : undefined} onOpen={onOpen && openNow} />
           })}
         </div>
       </div>
     </div>
   )
+}
+
+/** Where the rows begin on the page, in px. It is asked after a layout: to ask at another time would cost one. */
+function useTop(list: RefObject<HTMLDivElement | null>): number {
+  const [top, setTop] = useState(0)
+  useEffect(() => {
+    const resized = new ResizeObserver(() => setTop(Math.round((list.current?.getBoundingClientRect().top ?? 0) + window.scrollY)))
+    resized.observe(document.body)
+    return () => resized.disconnect()
+  }, [list])
+  return top
 }
 
 const gap = 10
@@ -119,20 +125,4 @@ function Head<T>({ column, chosen }: { column: Column<T>; chosen: string }) {
       )}
     </div>
   )
-}
-
-/** Sorts rows. While the pointer or the focus is on the table, rows keep their places: nothing moves under the pointer. */
-function useSteady<T>(rows: T[], columns: Column<T>[], chosen: string, id: (row: T) => string) {
-  const held = useRef(false)
-  const last = useRef<{ chosen: string; ids: string[] }>({ chosen: '', ids: [] })
-  const column = columns.find((one) => one.key === chosen.replace(/^-/, ''))
-  const keep = held.current && last.current.chosen === chosen ? last.current.ids : undefined
-  const result = ordered(rows, id, column?.sort, chosen.startsWith('-'), keep)
-  useLayoutEffect(() => {
-    last.current = { chosen, ids: result.map(id) }
-  })
-  const hold = (now: boolean) => () => {
-    held.current = now
-  }
-  return { rows: result, hold: { onPointerEnter: hold(true), onPointerLeave: hold(false), onFocus: hold(true), onBlur: hold(false) } }
 }

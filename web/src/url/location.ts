@@ -1,5 +1,5 @@
 // The URL is the whole state of a page: whoever opens it sees the same.
-import { useSyncExternalStore } from 'react'
+import { createContext, createElement, type ReactNode, useContext, useDeferredValue, useLayoutEffect, useMemo, useSyncExternalStore } from 'react'
 import { mayLeave } from './unsaved'
 
 const listeners = new Set<() => void>()
@@ -14,14 +14,52 @@ function subscribe(listener: () => void) {
   return () => listeners.delete(listener)
 }
 
-export function usePath(): string {
+interface Where {
+  path: string
+  params: URLSearchParams
+}
+
+const Shown = createContext<Where>({ path: '/', params: new URLSearchParams() })
+
+// The next page begins at its top. Scrolling waits for that page: the one before stays where it is.
+let fromTop = false
+
+/**
+ * Gives pages the URL that they show. It follows that of the window as soon as there is time: a click is painted before the page
+ * behind it is made, and the page before stays until then.
+ */
+export function Located({ children }: { children: ReactNode }) {
+  const href = useDeferredValue(useHref())
+  const where = useMemo(() => {
+    const url = new URL(href, window.location.origin)
+    return { path: url.pathname, params: url.searchParams }
+  }, [href])
+  useLayoutEffect(() => {
+    if (fromTop) window.scrollTo(0, 0)
+    fromTop = false
+  }, [where.path])
+  return createElement(Shown, { value: where }, children)
+}
+
+/** The URL of the window: what was pressed last, though the page may not be there yet. */
+function useHref(): string {
+  return useSyncExternalStore(subscribe, () => window.location.pathname + window.location.search)
+}
+
+/** The path that was pressed last. */
+export function usePressedPath(): string {
   return useSyncExternalStore(subscribe, () => window.location.pathname)
+}
+
+/** The path of the page that is shown. */
+export function usePath(): string {
+  return useContext(Shown).path
 }
 
 /** Goes to a page of Weir. The tenant, the range of time and the zone stay the same. */
 export function go(path: string, as: 'push' | 'replace' = 'push') {
+  fromTop = window.scrollY > 0
   window.history[as === 'push' ? 'pushState' : 'replaceState'](null, '', keeping(path))
-  window.scrollTo(0, 0)
   tell()
 }
 
@@ -46,7 +84,7 @@ export function keeping(path: string): string {
 }
 
 export function useParam(name: string): string {
-  return useSyncExternalStore(subscribe, () => paramOf(name))
+  return useContext(Shown).params.get(name) ?? ''
 }
 
 export function paramOf(name: string): string {

@@ -5029,8 +5029,11 @@ type Sample struct {
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
 	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`    // a gauge
 	WorkerCounters  []*WorkerCounters         `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"` // in the order of their numbers
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Only the rows that are new, or differ from those of the Sample before on the same stream, of the same process. All
+	// other rows are as they were. Only agents send this, after a whole Sample, and after a Welcome that allows it.
+	Changes       bool `protobuf:"varint,550,opt,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Sample) Reset() {
@@ -5131,6 +5134,13 @@ func (x *Sample) GetWorkerCounters() []*WorkerCounters {
 		return x.WorkerCounters
 	}
 	return nil
+}
+
+func (x *Sample) GetChanges() bool {
+	if x != nil {
+		return x.Changes
+	}
+	return false
 }
 
 type VirtualServiceCounters struct {
@@ -6377,7 +6387,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fRecordsTaken\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
-	"\x06number\x18\x03 \x01(\x04R\x06number\"\xb5\x03\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\"\xd0\x03\n" +
 	"\x06Sample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x1e\n" +
@@ -6388,7 +6398,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10virtual_services\x18\a \x03(\v2).weir.dataplane.v1.VirtualServiceCountersR\x0fvirtualServices\x12;\n" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
-	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\"\xa4\v\n" +
+	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\x12\x19\n" +
+	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xa4\v\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +

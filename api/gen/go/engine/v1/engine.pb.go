@@ -620,6 +620,7 @@ func (*Directive_Question) isDirective_Body() {}
 type Welcome struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	HeartbeatIntervalMs uint32                 `protobuf:"varint,1,opt,name=heartbeat_interval_ms,json=heartbeatIntervalMs,proto3" json:"heartbeat_interval_ms,omitempty"` // an agent reports at least this often
+	TakesChanges        bool                   `protobuf:"varint,550,opt,name=takes_changes,json=takesChanges,proto3" json:"takes_changes,omitempty"`                      // of a Sample, see there
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -659,6 +660,13 @@ func (x *Welcome) GetHeartbeatIntervalMs() uint32 {
 		return x.HeartbeatIntervalMs
 	}
 	return 0
+}
+
+func (x *Welcome) GetTakesChanges() bool {
+	if x != nil {
+		return x.TakesChanges
+	}
+	return false
 }
 
 // Turns the Plan at base_revision into the Plan at revision. base_revision 0 replaces everything. An agent that has
@@ -4106,9 +4114,10 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\awelcome\x18\x01 \x01(\v2\x17.weir.engine.v1.WelcomeH\x00R\awelcome\x12/\n" +
 	"\x04plan\x18\x02 \x01(\v2\x19.weir.engine.v1.PlanDeltaH\x00R\x04plan\x12:\n" +
 	"\bquestion\x18\xf2\x02 \x01(\v2\x1b.weir.dataplane.v1.QuestionH\x00R\bquestionB\x06\n" +
-	"\x04body\"=\n" +
+	"\x04body\"c\n" +
 	"\aWelcome\x122\n" +
-	"\x15heartbeat_interval_ms\x18\x01 \x01(\rR\x13heartbeatIntervalMs\"\xb0\x01\n" +
+	"\x15heartbeat_interval_ms\x18\x01 \x01(\rR\x13heartbeatIntervalMs\x12$\n" +
+	"\rtakes_changes\x18\xa6\x04 \x01(\bR\ftakesChanges\"\xb0\x01\n" +
 	"\tPlanDelta\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +

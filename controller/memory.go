@@ -1,0 +1,18 @@
+package controller
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// garbageMost is how much garbage there may be, in percent of the memory in use. Go's default is 100. Most of the
+// memory of a controller is objects and series, which stay, and little of it is garbage: with 5,000 virtual services
+// the collector needs some percent of a core more, and a quarter of the memory less.
+const garbageMost = 50
+
+// CollectEarly has garbage collected before there is much of it, unless an operator has set GOGC.
+func CollectEarly() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbageMost)
+	}
+}

@@ -1,0 +1,54 @@
+package metrics
+
+import (
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/weir-lb/weir/controller/fleet/fleettest"
+)
+
+// BenchmarkManyEngines collects from 64 engines with 5,000 virtual services of 4 servers each, 500 of them with
+// requests. It reports what that keeps in memory.
+func BenchmarkManyEngines(b *testing.B) {
+	c := fleettest.NewCrowd(b, 64, 5000, 10)
+	quiet := slog.New(slog.DiscardHandler)
+	history := New(Config{Dir: b.TempDir(), Fleet: c.Fleet, Events: c.Events, Log: quiet,
+		Now: func() time.Time { return c.Now }, TenantName: func(uuid string) string { return uuid }})
+	opened, err := openTiers(history.config.Dir, quiet)
+	if err != nil {
+		b.Fatal(err)
+	}
+	history.set(opened)
+	c.Pass()
+	c.Pass()
+	before := inUse()
+	collect := func() {
+		c.Now = c.Now.Truncate(collectEvery).Add(collectEvery - time.Second)
+		c.Pass()
+		history.tick(opened, c.Now)
+	}
+	for range 20 {
+		collect()
+	}
+	kept := inUse() - before
+	for b.Loop() {
+		collect()
+	}
+	b.ReportMetric(float64(kept)/(1<<20), "MiB-kept")
+	b.ReportMetric(float64(opened.of[0].Head().NumSeries()), "series")
+	history.set(nil)
+	if err := opened.close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// inUse is the memory that is not garbage.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int64(memory.HeapAlloc)
+}
