@@ -337,6 +337,8 @@ fn record_of_a_call_has_its_status_of_grpc() {
         for is_only_head in [false, true] {
             let (mut stage, mut browser, id, mut origin) = connected(&recording(plan(1)), &[]);
             browser.sends(&mut stage, id, MESSAGE, true);
+            origin.hears(&mut stage);
+            origin.heard();
             let status = [("grpc-status", code)];
             let said = match is_only_head {
                 true => {
