@@ -78,6 +78,12 @@ web/node_modules/.installed: web/package-lock.json
 web-check: web/dist/app/index.html # types and unit tests of the pages; the build before them checks the sizes
 	@cd web && npm run --silent types && npm run --silent test -- --silent --reporter=dot
 
+.PHONY: pictures
+pictures: packages-test build ## take the pictures of docs/ui.md again, while `make demo` runs (URL=https://127.0.0.1:9443 PASSWORD=...)
+	@tools/debian-packages pngquant
+	@cd web && WEIR_CHROMIUM=$$(command -v chromium) WEIR_URL="$(URL)" WEIR_PASSWORD="$(PASSWORD)" WEIR_PICTURES=../docs WEIR_ONLY="$(ONLY)" node tests/pictures.mjs
+	@pngquant --force --ext .png --speed 1 64 docs/ui-*.png
+
 .PHONY: lab
 lab: packages-lab build ## build a whole network on this machine: router, engines, servers, clients; needs root (ARGS="up --engines 8", ARGS=down)
 	@exec $(AS_ROOT) $(BIN)/weir lab $(or $(ARGS),up)

@@ -75,6 +75,7 @@ func serve(
 	leader := newLeader(config, data, tokens, dialled(engines.Addr()), numbers)
 	records.keepEvents(leader.events)
 	records.alerts = leader.alerts
+	records.follow(config, data.objects, leader.events)
 	config.EngineListen = engines.Addr().String() // with the port that was chosen, if any was
 	node, err := openNode(ctx, config, data, authority, tokens, leader, records)
 	if err != nil {

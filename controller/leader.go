@@ -68,8 +68,10 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 		}),
 	}
 	l.unusual = unusual.New(known, l.live, told, time.Now)
+	l.unusual.EngineName = find
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
+	data.gate.Check(profileKind, checkStreaming(config, data.objects))
 	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog(), data.objects))
 	return l
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // garbageMost is how much garbage there may be, in percent of the memory in use. Go's default is 100. Most of the
-// memory of a controller is objects and series, which stay, and little of it is garbage: with 5,000 virtual services
-// the collector needs some percent of a core more, and a quarter of the memory less.
-const garbageMost = 50
+// memory of a controller is objects and series, which stay, and it makes little garbage: it can be collected more
+// often.
+const garbageMost = 40
 
 // CollectEarly has garbage collected before there is much of it, unless an operator has set GOGC.
 func CollectEarly() {

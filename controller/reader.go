@@ -3,13 +3,10 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"strconv"
 	"sync"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
-	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
 	"github.com/weir-lb/weir/controller/tickets"
 )
@@ -64,8 +61,7 @@ func (l *lastRead) turn(view *store.View) error {
 		case ringKind:
 			rings[change.UUID], err = decode[tickets.Ring](change.Record)
 		default:
-			changes = append(changes, model.Change{Kind: change.Kind, UUID: change.UUID,
-				Object: objectOf(change.Record)})
+			changes = append(changes, changeOf(change))
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s cannot be read: %w", change.Kind, change.UUID, err)
@@ -77,16 +73,14 @@ func (l *lastRead) turn(view *store.View) error {
 	return nil
 }
 
-func objectOf(record *store.Record) schema.Object {
-	if record == nil {
-		return nil
+func changeOf(change store.Change) model.Change {
+	of := model.Change{Kind: change.Kind, UUID: change.UUID}
+	if record := change.Record; record != nil {
+		if of.Object = record.Object; record.Kind == timedKind {
+			of.Modified = record.Modified
+		}
 	}
-	if record.Kind != timedKind {
-		return record.Object
-	}
-	object := maps.Clone(record.Object)
-	object["_last_modified"] = strconv.FormatInt(record.Modified, 10)
-	return object
+	return of
 }
 
 // timedKind is the kind whose objects say for how long something is to be done from when they are written.

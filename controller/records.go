@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/alert"
+	"github.com/weir-lb/weir/controller/alert/notify"
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/intake"
 	"github.com/weir-lb/weir/controller/outward"
@@ -40,6 +41,8 @@ type records struct {
 	keeper  *logs.Keeper     // nil: there is no store
 	streams *outward.Streams // to receivers; perhaps none
 	alerts  *alert.Alerts    // with rules on records of requests
+	// profiles have receivers of the records of their virtual services.
+	profiles *profileStreams
 }
 
 func newRecords(config Config, streams *outward.Streams) *records {
@@ -76,14 +79,26 @@ func (r *records) keepEvents(log *events.Log) {
 		}
 		r.add(rowOf(query.Events, entry.Time, scope, entry.Fields()))
 	}
-	tell := func(name, part, id, message string) {
-		log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: name, Part: part, Tenant: admit.AdminTenant,
-			Message: message})
-	}
+	tell := telling(log)
 	r.streams.Tell(func(target, id, message string) { tell("streams", target, id, message) })
 	if r.keeper != nil {
 		r.keeper.Told = func(id, message string) { tell("record store", "", id, message) }
 	}
+}
+
+// telling adds events about parts of the controller.
+func telling(log *events.Log) func(name, part, id, message string) {
+	return func(name, part, id, message string) {
+		log.Add(events.Entry{ID: id, Kind: "CONTROLLER", Name: name, Part: part, Tenant: admit.AdminTenant,
+			Message: message})
+	}
+}
+
+// follow has records sent where analytics profiles say.
+func (r *records) follow(config Config, objects *store.Store, log *events.Log) {
+	tell := telling(log)
+	r.profiles = newProfileStreams(objects, notify.Dialer(config.AllowLocalReceivers), config,
+		func(target, id, message string) { tell("streams", "analyticsprofile "+target, id, message) })
 }
 
 func rowOf(kind string, at time.Time, scope string, fields iter.Seq2[string, string]) wire.Row {
@@ -108,7 +123,7 @@ func (r *records) logs() rest.Logs {
 func (r *records) intake(objects *store.Store, log *slog.Logger) *intake.Intake {
 	var into intake.Store
 	if r.keeper != nil {
-		into = streamed{r.keeper, r.streams, r.alerts}
+		into = streamed{r.keeper, r.streams, r.profiles, r.alerts}
 	}
 	return intake.New(into, &intake.ObjectNames{View: objects.View}, log, time.Now)
 }
@@ -116,8 +131,9 @@ func (r *records) intake(objects *store.Store, log *slog.Logger) *intake.Intake 
 // streamed is a store of records whose rows go to the receivers and to the rules for alerts, once they are stored.
 type streamed struct {
 	*logs.Keeper
-	streams *outward.Streams
-	alerts  *alert.Alerts
+	streams  *outward.Streams
+	profiles *profileStreams
+	alerts   *alert.Alerts
 }
 
 // Store stores a batch. One that came before goes to nobody again.
@@ -126,6 +142,7 @@ func (s streamed) Store(ctx context.Context, origin wire.Origin, rows []wire.Row
 	if err == nil && ack.Stored > 0 {
 		for _, row := range rows {
 			s.streams.Add(row)
+			s.profiles.add(row)
 		}
 		s.alerts.See(rows)
 	}
@@ -137,6 +154,7 @@ func (r *records) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.streams.Run(ctx) })
+	running.Go(func() { r.profiles.run(ctx) })
 	if r.keeper != nil {
 		running.Go(func() { r.keeper.Run(ctx) })
 	}

@@ -61,7 +61,8 @@ const (
 	Local        // the response was made by the data plane
 	WebSocket
 	GRPC
-	Tunnel // bytes were passed on without parsing, from some point on
+	Tunnel  // bytes were passed on without parsing, from some point on
+	OwnSpan // Span is the data plane's, and the text ClientSpan that of the client
 )
 
 // Text is which text of a record.
@@ -78,10 +79,14 @@ const (
 	OtherMethod
 	RequestHeaders  // "name: value" lines that end with CR LF
 	ResponseHeaders // likewise
-	OfferedSuites   // of a TLS handshake that failed: two bytes each, big-endian
-	ContentType     // of the response
+	// OfferedSuites are those of a TLS handshake that failed: two bytes each, big-endian.
+	OfferedSuites
+	ContentType // of the response
 	texts
 )
+
+// ClientSpan is the span of the client, 8 bytes or none, of a request with OwnSpan.
+const ClientSpan = OfferedSuites
 
 // Methods are the names of Method, from 1. The number 255 is another method: see OtherMethod.
 var Methods = [...]string{"", "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}

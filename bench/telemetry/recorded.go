@@ -87,7 +87,7 @@ func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
 		}
 		count := r.Short(50_000, weightsMost)
 		load, err := s.lab.BeginLoad(ctx, "--url", vs.url("/index.html"), "--connections", "32",
-			"--requests-per-connection", "1000", "--drain", "--count", strconv.Itoa(count), "--duration", "20m")
+			"--requests-per-connection", "1000", "--drain", "--count", strconv.Itoa(count), "--duration", "60m")
 		if err != nil {
 			return err
 		}
@@ -109,12 +109,15 @@ func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
 		var page recordsPage
 		var counted float64
 		settled := until(ctx, 200*time.Millisecond, func() error {
-			if counted, err = s.counted(ctx, vs); err != nil {
+			now, err := s.counted(ctx, vs)
+			if err != nil {
 				return err
 			}
-			if page, err = s.recordsOf(ctx, "weighed", ""); err != nil {
+			stored, err := s.recordsOf(ctx, "weighed", "")
+			if err != nil {
 				return err
 			}
+			counted, page = now, stored // of the last try that had both
 			if page.Weight+page.Unrecorded != uint64(counted) {
 				return errors.New("they do not stand for all")
 			}

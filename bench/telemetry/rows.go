@@ -30,6 +30,8 @@ const (
 	short  = 2 * time.Minute
 	middle = 6 * time.Minute
 	long   = 25 * time.Minute // rows that store millions of records, or thousands of services
+	// longest is for ten million requests, where others use the machine, too.
+	longest = 60 * time.Minute
 )
 
 // rows are in the order of the bars in the table of the report. Rows that share a measurement stand together.
@@ -48,7 +50,7 @@ var rows = []row{
 		measureLogging},
 	{"weights", "requests that are neither in the weight of a record nor pending, after kills of the record store",
 		"", 0,
-		false, long, measureWeights},
+		false, longest, measureWeights},
 	{"percentiles", "p50 and p99 against the load generator's own: largest difference", "%", 5, false, short,
 		measurePercentiles},
 	{"segments", "time of the application against servers with delays of 5, 50 and 500 ms: largest difference", "ms", 1,

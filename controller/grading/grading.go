@@ -17,6 +17,8 @@ import (
 
 const (
 	every = 15 * time.Second
+	// after is how long after a multiple of that it grades: at the multiple itself, metrics reads all objects.
+	after = 7 * time.Second
 	// points are those of the window of five minutes.
 	points = 20
 	// gradedAtOnce is the number of objects that are graded under the lock of the fleet before it is given up for a
@@ -60,12 +62,12 @@ func New(fleet *fleet.Fleet, now func() time.Time) *Grades {
 	}
 }
 
-// Run grades at each multiple of 15 s until ctx ends.
+// Run grades each 15 s until ctx ends.
 func (g *Grades) Run(ctx context.Context) error {
 	g.Grade()
 	for {
 		now := g.now()
-		alarm := time.NewTimer(now.Truncate(every).Add(every).Sub(now))
+		alarm := time.NewTimer(next(now).Sub(now))
 		select {
 		case <-ctx.Done():
 			alarm.Stop()
@@ -76,34 +78,37 @@ func (g *Grades) Run(ctx context.Context) error {
 	}
 }
 
+// next is when to grade after a time.
+func next(now time.Time) time.Time { return now.Add(-after).Truncate(every).Add(every + after) }
+
 // Grade grades all objects once.
 func (g *Grades) Grade() {
 	g.grading.Lock()
 	defer g.grading.Unlock()
 	var m *model.Model
 	g.fleet.Read(func(known *fleet.Known) { m = known.Model() })
-	next, at := newScores(), g.now()
+	graded, at := newScores(), g.now()
 	each(g.fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
-		next.engines[engine.UUID] = g.engine(known, engine)
+		graded.engines[engine.UUID] = g.engine(known, engine)
 	})
 	// The model may change meanwhile: what is known is about the objects of the newest one.
 	each(g.fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
 		if pool = known.Pool(pool.UUID); pool != nil {
-			g.pool(known, pool, next)
+			g.pool(known, pool, graded)
 		}
 	})
 	each(g.fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		if vs = known.VirtualService(vs.UUID); vs != nil {
-			next.services[vs.UUID] = g.service(known, vs, at)
+			graded.services[vs.UUID] = g.service(known, vs, at)
 		}
 	})
-	gone(g.engines, next.engines)
-	gone(g.pools, next.pools)
-	gone(g.services, next.services)
+	gone(g.engines, graded.engines)
+	gone(g.pools, graded.pools)
+	gone(g.services, graded.services)
 	g.chains.forget(m)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.scores = next
+	g.scores = graded
 }
 
 // each grades objects, some under the lock of the fleet at a time.

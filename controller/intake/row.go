@@ -185,7 +185,11 @@ func (f *fields) tls(r record.Record) {
 		f.text("ssl_alert", tls.AlertError(r.Alert-1).Error())
 	}
 	var suites []string
-	for offered := r.Texts[record.OfferedSuites]; len(offered) >= 2; offered = offered[2:] {
+	offered := r.Texts[record.OfferedSuites]
+	if r.Flags&record.OwnSpan != 0 {
+		offered = nil
+	}
+	for ; len(offered) >= 2; offered = offered[2:] {
 		suites = append(suites, tls.CipherSuiteName(binary.BigEndian.Uint16(offered)))
 	}
 	f.text("client_cipher_list", strings.Join(suites, " "))
@@ -263,11 +267,21 @@ func (f *fields) request(r record.Record) {
 	f.text("cut", strings.Join(cutTexts(r.Flags), " "))
 	f.text("protocol", protocolOf(r.Flags))
 	f.response(r)
-	if r.Flags&record.Traced != 0 {
-		f.text("trace_id", hex.EncodeToString(r.Trace[:]))
-		f.text("span_id", hex.EncodeToString(r.Span[:]))
-		f.isTrue("trace_sampled", r.Flags&record.Sampled != 0)
+	f.trace(r)
+}
+
+func (f *fields) trace(r record.Record) {
+	if r.Flags&record.Traced == 0 {
+		return
 	}
+	f.text("trace_id", hex.EncodeToString(r.Trace[:]))
+	span := hex.EncodeToString(r.Span[:])
+	if r.Flags&record.OwnSpan != 0 {
+		f.text("weir_span_id", span)
+		span = hex.EncodeToString(r.Texts[record.ClientSpan])
+	}
+	f.text("span_id", span)
+	f.isTrue("trace_sampled", r.Flags&record.Sampled != 0)
 }
 
 func (f *fields) response(r record.Record) {

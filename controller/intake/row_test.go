@@ -207,3 +207,28 @@ func TestReadsUserAgents(t *testing.T) {
 		}
 	}
 }
+
+func TestTraceShowsTheSpansOfClientAndEngine(t *testing.T) {
+	r := record.Record{Kind: record.Request, Flags: record.Traced | record.Sampled,
+		Trace: [16]byte{1}, Span: [8]byte{2}}
+	of := func(name string) string {
+		for _, field := range rowOf(r, from{}).Fields {
+			if field.Name == name {
+				return field.Value
+			}
+		}
+		return ""
+	}
+	if of("span_id") != "0200000000000000" || of("weir_span_id") != "" || of("trace_sampled") != query.True {
+		t.Errorf("passed on: %q, %q", of("span_id"), of("weir_span_id"))
+	}
+	r.Flags |= record.OwnSpan
+	if of("span_id") != "" || of("weir_span_id") != "0200000000000000" {
+		t.Errorf("begun: %q, %q", of("span_id"), of("weir_span_id"))
+	}
+	r.Texts[record.ClientSpan] = []byte{3, 0, 0, 0, 0, 0, 0, 9}
+	if of("span_id") != "0300000000000009" || of("weir_span_id") != "0200000000000000" ||
+		of("client_cipher_list") != "" {
+		t.Errorf("gone on: %q, %q, %q", of("span_id"), of("weir_span_id"), of("client_cipher_list"))
+	}
+}

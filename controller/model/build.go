@@ -2,8 +2,10 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
+	"strconv"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -79,7 +81,12 @@ func (k *Keeper) take(change Change) bool {
 		return false
 	}
 	r := &reading{object: change.Object}
-	if read(k, r, about); change.Object == nil {
+	if change.Modified != 0 && change.Object != nil {
+		r.object = maps.Clone(change.Object) // for a moment: there are many objects
+		r.object["_last_modified"] = strconv.FormatInt(change.Modified, 10)
+	}
+	read(k, r, about)
+	if r.object = change.Object; change.Object == nil {
 		delete(k.read, about)
 	} else {
 		k.read[about] = r

@@ -17,7 +17,7 @@ func Build(revision int64, objects map[string][]schema.Object) (*Model, []Findin
 	var all []Change
 	for kind, list := range objects {
 		for _, object := range list {
-			all = append(all, Change{kind, textOf(object, "uuid"), object})
+			all = append(all, Change{Kind: kind, UUID: textOf(object, "uuid"), Object: object})
 		}
 	}
 	return new(Keeper).Keep(revision, all)
@@ -27,6 +27,7 @@ func Build(revision int64, objects map[string][]schema.Object) (*Model, []Findin
 type Change struct {
 	Kind, UUID string
 	Object     schema.Object // nobody changes it in place any more; nil: it was deleted
+	Modified   int64         // read as _last_modified, which Object need not have; 0: not told
 }
 
 // Keeper makes each model from the one before and from the changes since then. It reads the changed objects, and

@@ -30,7 +30,7 @@ func (k *worldKeeper) Build(revision int64, w world) (*Model, []Finding) {
 	k.known = nil
 	for kind, objects := range w {
 		for _, o := range objects {
-			k.known = append(k.known, Change{kind, o["uuid"].(string), o})
+			k.known = append(k.known, Change{Kind: kind, UUID: o["uuid"].(string), Object: o})
 		}
 	}
 	return k.Keep(revision, append(changes, k.known...))
@@ -327,4 +327,16 @@ func nameOf[T any](object *T, name func(*T) string) string {
 		return "-"
 	}
 	return name(object)
+}
+
+func TestReadsWhenAnObjectWasModifiedAndKeepsTheObjectAsItIs(t *testing.T) {
+	object := schema.Object{"uuid": "vs-1", "name": "web"}
+	var k Keeper
+	k.Keep(1, []Change{{Kind: "virtualservice", UUID: "vs-1", Object: object, Modified: 1_700_000_000_000_000}})
+	if read := k.virtualServices.read["vs-1"]; read == nil || read.LastModified != "1700000000000000" {
+		t.Errorf("read as %+v", read)
+	}
+	if _, added := object["_last_modified"]; added || !k.read[subject{"virtualservice", "vs-1"}].is(object) {
+		t.Error("the object was changed, or another one is kept")
+	}
 }

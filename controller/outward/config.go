@@ -1,6 +1,6 @@
 // Package outward sends what the controller knows to systems beside it: events, audit entries and records of requests
-// as syslog, as JSON lines, or as OTLP logs. config.go reads the file that says where to; stream.go holds what waits,
-// and counts what found no room. A receiver that is slow or away delays nobody.
+// as syslog, as JSON lines, or as OTLP logs and spans. config.go reads the file that says where to; stream.go holds
+// what waits, and counts what found no room. A receiver that is slow or away delays nobody.
 package outward
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/weir-lb/weir/logs/query"
+	"github.com/weir-lb/weir/logs/wire"
 )
 
 // Config is the file.
@@ -48,13 +49,30 @@ type RemoteWrite struct {
 type Target struct {
 	Access
 	Name string   `toml:"name"` // in events
-	Rows []string `toml:"rows"` // types of rows: see rowTypes; empty: events and audit
+	Rows []string `toml:"rows"` // types of rows: see rowTypes, or spans; empty: events and audit
 
-	at *url.URL
+	at   *url.URL
+	form *Form // how records are written; nil: as docs/outward.md says
 }
 
 // rowTypes are the types of rows of the record store.
 var rowTypes = []string{query.Events, query.Audit, query.Requests, query.Connections}
+
+// SpansCome says whether records have spans.
+var SpansCome = false
+
+// spans are what records of requests become that belong to a sampled trace.
+const spans = "spans"
+
+func (t *Target) sendsSpans() bool { return t.Rows[0] == spans }
+
+// wants tells whether a row goes there.
+func (t *Target) wants(row wire.Row) bool {
+	if t.sendsSpans() {
+		return hasSpan(row)
+	}
+	return slices.Contains(t.Rows, row.Type)
+}
 
 // streamsMost bounds the memory of all streams.
 const streamsMost = 16
@@ -133,13 +151,25 @@ func (t *Target) check() (err error) {
 	if len(t.Rows) == 0 {
 		t.Rows = []string{query.Events, query.Audit}
 	}
+	sendsSpans := slices.Contains(t.Rows, spans)
+	if sendsSpans && !SpansCome {
+		return errors.New("rows: engines begin no traces yet, so there are no spans")
+	}
 	for _, kind := range t.Rows {
-		if !slices.Contains(rowTypes, kind) {
-			return fmt.Errorf("rows: %q is none of %s", kind, strings.Join(rowTypes, ", "))
+		if kind != spans && !slices.Contains(rowTypes, kind) {
+			return fmt.Errorf("rows: %q is none of %s, %s", kind, strings.Join(rowTypes, ", "), spans)
 		}
 	}
-	t.at, err = t.parse(streamSchemes...)
-	return err
+	if t.at, err = t.parse(streamSchemes...); err != nil || !sendsSpans {
+		return err
+	}
+	if len(t.Rows) > 1 {
+		return errors.New("rows: spans need a stream of their own, because collectors take them elsewhere than logs")
+	}
+	if t.at.Scheme != otlpHTTP && t.at.Scheme != otlpHTTPS {
+		return fmt.Errorf("rows: spans go to %s or %s", otlpHTTP, otlpHTTPS)
+	}
+	return nil
 }
 
 // parse checks what all receivers have in common.

@@ -18,18 +18,29 @@ import (
 	"github.com/weir-lb/weir/logs/wire"
 )
 
-// otlp sends rows as logs of OpenTelemetry, over HTTP with protobuf.
+// otlp sends rows as logs or spans of OpenTelemetry, over HTTP with protobuf.
 type otlp struct {
 	client *http.Client
 	url    string
 	host   string
+	signal signal
 }
+
+// signal is what rows become.
+type signal struct {
+	path     string // where collectors take it, unless the URL says otherwise
+	export   func(rows []wire.Row, host string) proto.Message
+	rejected func(answer []byte) (records int64, err error)
+}
+
+var asLogs = signal{"/v1/logs", export, func(answer []byte) (int64, error) {
+	var said logscollector.ExportLogsServiceResponse
+	err := proto.Unmarshal(answer, &said)
+	return said.GetPartialSuccess().GetRejectedLogRecords(), err
+}}
 
 // answerMost is how much of an answer is read.
 const answerMost = 64 << 10
-
-// logsPath is where collectors take logs, unless the URL says otherwise.
-const logsPath = "/v1/logs"
 
 func (o *otlp) Close() error {
 	o.client.CloseIdleConnections()
@@ -38,7 +49,7 @@ func (o *otlp) Close() error {
 
 // send returns how many rows the collector did not take.
 func (o *otlp) send(ctx context.Context, rows []wire.Row) (skipped int, err error) {
-	body, err := proto.Marshal(export(rows, o.host))
+	body, err := proto.Marshal(o.signal.export(rows, o.host))
 	if err != nil {
 		return 0, err
 	}
@@ -58,18 +69,18 @@ func (o *otlp) send(ctx context.Context, rows []wire.Row) (skipped int, err erro
 	}
 	switch {
 	case answer.StatusCode/100 == 2:
-		var said logscollector.ExportLogsServiceResponse
-		if proto.Unmarshal(text, &said) != nil {
+		rejected, err := o.signal.rejected(text)
+		if err != nil {
 			return 0, nil // such as JSON from a receiver that is none of the standard's: it has the rows
 		}
-		return int(min(said.GetPartialSuccess().GetRejectedLogRecords(), int64(len(rows)))), nil
+		return int(max(0, min(rejected, int64(len(rows))))), nil
 	case answer.StatusCode == http.StatusBadRequest: // never to be sent again (OTLP/HTTP, failures)
 		return len(rows), nil
 	}
 	return 0, errors.New(answer.Status)
 }
 
-func export(rows []wire.Row, host string) *logscollector.ExportLogsServiceRequest {
+func export(rows []wire.Row, host string) proto.Message {
 	records := make([]*logs.LogRecord, len(rows))
 	for i, row := range rows {
 		records[i] = record(row)

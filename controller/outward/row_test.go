@@ -77,7 +77,7 @@ func TestReceiverThatHangsHoldsTheEndUpForTwoSecondsAtMost(t *testing.T) {
 func TestConnectionThatTakesNothingHoldsTheEndUpForAShortTime(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
-	to := newLasting(near, line)
+	to := newLasting(near, func(row wire.Row) []byte { return object(row, wire.MaxValueBytes) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	began := time.Now()

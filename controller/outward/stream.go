@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,8 +44,7 @@ type Outside struct {
 func New(targets []Target, outside Outside) *Streams {
 	s := &Streams{}
 	for _, target := range targets {
-		s.all = append(s.all, &stream{target: target, outside: outside, rows: make(chan wire.Row, waitingRowsMax),
-			told: func(string, string) {}})
+		s.all = append(s.all, newStream(target, outside, waitingRowsMax, waitingBytesMax))
 	}
 	return s
 }
@@ -54,7 +52,7 @@ func New(targets []Target, outside Outside) *Streams {
 // Add has a row sent to all that want rows of its type. It never waits. The row must not change later.
 func (s *Streams) Add(row wire.Row) {
 	for _, stream := range s.all {
-		if slices.Contains(stream.target.Rows, row.Type) {
+		if stream.target.wants(row) {
 			stream.add(row)
 		}
 	}
@@ -99,6 +97,7 @@ type stream struct {
 	told    func(id, message string)
 	rows    chan wire.Row
 	bytes   atomic.Int64 // of rows
+	most    int64        // bytes
 
 	sent, dropped atomic.Uint64
 
@@ -106,6 +105,11 @@ type stream struct {
 	toldAt      time.Time
 	away        time.Time // since when the receiver takes nothing; zero: it does
 	toldAway    bool
+}
+
+func newStream(target Target, outside Outside, rowsMost int, bytesMost int64) *stream {
+	return &stream{target: target, outside: outside, rows: make(chan wire.Row, rowsMost), most: bytesMost,
+		told: func(string, string) {}}
 }
 
 // droppedID is the event about dropped rows. It is not streamed: there is no room for it, so it would lead to the next.
@@ -116,7 +120,7 @@ func (s *stream) add(row wire.Row) {
 		return
 	}
 	size := int64(row.Size())
-	if s.bytes.Add(size) <= waitingBytesMax {
+	if s.bytes.Add(size) <= s.most {
 		select {
 		case s.rows <- row:
 			return

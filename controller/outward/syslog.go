@@ -25,9 +25,6 @@ func message(row wire.Row, host string, most int) []byte {
 	return append([]byte(head), body...)
 }
 
-// line is a row as a line of JSON.
-func line(row wire.Row) []byte { return append(object(row, wire.MaxValueBytes), '\n') }
-
 // lasting is a connection of TCP or TLS that takes rows one after the other.
 type lasting struct {
 	net.Conn
@@ -78,12 +75,12 @@ func (l *lasting) send(ctx context.Context, rows []wire.Row) (skipped int, err e
 // datagrams sends each row as a datagram of its own.
 type datagrams struct {
 	net.Conn
-	host string
+	encode func(wire.Row) []byte
 }
 
 func (d *datagrams) send(_ context.Context, rows []wire.Row) (skipped int, err error) {
 	for _, row := range rows {
-		text := message(row, d.host, syslog.DatagramMost)
+		text := d.encode(row)
 		if text == nil {
 			skipped++
 			continue

@@ -99,10 +99,14 @@ func (t *Target) open(ctx context.Context, dialer *net.Dialer, host string) (sen
 		}
 		to := *t.at
 		to.Scheme = strings.TrimPrefix(to.Scheme, "otlp+")
-		if to.Path == "" || to.Path == "/" {
-			to.Path = logsPath
+		as := asLogs
+		if t.sendsSpans() {
+			as = asSpans
 		}
-		return &otlp{client, to.String(), host}, nil
+		if to.Path == "" || to.Path == "/" {
+			to.Path = as.path
+		}
+		return &otlp{client, to.String(), host, as}, nil
 	}
 	protocol, carrier, _ := strings.Cut(t.at.Scheme, "+")
 	connection, err := t.dial(ctx, dialer, carrier)
@@ -110,18 +114,30 @@ func (t *Target) open(ctx context.Context, dialer *net.Dialer, host string) (sen
 		return nil, err
 	}
 	if carrier == "udp" {
-		return &datagrams{connection, host}, nil
+		return &datagrams{connection, t.encoder(protocol, host, syslog.DatagramMost)}, nil
 	}
-	encode := line
-	if protocol == "syslog" {
-		encode = func(row wire.Row) []byte {
-			if text := message(row, host, frameMost); text != nil {
-				return syslog.Framed(text)
-			}
+	encode := t.encoder(protocol, host, frameMost)
+	return newLasting(connection, func(row wire.Row) []byte {
+		text := encode(row)
+		switch {
+		case text == nil:
 			return nil
+		case protocol == "syslog":
+			return syslog.Framed(text)
 		}
+		return append(text, '\n')
+	}), nil
+}
+
+// encoder writes a row within a number of bytes; nil: it cannot be made that short.
+func (t *Target) encoder(protocol, host string, most int) func(wire.Row) []byte {
+	switch {
+	case t.form != nil:
+		return func(row wire.Row) []byte { return t.form.encode(row, most) }
+	case protocol == "syslog":
+		return func(row wire.Row) []byte { return message(row, host, most) }
 	}
-	return newLasting(connection, encode), nil
+	return func(row wire.Row) []byte { return object(row, wire.MaxValueBytes) }
 }
 
 func (t *Target) dial(ctx context.Context, dialer *net.Dialer, carrier string) (net.Conn, error) {

@@ -63,6 +63,7 @@ func (c *call) showRecords(of records) error {
 	if err != nil {
 		return err
 	}
+	more := asked.cutGroups(&answer)
 	results := asked.results(of, answer)
 	if asked.csv {
 		return c.replyCSV(of, asked, results)
@@ -75,7 +76,7 @@ func (c *call) showRecords(of records) error {
 			whole["weight"] = answer.Weight
 		}
 	}
-	if asked.query.Rows != nil && asked.page.hasNext(int(answer.Count)) {
+	if more || asked.query.Rows != nil && asked.page.hasNext(int(answer.Count)) {
 		whole["next"] = c.origin() + c.r.URL.Path + "?" + asked.page.next(c.query).Encode()
 	}
 	if !asked.memory {
@@ -84,6 +85,20 @@ func (c *call) showRecords(of records) error {
 		}
 	}
 	return c.reply(http.StatusOK, whole)
+}
+
+// cutGroups leaves the groups of the page, and tells whether there are more. The count is that of all groups that were
+// read, up to groupsCounted, and of those before the page.
+func (a asking) cutGroups(answer *query.Answer) (more bool) {
+	if a.query.Groups == nil {
+		return false
+	}
+	if len(answer.Groups) > 0 {
+		answer.Count = uint64(a.query.Groups.Offset + len(answer.Groups))
+	}
+	more = len(answer.Groups) > a.page.size
+	answer.Groups = answer.Groups[:min(len(answer.Groups), a.page.size)]
+	return more
 }
 
 // statusOf is how the store is for a type of records.

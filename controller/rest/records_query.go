@@ -238,9 +238,13 @@ func (c *call) parseAggregates() (aggregates []query.Aggregate, columns []string
 	return aggregates, columns, nil
 }
 
+// groupsCounted is up to how many groups a page tells how many there are. Beyond that, it knows that there are more.
+const groupsCounted = 1000
+
 // parseGroups reads groupby=field,field with cols, and orderby=-count.
 func (c *call) parseGroups(asked *asking, offset int, order string) (err error) {
-	groups := &query.Groups{By: c.groupedBy(), Offset: offset, Limit: asked.page.size}
+	groups := &query.Groups{By: c.groupedBy(), Offset: offset,
+		Limit: min(query.MaxRows, max(asked.page.size+1, groupsCounted-offset))}
 	if groups.Aggregates, asked.columns, err = c.parseAggregates(); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (c *call) shapeRequest(of records, row query.Row) schema.Object {
 		case fields[name] == query.Boolean:
 			object[name] = value == query.True
 		case fields[name] == query.Number:
-			object[name] = c.number(value)
+			object[name] = c.number(name, value)
 		case fields[name] == query.Words:
 			object[name] = strings.Fields(value)
 		default:
@@ -113,11 +113,14 @@ func (c *call) shapeRequest(of records, row query.Row) schema.Object {
 	return object
 }
 
-// number is a number as a client reads it. Languages that only have floats read large ones as text, if they say so.
-func (c *call) number(text string) any {
+// number is a number as a client reads it. Languages that only have floats read large ones as text, if they say so, and
+// so log_id, as the numbers of records can be large.
+func (c *call) number(name, text string) any {
 	const exact = 1 << 53
 	whole, err := strconv.ParseInt(text, 10, 64)
 	switch {
+	case name == "log_id" && strings.EqualFold(c.query.Get("js_compat"), "true"):
+		return text
 	case err != nil:
 		float, _ := strconv.ParseFloat(text, 64) // the store holds plain numbers only
 		return float

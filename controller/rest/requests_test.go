@@ -94,13 +94,13 @@ func TestRecordsOfRequestsHaveAvisShape(t *testing.T) {
 	store := &shelf{answer: query.Answer{Count: 2, Weight: 1960, Rows: []query.Row{{
 		Time: time.Date(2026, 11, 22, 4, 0, 0, 123456789, time.UTC),
 		Fields: map[string]string{"class": "significant", "response_code": "502", "udf": "true",
-			"significant_log": "ADF_RESPONSE_CODE_5XX REQUEST_RETRIED", "log_id": "9007199254740994",
+			"significant_log": "ADF_RESPONSE_CODE_5XX REQUEST_RETRIED", "log_id": "42",
 			"uri_path": "=1<script>\u202e\x1b[2J", "total_time": "13"},
 	}}}, status: logs.Status{NoRequests: "the disk is full"}}
 	h.api.logs = store
 	c := h.login()
 	answer := c.want(http.StatusOK, "GET", requestsPath+"&js_compat=true", nil)
-	want := "map[adf:true class:significant log_id:9007199254740994 report_timestamp:2026-11-22T04:00:00.123456+00:00 " +
+	want := "map[adf:true class:significant log_id:42 report_timestamp:2026-11-22T04:00:00.123456+00:00 " +
 		"response_code:502 significant_log:[ADF_RESPONSE_CODE_5XX REQUEST_RETRIED] total_time:13 udf:true " +
 		"uri_path:=1<script>\u202e\x1b[2J]"
 	row := answer["results"].([]any)[0].(schema.Object)
@@ -109,6 +109,10 @@ func TestRecordsOfRequestsHaveAvisShape(t *testing.T) {
 	}
 	if _, isText := row["log_id"].(string); !isText || fmt.Sprint(answer["weight"]) != "1960" {
 		t.Errorf("log_id is %v, weight %v", row["log_id"], answer["weight"])
+	}
+	row = c.want(http.StatusOK, "GET", requestsPath, nil)["results"].([]any)[0].(schema.Object)
+	if _, isText := row["log_id"].(string); isText {
+		t.Error("log_id is text for clients that do not say that they need that")
 	}
 	if missing := fmt.Sprint(answer["missing"]); missing != "map[reason:the disk is full]" {
 		t.Errorf("missing is %s", missing)
@@ -125,6 +129,35 @@ func TestRecordsOfRequestsHaveAvisShape(t *testing.T) {
 	if got := fmt.Sprint(answer["results"]); got != "[map[end:1970-01-01T00:02:00Z response_class:5xx "+
 		"start:1970-01-01T00:01:00Z sum(weight):7 value:3]]" {
 		t.Errorf("histogram is %s", got)
+	}
+}
+
+func TestGroupsAreCountedAndLeadOn(t *testing.T) {
+	h := newHouse(t)
+	store := &shelf{}
+	for n := range 7 {
+		store.answer.Groups = append(store.answer.Groups, query.Group{Values: []string{fmt.Sprint(n)}, Rows: 1})
+	}
+	store.answer.Count = 7
+	h.api.logs = store
+	c := h.login()
+	for parameters, want := range map[string]string{
+		"&page_size=3":         "3 of 7 from 0 for 1000, next",
+		"&page_size=7":         "7 of 7 from 0 for 1000",
+		"&page_size=7&page=2":  "7 of 14 from 7 for 993",
+		"&page_size=2000":      "7 of 7 from 0 for 2001",
+		"&page_size=10000":     "7 of 7 from 0 for 10000",
+		"&page_size=3&page=99": "3 of 301 from 294 for 706, next",
+	} {
+		answer := c.want(http.StatusOK, "GET", requestsPath+"&groupby=client_ip"+parameters, nil)
+		got := fmt.Sprintf("%d of %v from %d for %d", len(answer["results"].([]any)), answer["count"],
+			store.asked.Groups.Offset, store.asked.Groups.Limit)
+		if next, _ := answer["next"].(string); next != "" {
+			got += ", next"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", parameters, got, want)
+		}
 	}
 }
 

@@ -203,6 +203,9 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"healthmonitor",
 			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
 				RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
+		{"vsvip", `{"name":"v","vip":[{"auto_allocate_floating_ip":true}],"dns_info":[{"fqdn":"a.test"}]}`, []string{
+			"dns_info[0].fqdn: Weir registers no names: has no effect",
+			"vip[0].auto_allocate_floating_ip: Weir allocates no addresses: give ip_address: has no effect"}},
 		{"systemconfiguration",
 			`{"mgmt_ip_access_control":{"ssh_access":{"match_criteria":"IS_IN","addrs":[{"addr":"10.0.0.1","type":"V4"}]}},
 			"admin_auth_configuration":{"allow_local_user_login":true,"remote_auth_configurations":[{"index":1}]}}`,

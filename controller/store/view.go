@@ -25,7 +25,6 @@ type records = iradix.Tree[*Record]
 // shelf holds the records of one kind.
 type shelf struct {
 	byUUID *records
-	byName *records         // by tenant and name
 	sorted *records         // by name, then uuid
 	list   func() []*Record // sorted; made once, at the first use
 }
@@ -65,8 +64,10 @@ func (v *View) Get(kind, uuid string) (*Record, bool) {
 
 // ByName finds an object by its name within a tenant.
 func (v *View) ByName(kind, tenant, name string) (*Record, bool) {
-	if shelf := v.kinds[kind]; shelf != nil {
-		return shelf.byName.Get(keyOf(tenant, name))
+	for record := range v.Named(kind, name) {
+		if record.Tenant == tenant && record.Name == name {
+			return record, true
+		}
 	}
 	return nil, false
 }
@@ -161,26 +162,17 @@ func (v *View) with(revision int64, changes []change) *View {
 }
 
 // writtenShelf is a shelf in the making.
-type writtenShelf struct{ byUUID, byName, sorted *iradix.Txn[*Record] }
+type writtenShelf struct{ byUUID, sorted *iradix.Txn[*Record] }
 
 func write(s *shelf) *writtenShelf {
 	if s == nil {
 		empty := iradix.New[*Record]()
-		s = &shelf{byUUID: empty, byName: empty, sorted: empty}
+		s = &shelf{byUUID: empty, sorted: empty}
 	}
-	return &writtenShelf{s.byUUID.Txn(), s.byName.Txn(), s.sorted.Txn()}
+	return &writtenShelf{s.byUUID.Txn(), s.sorted.Txn()}
 }
 
 func (s *writtenShelf) replace(old, record *Record) {
-	if old != nil {
-		// Another record may have taken the name in the same write.
-		if named, _ := s.byName.Get(keyOf(old.Tenant, old.Name)); named == old {
-			s.byName.Delete(keyOf(old.Tenant, old.Name))
-		}
-	}
-	if record != nil {
-		s.byName.Insert(keyOf(record.Tenant, record.Name), record)
-	}
 	replace(s.byUUID, old, record, func(r *Record) [][]byte { return [][]byte{keyOf(r.UUID)} })
 	replace(s.sorted, old, record, func(r *Record) [][]byte { return [][]byte{keyOf(r.Name, r.UUID)} })
 }
@@ -204,7 +196,7 @@ func replace(in *iradix.Txn[*Record], old, record *Record, keysOf func(*Record) 
 }
 
 func (s *writtenShelf) done() *shelf {
-	made := &shelf{byUUID: s.byUUID.Commit(), byName: s.byName.Commit(), sorted: s.sorted.Commit()}
+	made := &shelf{byUUID: s.byUUID.Commit(), sorted: s.sorted.Commit()}
 	made.list = sync.OnceValue(func() []*Record {
 		all := make([]*Record, 0, made.sorted.Len())
 		made.sorted.Root().Walk(func(_ []byte, record *Record) (stop bool) {

@@ -21,7 +21,12 @@ func Priority(severity int) int { return facility*8 + severity }
 
 // Header is what stands before the text of a message without structured data. process and kind may be empty.
 func Header(severity int, at time.Time, host, process, kind string) string {
-	return fmt.Sprintf("<%d>1 %s %s weir %s %s - ", Priority(severity),
+	return HeaderOf(Priority(severity), at, host, process, kind)
+}
+
+// HeaderOf is the same with any priority: the facility times eight, and the severity.
+func HeaderOf(priority int, at time.Time, host, process, kind string) string {
+	return fmt.Sprintf("<%d>1 %s %s weir %s %s - ", priority,
 		at.UTC().Format("2006-01-02T15:04:05.000000Z"), Field(host, 255), Field(process, 128), Field(kind, 32))
 }
 

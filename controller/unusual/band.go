@@ -32,14 +32,11 @@ func (m *watched) note(at time.Time, band habit.Band) {
 func (w *Watch) Band(uuid, id string, at time.Time) (low, high float64, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.services[uuid]
-	if s == nil {
-		return 0, 0, false
-	}
-	for i, metric := range metrics {
+	h := w.habitsOf(uuid)
+	for i, metric := range h.metrics {
 		if metric.id == id {
 			step := stepOf(at)
-			band := s.of[i].bands[step%bandsKept]
+			band := h.of[i].bands[step%bandsKept]
 			return float64(band.low), float64(band.high), step > 0 && band.step == step
 		}
 	}
@@ -54,16 +51,13 @@ type Anomaly struct {
 	High   bool // of high priority
 }
 
-// Anomalies returns what is unusual about a virtual service now.
+// Anomalies returns what is unusual about an object now.
 func (w *Watch) Anomalies(uuid string) (all []Anomaly) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.services[uuid]
-	if s == nil {
-		return nil
-	}
-	for i, metric := range metrics {
-		if one := &s.of[i]; !one.unusualAt.IsZero() {
+	h := w.habitsOf(uuid)
+	for i, metric := range h.metrics {
+		if one := &h.of[i]; !one.unusualAt.IsZero() {
 			all = append(all, Anomaly{metric.id, one.text, one.since, metric.seasonal})
 		}
 	}
@@ -117,7 +111,7 @@ func (w *Watch) known() (uuids []string) {
 
 func (w *Watch) recall(ctx context.Context, past Past, uuids []string) error {
 	stop := w.now().UTC().Truncate(bandStep)
-	for i, metric := range metrics {
+	for i, metric := range ofServices {
 		if !metric.seasonal {
 			continue
 		}

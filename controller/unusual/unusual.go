@@ -1,6 +1,6 @@
-// Package unusual finds metrics of virtual services that are unlike their habits: traffic by the time of day, and times
-// by the last hour. It looks each minute at what live counts, and tells of what it finds as events; health scores take
-// points for it, and charts show the bands of what is usual.
+// Package unusual finds metrics of virtual services and engines that are unlike their habits: traffic by the time of
+// day, and times by the last hour. It looks each minute at what live counts, and tells of what it finds as events;
+// health scores take points for it, and charts show the bands of what is usual.
 //
 // It belongs to the leader. Habits are in memory: the next leader reads the days before from the history.
 package unusual
@@ -37,16 +37,17 @@ type metric struct {
 	id       string
 	seasonal bool // it follows the time of day, and is of high priority
 	name     string
+	least    float64 // what is below is noise
 }
 
-// metrics are those that are counted live. The first four are of those that Avi marks as having a season.
-var metrics = [...]metric{
-	{"l4_client.avg_bandwidth", true, "bandwidth"},
-	{"l4_client.avg_new_established_conns", true, "new connections"},
-	{"l4_client.max_open_conns", true, "open connections"},
-	{"l7_client.avg_complete_responses", true, "responses"},
-	{"l7_client.avg_client_txn_latency", false, "mean time of requests"},
-	{"weir.p99_total_time", false, "99 % of the times of requests"},
+// ofServices are those that are counted live. The first four are of those that Avi marks as having a season.
+var ofServices = []metric{
+	{"l4_client.avg_bandwidth", true, "bandwidth", 0},
+	{"l4_client.avg_new_established_conns", true, "new connections", 0},
+	{"l4_client.max_open_conns", true, "open connections", 0},
+	{"l7_client.avg_complete_responses", true, "responses", 0},
+	{"l7_client.avg_client_txn_latency", false, "mean time of requests", 0},
+	{"weir.p99_total_time", false, "99 % of the times of requests", 0},
 }
 
 // Numbers are what is counted live.
@@ -63,11 +64,15 @@ type Watch struct {
 
 	mu       sync.Mutex
 	services map[string]*service // by uuid; those that had traffic
+	engines  map[string]*engine  // by uuid
+	// EngineName is what an engine is called; false: it is deleted. Set it before Run; nil: nobody looks at engines.
+	EngineName func(uuid string) (name string, exists bool)
 }
 
 // New returns a watch that knows no habits. Run learns them.
 func New(fleet *fleet.Fleet, numbers Numbers, told *events.Log, now func() time.Time) *Watch {
-	return &Watch{fleet: fleet, numbers: numbers, events: told, now: now, services: map[string]*service{}}
+	return &Watch{fleet: fleet, numbers: numbers, events: told, now: now, services: map[string]*service{},
+		engines: map[string]*engine{}}
 }
 
 // service is a virtual service with its habits.
@@ -76,28 +81,37 @@ type service struct {
 	pool      *model.Pool
 	changedAt time.Time
 	busyAt    time.Time
-	of        [len(metrics)]watched
+	habits
 }
 
-// watched is one metric of a virtual service.
+// habits are those of one object.
+type habits struct {
+	metrics []metric
+	of      []watched
+}
+
+func habitsOf(metrics []metric) habits {
+	h := habits{metrics, make([]watched, len(metrics))}
+	for i, metric := range metrics {
+		h.of[i].habit = habit.New(metric.seasonal)
+	}
+	return h
+}
+
+// watched is one metric of an object.
 type watched struct {
 	habit *habit.Habit
 	sum   float64 // of the samples of this minute
 	count int
 	bands [bandsKept]stepBand
+	usual float64 // the mean, as of the last minute
 
 	unusualAt time.Time // when it last was; zero: it is usual
 	since     time.Time
 	text      string
 }
 
-func newService() *service {
-	s := &service{}
-	for i, metric := range metrics {
-		s.of[i].habit = habit.New(metric.seasonal)
-	}
-	return s
-}
+func newService() *service { return &service{habits: habitsOf(ofServices)} }
 
 // Run looks until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
@@ -111,6 +125,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		case <-ticks.C:
 		}
 		w.sample()
+		w.sampleEngines()
 		if minute := w.now().Truncate(lookEvery); minute.After(last) {
 			last = minute
 			w.Look(minute)
@@ -120,7 +135,7 @@ func (w *Watch) Run(ctx context.Context) error {
 
 // sample takes the newest values.
 func (w *Watch) sample() {
-	for i, metric := range metrics {
+	for i, metric := range ofServices {
 		values, _ := w.numbers.Newest(series.VirtualService, metric.id)
 		w.mu.Lock()
 		for uuid, value := range values {
@@ -161,6 +176,7 @@ func (w *Watch) Look(at time.Time) {
 			w.forget(uuid, "it has no traffic any more")
 		}
 	}
+	w.judgeEngines(at)
 }
 
 // meet notes whether an operator has changed the virtual service, or its pool.
@@ -175,7 +191,7 @@ func (s *service) meet(vs *model.VirtualService, at time.Time) {
 
 func (w *Watch) judge(s *service, at time.Time) {
 	rate := 0.0
-	for i, metric := range metrics {
+	for i, metric := range ofServices {
 		if metric.id == "l7_client.avg_complete_responses" || metric.id == "l4_client.avg_new_established_conns" {
 			rate = max(rate, s.of[i].mean())
 		}
@@ -185,23 +201,36 @@ func (w *Watch) judge(s *service, at time.Time) {
 	}
 	off := s.object.Analytics != nil && !s.object.Analytics.EnableAdvancedAnalytics
 	quiet := off || rate < busyLeast || at.Sub(s.changedAt) < settles
-	for i := range metrics {
-		one := &s.of[i]
+	w.look(s.habits, s.about(), quiet, at)
+}
+
+// about is what events about a virtual service have in common.
+func (s *service) about() events.Entry {
+	return events.Entry{Kind: "VIRTUALSERVICE", UUID: s.object.UUID, Name: s.object.Name, Tenant: s.object.Tenant()}
+}
+
+// look judges the metrics of one object in the minute that has ended.
+func (w *Watch) look(h habits, about events.Entry, quiet bool, at time.Time) {
+	for i := range h.of {
+		one := &h.of[i]
 		if one.count == 0 { // nothing was counted, or no request ended
 			if one.lasted(at) {
-				w.end(s, i, metrics[i].name+" cannot be measured any more: nothing is counted")
+				w.end(h, i, about, h.metrics[i].name+" cannot be measured any more: nothing is counted")
 			}
 			continue
 		}
 		value := one.mean()
-		verdict := one.habit.Look(at, value, quiet)
+		verdict := one.habit.Look(at, value, quiet || value < h.metrics[i].least && !one.knows(h.metrics[i].least))
 		one.sum, one.count = 0, 0
 		if verdict.Known {
 			one.note(at, verdict.Band)
 		}
-		w.turn(s, i, value, verdict, at)
+		w.turn(h, i, about, value, verdict, at)
 	}
 }
+
+// knows tells whether what is usual reaches a value.
+func (m *watched) knows(value float64) bool { return m.usual >= value }
 
 func (m *watched) mean() float64 {
 	if m.count == 0 {
@@ -211,19 +240,20 @@ func (m *watched) mean() float64 {
 }
 
 // turn notes whether a metric is unusual, and tells when that begins and ends.
-func (w *Watch) turn(s *service, i int, value float64, verdict habit.Verdict, at time.Time) {
-	one, was := &s.of[i], !s.of[i].unusualAt.IsZero()
+func (w *Watch) turn(h habits, i int, about events.Entry, value float64, verdict habit.Verdict, at time.Time) {
+	one, was := &h.of[i], !h.of[i].unusualAt.IsZero()
+	one.usual = verdict.Mean
 	switch {
 	case verdict.Unusual:
 		if one.unusualAt = at; verdict.Off != 0 {
-			one.text = textOf(metrics[i], value, verdict)
+			one.text = textOf(h.metrics[i], value, verdict)
 		}
 		if !was {
 			one.since = at
-			w.tell(s, i, "ANOMALY", one.text)
+			w.tell(h, i, about, "ANOMALY", one.text)
 		}
 	case one.lasted(at):
-		w.end(s, i, metrics[i].name+" is as usual again")
+		w.end(h, i, about, h.metrics[i].name+" is as usual again")
 	}
 }
 
@@ -232,18 +262,25 @@ func (m *watched) lasted(at time.Time) bool {
 	return !m.unusualAt.IsZero() && at.Sub(m.unusualAt) > lingers
 }
 
-func (w *Watch) end(s *service, i int, why string) {
-	s.of[i].unusualAt = time.Time{}
-	w.tell(s, i, "ANOMALY_ENDED", why)
+func (w *Watch) end(h habits, i int, about events.Entry, why string) {
+	h.of[i].unusualAt = time.Time{}
+	w.tell(h, i, about, "ANOMALY_ENDED", why)
+}
+
+// endAll ends what is unusual about an object.
+func (w *Watch) endAll(h habits, about events.Entry, why string) {
+	for i := range h.of {
+		if !h.of[i].unusualAt.IsZero() {
+			w.end(h, i, about, why)
+		}
+	}
 }
 
 // forget forgets the habits of a virtual service. What is unusual about it ends.
 func (w *Watch) forget(uuid, why string) {
 	s := w.services[uuid]
-	for i := range metrics {
-		if !s.of[i].unusualAt.IsZero() {
-			w.end(s, i, why)
-		}
+	if s.object != nil {
+		w.endAll(s.habits, s.about(), why)
 	}
 	delete(w.services, uuid)
 }
@@ -259,22 +296,30 @@ func textOf(of metric, value float64, verdict habit.Verdict) string {
 	return fmt.Sprintf("%s is %.4g, %.1f σ %s %s habit of %.4g", of.name, value, off, where, habit, verdict.Mean)
 }
 
-func (w *Watch) tell(s *service, i int, id, message string) {
-	w.events.Add(events.Entry{ID: id, Kind: "VIRTUALSERVICE", UUID: s.object.UUID, Name: s.object.Name,
-		Tenant: s.object.Tenant(), Message: message, Part: metrics[i].id})
+func (w *Watch) tell(h habits, i int, about events.Entry, id, message string) {
+	about.ID, about.Message, about.Part = id, message, h.metrics[i].id
+	w.events.Add(about)
 }
 
-// Unusual returns what is unusual about a virtual service now, for its health score.
+// habitsOf are the habits of a virtual service or an engine; none: nothing is known of it.
+func (w *Watch) habitsOf(uuid string) habits {
+	if s := w.services[uuid]; s != nil {
+		return s.habits
+	}
+	if e := w.engines[uuid]; e != nil {
+		return e.habits
+	}
+	return habits{}
+}
+
+// Unusual returns what is unusual about an object now, for its health score.
 func (w *Watch) Unusual(uuid string) (all []score.Anomalous) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.services[uuid]
-	if s == nil {
-		return nil
-	}
-	for i, metric := range metrics {
-		if !s.of[i].unusualAt.IsZero() {
-			all = append(all, score.Anomalous{Metric: metric.id, High: metric.seasonal, Text: s.of[i].text})
+	h := w.habitsOf(uuid)
+	for i, metric := range h.metrics {
+		if !h.of[i].unusualAt.IsZero() {
+			all = append(all, score.Anomalous{Metric: metric.id, High: metric.seasonal, Text: h.of[i].text})
 		}
 	}
 	return all

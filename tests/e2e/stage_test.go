@@ -232,12 +232,19 @@ func (s *stage) requests(name string) float64 {
 // curl runs curl and returns what it printed.
 func (s *stage) curl(args ...string) string {
 	s.Helper()
+	out, err := s.tryCurl(args...)
+	s.must(err)
+	return out
+}
+
+// tryCurl is for requests that may fail, while what serves them changes.
+func (s *stage) tryCurl(args ...string) (string, error) {
 	out, err := exec.CommandContext(s.ctx, "curl", append([]string{"-sS", "-k", "--max-time",
 		fmt.Sprint(eventTimeout.Seconds())}, args...)...).CombinedOutput()
 	if err != nil {
-		s.Fatalf("curl %v: %v\n%s", args, err, out)
+		err = fmt.Errorf("curl %v: %w\n%s", args, err, out)
 	}
-	return string(out)
+	return string(out), err
 }
 
 func plainURL(path string) string { return fmt.Sprintf("http://%s:%d%s", vip, plainPort, path) }

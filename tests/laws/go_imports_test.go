@@ -113,7 +113,7 @@ var mayImport = map[string][]string{
 		"controller/health",
 		"controller/series",
 		"controller/grading", "controller/health/score", "controller/sorted", "controller/schema",
-		"controller/store", "controller/admit",
+		"controller/schema/kinds", "controller/store", "controller/admit",
 		"controller/rest",
 		"controller/model",
 		"controller/place", "controller/tickets", "controller/reconcile", "controller/events", "controller/fleet",

@@ -52,7 +52,8 @@ var mayNameKinds = map[string][]string{
 		"alertsyslogconfig", "systemconfiguration", "pkiprofile", "sslkeyandcertificate", "tenant",
 		"virtualservice", "pool"},
 	// the administrator; of what there are reports
-	"controller":         {"alert", "alertconfig", "user", "virtualservice", "pool", "serviceengine", "tenant"},
+	"controller": {"alert", "alertconfig", "analyticsprofile", "user", "virtualservice", "pool",
+		"serviceengine", "tenant"},
 	"controller/intake":  {"virtualservice", "pool", "serviceengine", "tenant"}, // names and fields of records
 	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
 	"controller/metrics": {"pool", "tenant"},                                    // labels of series

@@ -255,6 +255,29 @@ await step('requests have records: what they stand for, one as sentences, by dur
   await page.waitForFunction(() => /class.*significant/.test(location.search))
 })
 
+await step('OR finds what has one of several terms', async () => {
+  await page.goto(`${url}/logs?f=${encodeURIComponent('ua:cmd OR status:599 method:GET')}`)
+  await page.waitForFunction(() => document.querySelectorAll('[data-row]').length === 1 && document.querySelector('[data-row]').textContent.includes('<script>'))
+  const chips = await page.getByRole('list', { name: 'Terms of the search' }).getByRole('listitem').allTextContents()
+  hold(chips.length === 2 && chips[0].includes('any') && chips[0].includes('ua:cmd OR status:599'), `the chips are ${chips}`)
+  await accessible()
+  await page.getByRole('button', { name: 'Remove ua:cmd OR status:599' }).click()
+  await page.waitForFunction(() => document.querySelectorAll('[data-row]').length > 1)
+  hold(new URL(page.url()).searchParams.get('f') === 'method:GET', `the URL is ${page.url()}`)
+})
+
+await step('TLS has a grade, and says why', async () => {
+  await page.goto(`${url}/security`)
+  const row = page.locator('[data-row]', { hasText: 'hostile' })
+  await row.getByText(/^certificate System-Default-Cert is self-signed/).waitFor()
+  await row.getByRole('link', { name: /hostile/ }).click()
+  await page.getByRole('button', { name: /^TLS C is the grade of hostile/ }).click()
+  await page.getByText('has no HSTS').waitFor()
+  await accessible()
+  await page.getByRole('link', { name: 'change it' }).first().click()
+  await heading('System-Default-Cert')
+})
+
 await step('the palette goes to an object, with the keyboard alone', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: 'Page or object' }).fill('sho')
@@ -306,16 +329,34 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
 
 await step('a box on the heat map leads to the log records in it', async () => {
   await page.goto(shop)
-  await page.getByText('The darker, the more requests').waitFor({ timeout: 90_000 })
+  await page.getByText('the more requests; at most').waitFor({ timeout: 90_000 })
   await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.98)
   const says = await page.getByText(/requests took .* between/).textContent()
   hold(/^[1-9].*: (9\d|100|>99)/.test(says), `the box has ${says}`)
+  await page.getByText(/^(Nothing|What) differs/).first().waitFor()
   const link = await page.getByRole('link', { name: 'Their log records' }).getAttribute('href')
   hold(/\/logs\?f=total.*\d\.\.\d.*&from=20.*&to=20/.test(link), `the link is ${link}`)
   await page.getByRole('button', { name: 'Latency of requests: table, export' }).click()
   await page.getByRole('menuitem', { name: 'Show as a table' }).click()
   await page.getByRole('region', { name: 'Latency as a table' }).getByRole('row').nth(1).waitFor()
   await accessible()
+})
+
+await step('a box around slow requests says what they have in common', async () => {
+  await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.45)
+  await page.getByRole('table', { name: /differs/ }).getByRole('row', { name: /^Server 127/ }).waitFor()
+  await accessible()
+})
+
+await step('at 3840 px, pages use the room', async () => {
+  await page.setViewportSize({ width: 3840, height: 2160 })
+  await page.goto(shop)
+  await heading('shop')
+  await page.locator('canvas').first().waitFor()
+  const [main, chart] = await page.evaluate(() => [document.querySelector('main').getBoundingClientRect().width, document.querySelector('canvas').getBoundingClientRect().width])
+  hold(main > 2600 && chart > 1000, `the page has ${main} px, a chart ${chart}`)
+  await picture('service-3840')
+  await page.setViewportSize({ width: 1280, height: 800 })
 })
 
 await step('at 360 px nothing is wider than the page', async () => {

@@ -31,20 +31,45 @@ async function box() {
   const heat = page.getByRole('img', { name: /^Latency of the requests/ })
   await heat.scrollIntoViewIfNeeded()
   const { x, y, width, height } = await heat.boundingBox()
-  await page.mouse.move(x + width * 0.9, y + height * 0.02)
+  await page.mouse.move(x + width * 0.84, y + height * 0.01)
   await page.mouse.down()
-  await page.mouse.move(x + width * 0.95, y + height * 0.2)
-  await page.mouse.move(x + width * 0.999, y + height * 0.42)
+  await page.mouse.move(x + width * 0.95, y + height * 0.1)
+  await page.mouse.move(x + width * 0.999, y + height * 0.16)
   await page.mouse.up()
-  await page.waitForTimeout(500)
+  await page.getByRole('table', { name: /differs/ }).waitFor()
+  await page.getByRole('heading', { name: 'Latency of requests' }).evaluate((element) => window.scrollBy(0, element.getBoundingClientRect().top - 70))
+}
+
+// A rule that what is slow now fits, so that there is an alert. It goes with its alerts at the end.
+async function api(method, path, body) {
+  return page.evaluate(
+    async ([method, path, body]) => {
+      const token = /csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? ''
+      const answer = await fetch(`/api/${path}`, { method, headers: { 'Content-Type': 'application/json', 'X-CSRFToken': token }, body: body && JSON.stringify(body) })
+      if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
+      return method === 'DELETE' ? undefined : answer.json()
+    },
+    [method, path, body],
+  )
+}
+const made = []
+async function alert() {
+  made.unshift(await api('POST', 'actiongroupconfig', { name: 'on duty', level: 'ALERT_HIGH' }))
+  const metric = { metric_id: 'weir.p99_total_time', metric_threshold: { comparator: 'ALERT_OP_GT', threshold: 100 }, duration: 5 }
+  made.unshift(await api('POST', 'alertconfig', { name: 'slow for 1 % of requests', source: 'METRICS', category: 'WATERMARK', object_type: 'VIRTUALSERVICE', action_group_ref: made[0].url, alert_rule: { metrics_rule: [metric] } }))
+  await page.locator('[data-row]').first().waitFor()
+}
+
+async function fillIn() {
+  for (const [label, text] of [['Name', 'checkout'], ['Address', '3.3.3.4'], ['Host name', 'checkout.example.com'], ['Servers', '10.2.0.11-13:80']]) await page.getByLabel(label, { exact: true }).fill(text)
 }
 
 /** Pictures: where, what to do there, how high; "page" is all of it. */
 const pictures = [
   { name: 'overview', at: '/', ready: () => page.locator('main a[href*="/services/"]').first().waitFor(), high: 620 },
   { name: 'service', at: service, ready: charts, high: 'page' },
-  { name: 'history', at: `${service}?from=now-15m&m=engines`, theme: 'dark', ready: async () => { await charts(); await page.getByRole('button', { name: /^Time: / }).click() }, high: 760 },
-  { name: 'heat', at: service, ready: box, high: 720 },
+  { name: 'history', at: `${service}?from=now-15m&m=engines`, theme: 'dark', ready: async () => { await charts(); await page.getByRole('button', { name: /^Time: / }).click() }, high: 960 },
+  { name: 'heat', at: service, ready: box, high: 660 },
   { name: 'health', at: service, ready: () => page.getByRole('button', { name: /^Health of .*: \d+/ }).click(), high: 560 },
   { name: 'logs', at: `${service}/logs?f=${encodeURIComponent('total:>100ms OR status:>=500')}`, ready: rows, high: 760 },
   { name: 'record', at: `${service}/logs?f=${encodeURIComponent('total:>100ms')}`, theme: 'dark', ready: async () => { await rows(); await page.locator('[data-row] [data-open]').first().click() }, high: 760 },
@@ -52,14 +77,14 @@ const pictures = [
   { name: 'infrastructure', at: '/infrastructure', ready: rows, high: 'page' },
   { name: 'engine', at: engine, theme: 'dark', ready: charts, high: 760 },
   { name: 'security', at: '/security', ready: rows, high: 'page' },
-  { name: 'alerts', at: '/alerts', high: 480 },
   { name: 'events', at: '/events', ready: rows, high: 620 },
   { name: 'audit', at: '/audit', ready: rows, high: 480 },
   { name: 'objects', at: '/objects', high: 620 },
   { name: 'form', at: '/objects/pool/' + /pools\/([^?/]+)/.exec(pool)[1], high: 720 },
   { name: 'settings', at: '/settings/users', high: 480 },
-  { name: 'new', at: '/new', high: 'page' },
+  { name: 'new', at: '/new', ready: fillIn, high: 'page' },
   { name: 'narrow', at: '/services', wide: 360, ready: rows, high: 700 },
+  { name: 'alerts', at: '/alerts', ready: alert, high: 480 }, // last: it changes something
 ]
 
 for (const { name, at, theme = 'light', ready, high, wide = 1280 } of pictures) {
@@ -69,7 +94,7 @@ for (const { name, at, theme = 'light', ready, high, wide = 1280 } of pictures) 
     await page.goto(url + at)
     await page.evaluate((chosen) => (document.documentElement.dataset.theme = chosen), theme)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.getByText('Loading…').waitFor({ state: 'detached' })
+    await page.waitForFunction(() => !document.body.textContent.includes('Loading…'))
     await ready?.()
     // Charts and lists have what comes in the first seconds.
     await page.waitForTimeout(2500)
@@ -80,4 +105,5 @@ for (const { name, at, theme = 'light', ready, high, wide = 1280 } of pictures) 
     process.exitCode = 1
   }
 }
+for (const one of made) await api('DELETE', one.url.replace(/^.*\/api\//, ''))
 await browser.close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // tryTimeout is how long one try may take.
@@ -55,6 +56,22 @@ type Object struct {
 type Metric struct {
 	ID    string  `json:"id"`
 	Value float64 `json:"value"`
+}
+
+// shortened has no text of strangers with more than so many bytes.
+func (n *Notice) shortened(most int) *Notice {
+	short := *n
+	for _, text := range []*string{&short.Summary, &short.Reason, &short.Object.Name, &short.Alert.Name,
+		&short.Rule.Name} {
+		if len(*text) > most {
+			end := most
+			for end > 0 && !utf8.RuneStart((*text)[end]) {
+				end--
+			}
+			*text = (*text)[:end] + "…"
+		}
+	}
+	return &short
 }
 
 // Title is the notice in one line, without line breaks: names of objects come from strangers.

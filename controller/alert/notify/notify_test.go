@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/weir-lb/weir/controller/syslog"
 )
 
 var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -87,7 +90,8 @@ func TestErrorsOfWebhooksDoNotTellTheirURL(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	defer hangsUp.Close()
-	for _, at := range []string{hangsUp.URL, "http://127.0.0.1:1", "http://none.invalid", "http://bad host", "ftp://a"} {
+	for _, at := range []string{hangsUp.URL, "http://127.0.0.1:1", "http://none.invalid",
+		"http://bad host", "ftp://a"} {
 		result := sender(true).Post(t.Context(), Webhook{URL: at + "/hook?token=s3cret"}, notice())
 		if result.OK || result.Answer == "" || strings.Contains(result.Answer, "s3cret") {
 			t.Errorf("%s: %+v", at, result)
@@ -237,8 +241,14 @@ func TestSyslogByTCPCountsOctetsAndByUDPIsCut(t *testing.T) {
 	defer packets.Close()
 	to.UDP, to.Port, to.Format = true, packets.LocalAddr().(*net.UDPAddr).Port, "SYSLOG_JSON"
 	evil.Reason = strings.Repeat("x", 5000)
-	if result := sender(true).Syslog(t.Context(), to, evil); !result.OK || result.Answer != "sent 2048 bytes" {
+	if result := sender(true).Syslog(t.Context(), to, evil); !result.OK {
 		t.Errorf("got %+v", result)
+	}
+	packet := make([]byte, 4096)
+	size, _, err := packets.ReadFrom(packet)
+	_, body, _ := strings.Cut(string(packet[:size]), " - {")
+	if err != nil || size > syslog.DatagramMost || !json.Valid([]byte("{"+body)) {
+		t.Errorf("%v: %q", err, packet[:size])
 	}
 }
 
@@ -256,5 +266,30 @@ func TestSeverityFollowsLevelAndCondition(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(record), c.begin) {
 			t.Errorf("%v: %s, %v", c, record, err)
 		}
+	}
+}
+
+func TestDatagramWithLongTextsIsStillJSON(t *testing.T) {
+	s := sender(true)
+	long := &Notice{ID: "a.1", Condition: "FIRING", Level: "ALERT_HIGH", Summary: strings.Repeat("é", 3000),
+		Reason: strings.Repeat(`"\x00<`, 3000), Object: Object{Name: strings.Repeat("x", 3000)}}
+	for _, format := range []string{"SYSLOG_JSON", "SYSLOG_RFC5424", "SYSLOG_LEGACY"} {
+		message, err := s.datagram(SyslogServer{UDP: true, Format: format}, long)
+		if err != nil || len(message) > syslog.DatagramMost || !utf8.Valid(message) {
+			t.Errorf("%s: %d bytes, %v", format, len(message), err)
+		}
+		if _, body, found := strings.Cut(string(message), "{"); format == "SYSLOG_JSON" {
+			var read Notice
+			if err := json.Unmarshal([]byte("{"+body), &read); err != nil || !found || read.ID != "a.1" ||
+				!strings.HasSuffix(read.Reason, "…") {
+				t.Errorf("%v: %s", err, body)
+			}
+		}
+	}
+	short := &Notice{ID: "a.1", Summary: "is down"}
+	whole, _ := s.record(SyslogServer{Format: "SYSLOG_JSON"}, short)
+	if message, err := s.datagram(SyslogServer{Format: "SYSLOG_JSON"}, short); err != nil ||
+		len(message) != len(whole) {
+		t.Errorf("what is short is not cut: %s, %v", message, err)
 	}
 }

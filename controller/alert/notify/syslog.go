@@ -43,15 +43,16 @@ func (s *Sender) Syslog(ctx context.Context, to SyslogServer, notice *Notice) Re
 }
 
 func (s *Sender) syslog(ctx context.Context, to SyslogServer, notice *Notice) (sent int, err error) {
+	network := "tcp"
 	message, err := s.record(to, notice)
+	if to.UDP {
+		network = "udp"
+		message, err = s.datagram(to, notice)
+	}
 	if err != nil {
 		return 0, err
 	}
-	network := "tcp"
-	if to.UDP {
-		network = "udp"
-		message = message[:min(len(message), syslog.DatagramMost)]
-	} else {
+	if !to.UDP {
 		message = syslog.Framed(message)
 	}
 	conn, err := s.dialer().DialContext(ctx, network, net.JoinHostPort(to.Host, strconv.Itoa(to.Port)))
@@ -91,6 +92,20 @@ func (to *SyslogServer) tlsConfig() *tls.Config {
 
 // severities of RFC 5424 §6.2.1, by level.
 var severities = map[string]int{"ALERT_HIGH": 2, "ALERT_MEDIUM": 4, "ALERT_LOW": 5}
+
+// datagram is a record that a receiver over UDP takes as a whole. Texts of the notice that are too long are cut, so
+// that what is JSON stays JSON.
+func (s *Sender) datagram(to SyslogServer, notice *Notice) ([]byte, error) {
+	for most := syslog.DatagramMost; ; most /= 2 {
+		message, err := s.record(to, notice.shortened(most))
+		if err != nil || len(message) <= syslog.DatagramMost {
+			return message, err
+		}
+		if most == 0 {
+			return nil, errors.New("the alert does not fit into a datagram")
+		}
+	}
+}
 
 // record is a notice as one record of syslog.
 func (s *Sender) record(to SyslogServer, notice *Notice) ([]byte, error) {

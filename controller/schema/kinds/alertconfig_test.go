@@ -68,6 +68,8 @@ func TestActionsThatWeirDoesNotTakeAreRefused(t *testing.T) {
 		{"actiongroupconfig", `{"name":"a","external_only":true}`, ""},
 		{"alertscriptconfig", `{"name":"a","action_script":"#!/bin/sh"}`, "runs no code of others"},
 		{"webhook", `{"name":"a","callback_url":"https://h/p","verification_token":"0123456789abcdef"}`, ""},
+		{"analyticsprofile", `{"name":"a","weir_trace_config":{}}`, "begin no traces yet"},
+		{"analyticsprofile", `{"name":"a","weir_trace_config":{"enabled":false,"sampled_percent":100.1}}`, "give 0 to 100"},
 		{"webhook", `{"name":"a","callback_url":"https://h/p","verification_token":"short"}`, "shorter than 16"},
 		{"webhook", `{"name":"a","callback_url":"ftp://h/p","verification_token":"0123456789abcdef"}`,
 			"no URL to send to"},

@@ -39,12 +39,14 @@ type AnalyticsProfile struct {
 	EnableOndemandMetrics     bool     `json:"enable_ondemand_metrics" default:"true"`
 	IsFederated               bool     `json:"is_federated" default:"false"`
 
-	ExcludedStatuses   []uint32             `json:"exclude_http_error_codes" items:"64"`
-	ExcludedRanges     []StatusRange        `json:"ranges" items:"64"`
-	ExcludeClientReset bool                 `json:"exclude_tcp_reset_as_error" default:"false"`
-	ExcludeServerReset bool                 `json:"exclude_server_tcp_reset_as_error" default:"false"`
-	Logs               *ClientLogConfig     `json:"client_log_config"`
-	Sensitive          *SensitiveLogProfile `json:"sensitive_log_profile"`
+	ExcludedStatuses   []uint32                  `json:"exclude_http_error_codes" items:"64"`
+	ExcludedRanges     []StatusRange             `json:"ranges" items:"64"`
+	ExcludeClientReset bool                      `json:"exclude_tcp_reset_as_error" default:"false"`
+	ExcludeServerReset bool                      `json:"exclude_server_tcp_reset_as_error" default:"false"`
+	Logs               *ClientLogConfig          `json:"client_log_config"`
+	Sensitive          *SensitiveLogProfile      `json:"sensitive_log_profile"`
+	Traces             *TraceConfig              `json:"weir_trace_config"`
+	Streaming          *ClientLogStreamingConfig `json:"client_log_streaming_config"`
 	SecurityScores
 }
 
@@ -76,7 +78,8 @@ func init() {
 	schema.Register[AnalyticsProfile](schema.Definition{
 		Builtins: []schema.Object{{"name": "System-Analytics-Profile"}},
 		Kept: []schema.Rule{
-			schema.NoEffect(noStreams, "client_log_streaming_config"),
+			schema.Refuses("records are sent with all their fields, or with included_fields",
+				"client_log_streaming_config.marker_keys"),
 			schema.NoEffect("engines have no application firewall yet", "sensitive_log_profile.waf_field_rules"),
 			schema.NoEffect("Weir has no groups of texts: give them one by one",
 				"sensitive_log_profile.header_field_rules.match.string_group_refs "+
@@ -139,6 +142,17 @@ func (p *AnalyticsProfile) Validate() *schema.FieldError {
 	}
 	if problem := p.checkLogs(); problem != nil {
 		return problem
+	}
+	if p.Streaming != nil {
+		if problem := p.Streaming.check(); problem != nil {
+			return problem
+		}
+	}
+	if t := p.Traces; t != nil && t.Enabled {
+		return &schema.FieldError{Field: "weir_trace_config", Problem: "engines begin no traces yet"}
+	}
+	if t := p.Traces; t != nil && !(t.SampledPercent >= 0 && t.SampledPercent <= 100) {
+		return outOfRange("weir_trace_config.sampled_percent", t.SampledPercent, "0 to 100")
 	}
 	return p.SecurityScores.check()
 }

@@ -17,6 +17,13 @@ type ClientLogConfig struct {
 // NoLogs is the processing that keeps no records of a class. All others keep them, and find them at once.
 const NoLogs = "LOGS_PROCESSING_NONE"
 
+// TraceConfig makes engines parties of traces (W3C Trace Context): each request gets a span, and its server hears of it
+// as the parent.
+type TraceConfig struct {
+	Enabled        bool    `json:"enabled" default:"true"`
+	SampledPercent float64 `json:"sampled_percent" default:"1.0"` // of the requests that come without a trace
+}
+
 // SensitiveLogProfile says what records hide.
 type SensitiveLogProfile struct {
 	Headers []SensitiveFieldRule `json:"header_field_rules" items:"64"`

@@ -124,7 +124,7 @@ func init() {
 			schema.NoEffect(noInsights, "analytics_policy"),
 			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
-			schema.NoEffect("Weir registers no names", "dns_info"),
+			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, "vip"),
 			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
 			schema.NoEffect("engines do not change bodies", "content_rewrite"),
@@ -133,6 +133,7 @@ func init() {
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
+		Unread: unreadOfVips,
 	})
 }
 

@@ -37,9 +37,10 @@ func init() {
 		},
 		Example: `  weir vsvip create web-vip vip[0].ip_address.addr=192.0.2.10`,
 		Kept: []schema.Rule{
-			schema.NoEffect("Weir registers no names", "dns_info"),
+			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, ""),
 		},
+		Unread: unreadOfVips,
 	})
 }
 
@@ -51,6 +52,12 @@ var (
 		"DNS_RECORD_SRV", "DNS_RECORD_OPT", "DNS_RECORD_RRSIG", "DNS_RECORD_AXFR", "DNS_RECORD_ANY",
 	)
 )
+
+// unreadOfVips are the rules for fields about addresses that have no function.
+var unreadOfVips = []schema.Rule{
+	schema.NoEffect(noNames, "dns_info.fqdn"),
+	schema.NoEffect(noAllocation, "vip.floating_ip vip.auto_allocate_floating_ip"),
+}
 
 // Vip is one IPv4 address, one IPv6 address, or one of each.
 type Vip struct {

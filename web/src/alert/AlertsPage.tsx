@@ -60,7 +60,7 @@ const columnsOf = (rules: Rule[]): Column<Alert>[] => [
   { key: 'began', head: 'Began', width: '104px', sort: (alert) => alert.timestamp, value: (alert) => new Date(alert.timestamp * 1000).toISOString(), cell: (alert) => <span title={clock(alert.timestamp * 1000)}>{clock(alert.timestamp * 1000)}</span> },
   { key: 'lasts', head: 'Lasts', number: true, width: '52px', sort: lasted, cell: (alert) => age(new Date(alert.timestamp * 1000).toISOString(), alert.weir_resolved_timestamp ? alert.weir_resolved_timestamp * 1000 : Date.now()) },
   { key: 'told', head: 'Told', width: 'minmax(130px, 2fr)', value: (alert) => told(alert, rules, Date.now()).text, cell: (alert) => <Told {...told(alert, rules, Date.now())} /> },
-  { key: 'act', head: '', width: '178px', cell: (alert) => <Actions><Dismiss of={alert} /><Silence of={alert} isSilent={silenceOf(alert, rules, Date.now()) !== undefined} /></Actions> },
+  { key: 'act', head: 'Actions', width: '178px', cell: (alert) => <Actions><Dismiss of={alert} /><Silence of={alert} isSilent={silenceOf(alert, rules, Date.now()) !== undefined} /></Actions> },
   { key: 'rule', head: 'Rule', width: 'minmax(80px, 1fr)', sort: (alert) => alert.weir_alert_config_name, cell: (alert) => alert.weir_alert_config_name ?? '–' },
 ]
 

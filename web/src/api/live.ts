@@ -2,6 +2,7 @@
 // answers 404; then the pages' own readings of runtime pages fill the series, every two seconds.
 import { startTransition, useEffect, useState, useSyncExternalStore } from 'react'
 import { ApiError, problemOf, send } from './client'
+import type { ServerLine } from './liveRuntime'
 import { reveal } from './reveal'
 import { type Point, seriesOf } from './series'
 import { sessionEnded, useSession } from './session'
@@ -35,6 +36,7 @@ interface LiveEvent {
   overview?: { points: Point[]; virtual_services: ServiceLine[] }
   virtual_services?: { uuid: string; gone?: boolean; points?: Point[] }[]
   engines?: { uuid: string; points: Point[] }[]
+  pools?: { uuid: string; gone?: boolean; servers?: ServerLine[] }[]
 }
 
 export type Mode = 'connecting' | 'stream' | 'poll' | 'lost'
@@ -43,18 +45,22 @@ export interface Live {
   mode: Mode
   /** By uuid; only the topic "overview" fills it, with the 200 that need attention most. */
   lines: Map<string, ServiceLine>
+  /** By id; only the topic of a pool fills it, with the 200 servers that need attention most. */
+  servers: Map<string, ServerLine>
+  /** The newest point of each engine, by uuid; only the topic "engines" fills it. */
+  engines: Map<string, Point>
 }
 
 const hiddenMostMs = 30_000
 const retryMs = 2_000
-const noLines = new Map<string, ServiceLine>()
+const nothing = { lines: new Map<string, ServiceLine>(), servers: new Map<string, ServerLine>(), engines: new Map<string, Point>() }
 
 /** Follows topics: overview, engines, vs:UUID, pool:UUID. */
 export function useLive(topics: string): Live {
   const tenant = useTenant()
   const { state } = useSession()
   const visible = useVisible()
-  const [live, setLive] = useState<Live>({ mode: 'connecting', lines: noLines })
+  const [live, setLive] = useState<Live>({ mode: 'connecting', ...nothing })
   const open = state === 'in' && visible
   useEffect(() => {
     if (!open) return
@@ -97,12 +103,12 @@ async function follow(topics: string, tenant: string, signal: AbortSignal, set: 
         const event = reveal(JSON.parse(sent.data)) as LiveEvent
         take(event, tenant)
         // A click goes before what comes each second.
-        startTransition(() => set((now) => ({ mode: 'stream', lines: event.overview ? linesOf(event.overview.virtual_services) : now.lines })))
+        startTransition(() => set((now) => after(now, event)))
       }
     } catch (error) {
       if (signal.aborted) return
       if (error instanceof ApiError && error.isLoginOver) return sessionEnded()
-      if (error instanceof ApiError && error.status === 404) return set(() => ({ mode: 'poll', lines: noLines }))
+      if (error instanceof ApiError && error.status === 404) return set(() => ({ mode: 'poll', ...nothing }))
     }
     set((now) => ({ ...now, mode: 'lost' }))
     await new Promise((resolve) => window.setTimeout(resolve, retryMs))
@@ -135,6 +141,16 @@ function take(event: LiveEvent, tenant: string) {
     seriesOf(`${tenant} ${service.uuid}`).add(service.points ?? [])
   }
   for (const engine of event.engines ?? []) seriesOf(`${tenant} ${engine.uuid}`).add(engine.points)
+}
+
+/** What a page knows after an event: what the event does not have stays. */
+function after(now: Live, { overview, pools, engines }: LiveEvent): Live {
+  return {
+    mode: 'stream',
+    lines: overview ? linesOf(overview.virtual_services) : now.lines,
+    servers: pools ? new Map(pools.flatMap((pool) => (pool.servers ?? []).map((line) => [line.id, line]))) : now.servers,
+    engines: engines ? new Map([...now.engines, ...engines.flatMap(({ uuid, points }) => points.slice(-1).map((point): [string, Point] => [uuid, point]))]) : now.engines,
+  }
 }
 
 function linesOf(services: ServiceLine[]): Map<string, ServiceLine> {

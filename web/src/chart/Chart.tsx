@@ -127,7 +127,7 @@ function Legend({ box, measure, frame, isHistory }: { box: RefObject<HTMLDivElem
       <table className={css.legend} ref={table}>
         <thead>
           <tr>
-            <th scope="col" data-at />
+            <th scope="col"><span className="hidden">Line</span><span data-at /></th>
             <td />
             <th scope="col">Mean</th>
             <th scope="col">Most</th>

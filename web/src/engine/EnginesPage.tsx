@@ -1,3 +1,5 @@
+import { useLive } from '../api/live'
+import { liveEngine } from '../api/liveRuntime'
 import { useEngines, useServices } from '../api/objects'
 import { type Engine, nameOf, type Service } from '../api/types'
 import { Filter, FilterHidesAll } from '../part/Filter'
@@ -17,13 +19,15 @@ import { AnycastMap } from './AnycastMap'
 import { busy, seatsOf } from './load'
 
 export default function EnginesPage() {
-  const engines = useEngines(2000)
+  const live = useLive('engines')
+  const engines = useEngines(live.mode === 'stream' ? 5000 : 2000)
   const services = useServices(5000)
   const filter = useParam('f')
   return (
     <Page title="Infrastructure" lead={<Actions><ActLink kind="serviceengine" to="/settings/engines">Add an engine</ActLink></Actions>}>
       <Shown of={engines} what="the engines">
-        {({ results }) => {
+        {({ results: read }) => {
+          const results = read.map((engine) => liveEngine(engine, live.engines.get(engine.uuid)))
           const shown = results.filter((engine) => matches(filter, [engine.name, nameOf(engine.se_group_ref), engine.runtime?.version, engine.runtime?.resources?.hostname, why(engine)]))
           if (results.length === 0) return <NoEngines />
           return (

@@ -12,7 +12,7 @@ export function GradeMark({ of, name }: { of: Grade | undefined; name: string })
   if (!of) return null
   return (
     <Popover.Root>
-      <Popover.Trigger className={css.score} data-look={looks[of.letter]} aria-label={`TLS of ${name}: grade ${of.letter}. Why?`} title={of.reasons.map((reason) => reason.text).join('; ') || 'Nothing to improve'}>
+      <Popover.Trigger className={css.score} data-look={looks[of.letter]} aria-label={`TLS ${of.letter} is the grade of ${name}. Why?`} title={of.reasons.map((reason) => reason.text).join('; ') || 'Nothing to improve'}>
         <Shape look={looks[of.letter] ?? 'off'} />
         {`TLS ${of.letter}`}
       </Popover.Trigger>

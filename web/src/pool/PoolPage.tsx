@@ -1,3 +1,5 @@
+import { type Live, useLive } from '../api/live'
+import { liveServer } from '../api/liveRuntime'
 import { nameOf, type Pool, type ServerRuntime } from '../api/types'
 import { useData } from '../api/useData'
 import { Filter, FilterHidesAll } from '../part/Filter'
@@ -19,7 +21,8 @@ import { PoolActions, ServerActions } from './PoolActions'
 import { ServerPage } from './ServerPage'
 
 export default function PoolPage({ uuid }: { uuid: string }) {
-  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, 2000)
+  const live = useLive(`pool:${uuid}`)
+  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, live.mode === 'stream' ? 5000 : 2000)
   const runtime = pool.value?.runtime
   const server = useParam('server')
   if (server && pool.value) return <ServerPage pool={pool.value} id={server} />
@@ -28,24 +31,23 @@ export default function PoolPage({ uuid }: { uuid: string }) {
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
       lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
     >
-      <Shown of={pool} what="this pool">{(value) => <Content of={value} />}</Shown>
+      <Shown of={pool} what="this pool">{(value) => <Content of={value} live={live} />}</Shown>
     </Page>
   )
 }
 
-function Content({ of }: { of: Pool }) {
+function Content({ of, live }: { of: Pool; live: Live }) {
   const filter = useParam('f')
-  const servers = of.runtime?.servers ?? []
+  const servers = (of.runtime?.servers ?? []).map((server) => liveServer(server, live.servers.get(server.server_id)))
   const shown = servers.filter((server) => matches(filter, [server.server_id, server.hostname, server.oper_status.state, ...reasonsOf(server)]))
   return (
     <>
       {of.description && <p>{of.description}</p>}
+      <p>{`Algorithm: ${(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()}. Monitors: ${(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'}.`}</p>
       <Reasons of={[...(of.runtime?.oper_status.reason ?? []), ...servers.flatMap((server) => (server.slow ? [`Server ${server.server_id} ${slowText(server.slow, server.slow.since)}`] : []))]} />
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
-        <Tile name="Monitors" value={(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'} />
-        <Tile name="Algorithm" value={(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()} />
       </Tiles>
       <Filter of="servers" shown={shown.length} total={servers.length} />
       <Panel title="Servers" menu={<TableMenu of={`Servers of ${of.name}`} rows={shown} columns={columnsOf(of)} />}>
@@ -65,7 +67,13 @@ function Content({ of }: { of: Pool }) {
 /** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
 const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
 
-const columnsOf = (pool: Pool): Column<ServerRuntime>[] => [
+/** The columns; without the health of servers where none has a score. */
+function columnsOf(pool: Pool): Column<ServerRuntime>[] {
+  const hasScores = (pool.runtime?.servers ?? []).some((server) => server.health_score)
+  return allColumnsOf(pool).filter((column) => hasScores || column.key !== 'health')
+}
+
+const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
   { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
   ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),

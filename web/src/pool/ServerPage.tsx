@@ -43,7 +43,7 @@ function Content({ pool, server }: { pool: Pool; server: ServerRuntime }) {
         <Tile name="Failures in all" value={count(server.counters?.['failures'])} />
       </Tiles>
       <Panel title="Health checks" note="what each engine sees">
-        <div className={css.scroll} tabIndex={0} role="region" aria-label="Health checks">
+        <div className={css.scroll} tabIndex={0} role="region" aria-label="Health checks: rows">
           <table className={css.monitors}>
             <thead>
               <tr>{['Engine', 'Finds it', 'Monitor', 'Took', 'Says'].map((head) => <th key={head} scope="col">{head}</th>)}</tr>

@@ -34,7 +34,7 @@ export function Expiry({ endings }: { endings: Ending[] }) {
           ))}
         </svg>
       </div>
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="Certificates">
+      <div className={css.scroll} tabIndex={0} role="region" aria-label="Certificates: rows">
         <table className={css.table}>
           <thead>
             <tr>{['Certificate', 'For', 'Ends', 'Key', 'Signature'].map((head) => <th key={head} scope="col">{head}</th>)}</tr>

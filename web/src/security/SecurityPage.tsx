@@ -61,7 +61,7 @@ function Content({ services, certificates }: { services: Service[]; certificates
       </div>
       {failed.length > 0 && (
         <Panel title="Why handshakes failed">
-          <Lines lines={failed.map((one) => ({ key: one.reason, total: one.total, perSecond: one.per_second ?? 0, says: handshakeFailures[one.reason] ?? '' }))} head="Reason" />
+          <Lines lines={failed.map((one) => ({ key: one.reason, total: one.total, perSecond: one.per_second ?? 0, says: handshakeFailures[one.reason] ?? '' }))} head="Reason" of="Why handshakes failed" />
         </Panel>
       )}
     </>
@@ -93,7 +93,7 @@ function Mix({ rows }: { rows: Handshake[] }) {
   const all = rows.reduce((sum, row) => sum + row.total, 0)
   return (
     <Panel title="What handshakes agreed on" note="over all virtual services">
-      <div className={css.scroll} tabIndex={0} role="region" aria-label="What handshakes agreed on">
+      <div className={css.scroll} tabIndex={0} role="region" aria-label="What handshakes agreed on: rows">
         <table className={css.table}>
           <thead>
             <tr>{['Version', 'Cipher suite', 'Key exchange', 'Key', 'Resumed', 'Handshakes', 'Share'].map((head, at) => <th key={head} scope="col" data-number={at > 4 || undefined}>{head}</th>)}</tr>
@@ -120,7 +120,7 @@ function Mix({ rows }: { rows: Handshake[] }) {
 function Causes({ title, failures, none }: { title: string; failures: Failure[]; none: string }) {
   return (
     <Panel title={title} note="by cause">
-      {failures.length === 0 ? <p className={css.none}>{none}</p> : <Lines head="Cause" lines={failures.map((one) => ({ key: one.name, total: one.total, perSecond: one.perSecond, says: causes[one.name] ?? '', most: one.most }))} />}
+      {failures.length === 0 ? <p className={css.none}>{none}</p> : <Lines of={title} head="Cause" lines={failures.map((one) => ({ key: one.name, total: one.total, perSecond: one.perSecond, says: causes[one.name] ?? '', most: one.most }))} />}
     </Panel>
   )
 }
@@ -133,9 +133,9 @@ interface CauseLine {
   most?: Service
 }
 
-function Lines({ lines, head }: { lines: CauseLine[]; head: string }) {
+function Lines({ of, lines, head }: { of: string; lines: CauseLine[]; head: string }) {
   return (
-    <div className={css.scroll} tabIndex={0} role="region" aria-label={head}>
+    <div className={css.scroll} tabIndex={0} role="region" aria-label={`${of}: rows`}>
       <table className={css.table}>
         <thead>
           <tr>{[head, 'Per second', 'In all'].map((one) => <th key={one} scope="col" data-number={one !== head || undefined}>{one}</th>)}</tr>

@@ -87,7 +87,7 @@ function Bands({ uuid, heat, range }: { uuid: string; heat: Heat; range: Range }
     <div className={css.scroll} tabIndex={0} role="region" aria-label="Latency as a table">
       <table className={css.bands}>
         <thead>
-          <tr>{['Took', 'Requests', 'Share', ''].map((head) => <th key={head} scope="col">{head}</th>)}</tr>
+          <tr>{['Took', 'Requests', 'Share', ''].map((head) => <th key={head} scope="col">{head || <span className="hidden">Records</span>}</th>)}</tr>
         </thead>
         <tbody>
           {bands.map((band) => (

@@ -27,8 +27,11 @@ export function PoolTree({ pool }: { pool: Pool }) {
       {servers.slice(0, serversMost).map((server) => (
         <li key={server.server_id}>
           <div className={`${css.line} ${css.tree}`}>
-            <State state={server.oper_status.state} />
-            <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} className={css.grow} title={server.hostname}>{server.server_id}</Link>
+            <State state={server.oper_status.state} reasons={server.slow ? ['slow'] : []} />
+            <span className={css.grow}>
+              <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link>
+              {server.slow && <small> slow</small>}
+            </span>
             <span title="Requests per second">{`${count(server.counters?.per_second?.['requests'] ?? server.counters?.per_second?.['connections'])}/s`}</span>
             <span title="Open connections">{`${count(server.counters?.['open_connections'])} open`}</span>
           </div>

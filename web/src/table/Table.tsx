@@ -19,6 +19,8 @@ export interface Column<T> {
   value?: (row: T) => Key
   /** A number, aligned right. The largest comes first when one sorts by it. */
   number?: boolean
+  /** On a card, it has a line of its own. */
+  isWide?: boolean
   title?: string
 }
 
@@ -64,7 +66,7 @@ export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) 
   })
   const [openNow] = useState(() => (row: T) => open.current?.(row))
   return (
-    <div className={css.scroll} tabIndex={0} role="region" aria-label={label}>
+    <div className={css.scroll} tabIndex={0} role="region" aria-label={`${label}: rows`}>
       <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: leastWidth(columns) }} {...sorted.hold}>
         <div role="row" className={css.head} style={{ gridTemplateColumns: template }} aria-rowindex={1}>
           {columns.map((column) => (

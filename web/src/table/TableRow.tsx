@@ -30,7 +30,7 @@ function Plain<T>({ row, columns, index, start, template, measure, onOpen }: Pro
       style={{ gridTemplateColumns: template, transform: `translateY(${start}px)` }}
     >
       {columns.map((column) => (
-        <div key={column.key} role="cell" className={column.number ? css.number : css.cell} data-head={column.head}>
+        <div key={column.key} role="cell" className={column.number ? css.number : css.cell} data-head={column.head} data-wide={column.isWide}>
           <span>{column.cell(row)}</span>
         </div>
       ))}
