@@ -3,7 +3,7 @@
 use weir_snapshot::Analytics;
 use weir_telemetry::{
     Spans,
-    record::{Class, Kind, Reasons, Throttle},
+    record::{Class, Flags, Kind, Reasons, Throttle},
 };
 
 use crate::{
@@ -73,6 +73,13 @@ impl Keeper {
         slot: &mut Slot,
         [of_request, of_response]: [&[u8]; 2],
     ) {
+        // The span of the client stands in the place of the suites that one offered.
+        let span = slot.client_span;
+        let offered = match &span {
+            _ if !slot.draft.fixed.flags.has(Flags::OWN_SPAN) => offered,
+            Some(span) => span,
+            None => &[],
+        };
         let others = [server_name, slot.other_method.bytes(), of_request, of_response, offered];
         self.current.buffer.pack_with(&mut slot.draft, others);
     }

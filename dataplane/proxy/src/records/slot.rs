@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_policy::Trace;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
@@ -22,6 +23,8 @@ pub(crate) struct Slot {
     pub spans: Option<Spans>,
     /// The pool of the server, if the batch may not list that yet.
     pub pool: Option<Arc<Pool>>,
+    /// That of the client, if the record's is the engine's: [`Flags::OWN_SPAN`].
+    pub client_span: Option<[u8; 8]>,
     /// Header fields, if the record shows them.
     pub block: Option<u32>,
 }
@@ -73,6 +76,25 @@ impl Slot {
         (fixed.server, fixed.connect_us) = (*server, *connect_us);
         fixed.set_server_local(local.as_ref());
         self.pool = pool;
+    }
+
+    /// The request gets a span of the engine.
+    #[cold]
+    pub fn join(&mut self, trace: &Trace) {
+        let Trace { parent, is_new } = *trace;
+        let fixed = &mut self.draft.fixed;
+        self.client_span = (!is_new).then_some(fixed.span);
+        (fixed.trace, fixed.span) = (parent.trace, parent.span);
+        fixed.flags |= Flags::TRACED | Flags::OWN_SPAN;
+        if parent.is_sampled {
+            fixed.flags |= Flags::SAMPLED;
+        }
+    }
+
+    /// Whether the record has the span of the client, too.
+    #[inline]
+    pub fn has_client_span(&self) -> bool {
+        self.draft.fixed.flags.has(Flags::OWN_SPAN) && self.client_span.is_some()
     }
 
     /// How long the parts took that there have been until now.
