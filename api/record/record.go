@@ -119,6 +119,7 @@ type Record struct {
 	Suite        uint16 // IANA
 	Group        uint16 // IANA
 	Alert        uint16 // of TLS, plus 1; 0: none
+	GRPCStatus   uint16 // of a call, plus 1; 0: none was sent
 
 	// heads and bodies; of a connection: from and to the client, from the server
 	RequestBytes, ResponseBytes, ServerResponseBytes uint64
@@ -175,6 +176,7 @@ func (r *Record) fixed(b []byte) {
 	}
 	r.Status, r.ServerStatus, r.Cause, r.Filters = u16(b, 118), u16(b, 120), u16(b, 122), u16(b, 124)
 	r.TLSVersion, r.Suite, r.Group, r.Alert = u16(b, 126), u16(b, 128), u16(b, 130), u16(b, 132)
+	r.GRPCStatus = u16(b, 134)
 	r.RequestBytes, r.ResponseBytes, r.ServerResponseBytes = u64(b, 136), u64(b, 144), u64(b, 152)
 	r.Wait, r.App, r.Transfer, r.Total = micros(u64(b, 160)), micros(u64(b, 168)), micros(u64(b, 176)),
 		micros(u64(b, 184))
@@ -210,7 +212,7 @@ func Append(packed []byte, r Record) []byte {
 	}
 	for i, n := range []uint16{
 		r.Client.Port(), r.VIP.Port(), r.ServerLocal.Port(), r.Status, r.ServerStatus, r.Cause, r.Filters,
-		r.TLSVersion, r.Suite, r.Group, r.Alert,
+		r.TLSVersion, r.Suite, r.Group, r.Alert, r.GRPCStatus,
 	} {
 		le.PutUint16(b[112+2*i:], n)
 	}

@@ -22,7 +22,7 @@ func samples() []Record {
 		Client: netip.MustParseAddrPort("192.0.2.7:40001"), Source: netip.MustParseAddr("198.51.100.1"),
 		VIP: netip.MustParseAddrPort("203.0.113.9:443"), ServerLocal: netip.MustParseAddrPort("10.0.0.1:50002"),
 		Status: 502, ServerStatus: 500, Cause: 24, Filters: 0b101, TLSVersion: 0x0304, Suite: 0x1302,
-		Group: 29, Alert: 41,
+		Group: 29, Alert: 41, GRPCStatus: 15,
 		RequestBytes: 1001, ResponseBytes: 2002, ServerResponseBytes: 3003,
 		Wait: 11 * time.Microsecond, App: 12 * time.Microsecond, Transfer: 13 * time.Microsecond,
 		Total:     50 * time.Microsecond,

@@ -58,18 +58,21 @@ func listed(set *unix.CPUSet) (cores []int) {
 }
 
 // Stay keeps this process, and what it starts from now on, on these cores.
-func Stay(cores []int) error {
+func Stay(cores []int) error { return Keep(os.Getpid(), cores) }
+
+// Keep does so with another process.
+func Keep(pid int, cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
 		set.Set(core)
 	}
-	tids, err := threads(os.Getpid())
+	tids, err := threads(pid)
 	if err != nil {
 		return err
 	}
 	for _, tid := range tids {
 		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("stay on cores %s: %w", List(cores), err)
+			return fmt.Errorf("keep process %d on cores %s: %w", pid, List(cores), err)
 		}
 	}
 	return nil

@@ -23,24 +23,50 @@ func instructions(name string) func(context.Context, *run) (Finding, error) {
 		if err != nil {
 			return Finding{}, err
 		}
-		count, err := countIn(string(text), name)
+		counted, err := countsIn(string(text), name)
 		if err != nil {
 			return Finding{}, fmt.Errorf("%s: %w", file, err)
 		}
-		return Finding{Value: float64(count - requestBefore), Note: fmt.Sprintf(
+		return Finding{Value: float64(counted.instructions - requestBefore), Note: fmt.Sprintf(
 			"bench/icount: %d for the row %s, %d before. `make check` counts again, and fails at 2 %% more",
-			count, name, requestBefore)}, nil
+			counted.instructions, name, requestBefore)}, nil
 	}
 }
 
-// countIn finds the count of a row: "request   8716   0".
-func countIn(counts, name string) (int, error) {
-	for line := range strings.Lines(counts) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == name {
-			return strconv.Atoi(fields[1])
-		}
+// allocations reads how often a request of HTTP/1 asks for memory: callgrind counts the calls of the allocator.
+func allocations(_ context.Context, r *run) (found Finding, err error) {
+	file := filepath.Join(r.Source, "bench/icount/counts.txt")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return Finding{}, err
 	}
-	return 0, fmt.Errorf("there is no row %s", name)
+	found.Note = "bench/icount, rows request and request_recorded. `make check` counts again, and fails at one more"
+	for _, row := range []string{"request", "request_recorded"} {
+		counted, err := countsIn(string(text), row)
+		if err != nil {
+			return Finding{}, fmt.Errorf("%s: %w", file, err)
+		}
+		found.Value = max(found.Value, float64(counted.allocations))
+	}
+	return found, nil
+}
+
+// counts are those of a row of bench/icount/counts.txt.
+type counts struct{ instructions, allocations int }
+
+// countsIn finds the counts of a row: "request   8716   0   0".
+func countsIn(text, name string) (found counts, err error) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 4 || fields[0] != name {
+			continue
+		}
+		if found.instructions, err = strconv.Atoi(fields[1]); err == nil {
+			found.allocations, err = strconv.Atoi(fields[3])
+		}
+		return found, err
+	}
+	return counts{}, fmt.Errorf("there is no row %s", name)
 }
 
 // systemCalls has `weir bench run` count the system calls of a workload with strace.

@@ -7,11 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 )
 
@@ -160,63 +158,6 @@ func (s *stage) untilCounted(ctx context.Context, of service, least float64) err
 		}
 		return err
 	})
-}
-
-// measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and
-// one with a record of each request. A core that does nothing else carries as many more requests as one costs less.
-func measureLogging(ctx context.Context, r *run) (found Finding, err error) {
-	err = r.onStage(ctx, func(s *stage) error {
-		server, err := s.lab.Nginx(ctx, "logged", 0, map[string]string{"index.html": "the page"})
-		if err != nil {
-			return err
-		}
-		var services [2]service
-		for i, more := range []client.Object{{"analytics_policy": client.Object{"full_client_logs": client.Object{
-			"enabled": false}}}, everything(0)} {
-			if services[i], err = s.serveServers(ctx, fmt.Sprintf("logged-%d", i), []string{server.ID()},
-				more); err != nil {
-				return err
-			}
-		}
-		pid, err := s.engine.DataplanePID(ctx)
-		if err != nil {
-			return err
-		}
-		var ratios []float64
-		for round := range r.Short(3, 9) {
-			var each [2]float64
-			for turn := range services {
-				which := (turn + round) % 2 // each round begins with another one
-				if each[which], err = s.costOf(ctx, services[which], pid); err != nil {
-					return err
-				}
-			}
-			ratios = append(ratios, 100*each[0]/each[1])
-		}
-		slices.Sort(ratios)
-		found = Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
-			"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
-				"rounds, from %.1f to %.1f", len(ratios), ratios[0], ratios[len(ratios)-1])}
-		return nil
-	})
-	return found, err
-}
-
-// costOf is the CPU time for a request, in µs.
-func (s *stage) costOf(ctx context.Context, of service, pid int) (float64, error) {
-	var before, after meter.Usage
-	var errs [2]error
-	group := []int{pid}
-	seen, err := s.lab.LoadBetween(ctx, func() { before, errs[0] = meter.ReadGroup(group) },
-		func() { after, errs[1] = meter.ReadGroup(group) }, "--url", of.url("/index.html"), "--connections", "64",
-		"--requests-per-connection", "0", "--duration", "2s", "--drain")
-	if err := errors.Join(err, errs[0], errs[1]); err != nil {
-		return 0, err
-	}
-	if seen.Requests == 0 || seen.ErrorTotal > 0 {
-		return 0, fmt.Errorf("%d requests were answered, %d failed", seen.Requests, seen.ErrorTotal)
-	}
-	return float64(after.Since(before).Run.Microseconds()) / float64(seen.Requests), nil
 }
 
 // measureWebhook has a rule about errors, makes some, and waits for the call.

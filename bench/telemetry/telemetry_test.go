@@ -121,12 +121,25 @@ func TestEachRowHasANameOfItsOwnAndALimit(t *testing.T) {
 }
 
 func TestCountsAreReadByTheNameOfTheirRow(t *testing.T) {
-	counts := "# row   own code   cryptography\ncounted with rustc 1.95.0\nrequest   8716    0\nrequest_tls12   11563   3409\n"
-	if count, err := countIn(counts, "request"); err != nil || count != 8716 {
-		t.Errorf("got %d, %v", count, err)
+	text := "# row   own code   cryptography   allocations\ncounted with rustc 1.95.0\nrequest   8716    0   0\n" +
+		"request_tls12   11563   3409   2\n"
+	if found, err := countsIn(text, "request_tls12"); err != nil || found != (counts{11563, 2}) {
+		t.Errorf("got %+v, %v", found, err)
 	}
-	if _, err := countIn(counts, "request_record"); err == nil || err.Error() != "there is no row request_record" {
+	if _, err := countsIn(text, "request_record"); err == nil || err.Error() != "there is no row request_record" {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCountsThatRowsNameAreRecorded(t *testing.T) {
+	here := &run{Options: Options{Source: "../.."}}
+	for _, row := range rows {
+		if !strings.HasPrefix(row.name, "instructions") && row.name != "allocations" {
+			continue
+		}
+		if _, err := row.measure(t.Context(), here); err != nil {
+			t.Errorf("%s: %v", row.name, err)
+		}
 	}
 }
 

@@ -28,7 +28,9 @@ func explainCommand() *cobra.Command {
 		Long: `Say what would happen to a request now: which virtual service and child it is for, what an engine answers itself,
 which pool it goes to, which of its servers take requests and why others do not, and which server would get it. The
 engines are asked; nothing is sent to a server, and nothing changes. With consistent hashing and persistence, the server
-is the one that each such request gets. Otherwise it is the one that the next request at this worker would get.
+is the one that each such request gets. Otherwise it is the one that the next request at the first worker would get: the
+first worker of each engine answers, and each counts its own requests. The request is one of HTTP/1.1: what differs for a
+stream of HTTP/2 is not shown.
 
 Without --address and --vs, the virtual service is the one that listens on the port and wants the host. If there are
 several, the host is looked up.

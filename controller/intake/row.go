@@ -287,6 +287,9 @@ func (f *fields) trace(r record.Record) {
 func (f *fields) response(r record.Record) {
 	f.number("response_code", uint64(r.Status))
 	f.number("server_response_code", uint64(r.ServerStatus))
+	if r.GRPCStatus > 0 {
+		f.number("grpc_status", uint64(r.GRPCStatus)-1)
+	}
 	if r.Status >= 100 && r.Status < 600 {
 		f.text("response_class", strconv.Itoa(int(r.Status/100))+"xx")
 	}

@@ -43,7 +43,7 @@ func request() record.Record {
 			"REQUEST_RETRIED"),
 		Service: 3, Server: 5, Client: netip.MustParseAddrPort("192.0.2.7:40001"),
 		Source: netip.MustParseAddr("198.51.100.1"), VIP: netip.MustParseAddrPort("203.0.113.9:443"),
-		ServerLocal: netip.MustParseAddrPort("10.0.0.1:50002"), Status: 502, ServerStatus: 500,
+		ServerLocal: netip.MustParseAddrPort("10.0.0.1:50002"), Status: 502, ServerStatus: 500, GRPCStatus: 15,
 		Cause: 26, Filters: 0b11,
 		TLSVersion: 0x0304, Suite: 0x1302, Group: 29, RequestBytes: 1001, ResponseBytes: 2002,
 		ServerResponseBytes: 3003,

@@ -9,7 +9,8 @@ const GROWTH_MAX_PERCENT: u64 = 2;
 
 const HEAD: &str = "\
 # Instructions of the data plane for one of each row (src/rows.rs says what that is); `make check` counts them again.
-# Own code is all that the data plane runs but aws-lc. Written by `make bench-icount WRITE=1`.
+# Own code is all that the data plane runs but aws-lc. Allocations are how often it asks for memory, rounded up.
+# Written by `make bench-icount WRITE=1`.
 ";
 const TOOLS: &str = "counted with ";
 
@@ -58,7 +59,8 @@ impl Counts {
             let mut words = line.split_whitespace();
             let count = |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(line);
             let row = words.next().ok_or(line)?;
-            let counted = Counted { own: count(words.next())?, cryptography: count(words.next())? };
+            let [own, cryptography, allocations] = [words.next(), words.next(), words.next()].map(count);
+            let counted = Counted { own: own?, cryptography: cryptography?, allocations: allocations? };
             counts.note(row, counted);
         }
         Ok(counts)
@@ -75,7 +77,7 @@ impl Counts {
             false => format!("This is {}; recorded was {}.\n", now.tools, self.tools),
         };
         Some(format!(
-            "the data plane takes more instructions than recorded, by more than {GROWTH_MAX_PERCENT} %:\n{grown}{tools}\
+            "the data plane takes more than recorded, by more than {GROWTH_MAX_PERCENT} %:\n{grown}{tools}\
              Find the work and take it out (`make bench-icount ROW=name` lists the dearest functions), or accept it:\n\
              `make bench-icount WRITE=1`, commit the file with the change, and give the reason in the message."
         ))
@@ -83,10 +85,14 @@ impl Counts {
 
     fn growth(&self, row: &str, now: Counted) -> String {
         let Some(before) = self.of(row) else { return format!("  {row}: not recorded\n") };
-        let parts = [("own code", before.own, now.own), ("cryptography", before.cryptography, now.cryptography)];
+        let parts = [
+            ("instructions of own code", before.own, now.own),
+            ("instructions of cryptography", before.cryptography, now.cryptography),
+            ("allocations", before.allocations, now.allocations),
+        ];
         let grown = parts.into_iter().filter(|(_, before, now)| *now * 100 > *before * (100 + GROWTH_MAX_PERCENT));
         let line = |(part, before, now): (&str, u64, u64)| {
-            format!("  {row}: {part} {before} → {now} instructions, {}\n", change(before, now))
+            format!("  {row}: {before} → {now} {part}, {}\n", change(before, now))
         };
         grown.map(line).collect()
     }
@@ -99,9 +105,10 @@ pub fn change(before: u64, now: u64) -> String {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HEAD}{TOOLS}{}\n# {:18}{:>10}{:>15}\n", self.tools, "row", "own code", "cryptography")?;
-        for (row, counted) in &self.rows {
-            writeln!(f, "{row:20}{:>10}{:>15}", counted.own, counted.cryptography)?;
+        let (own, cryptography, allocations) = ("own code", "cryptography", "allocations");
+        write!(f, "{HEAD}{TOOLS}{}\n# {:18}{own:>10}{cryptography:>15}{allocations:>14}\n", self.tools, "row")?;
+        for (row, Counted { own, cryptography, allocations }) in &self.rows {
+            writeln!(f, "{row:20}{own:>10}{cryptography:>15}{allocations:>14}")?;
         }
         Ok(())
     }
@@ -113,7 +120,7 @@ mod tests {
 
     fn counts(own: u64, cryptography: u64) -> Counts {
         let mut counts = Counts::new("rustc 1, valgrind 3".to_owned());
-        counts.note("request", Counted { own, cryptography });
+        counts.note("request", Counted { own, cryptography, allocations: 0 });
         counts
     }
 
@@ -126,7 +133,7 @@ mod tests {
     #[test]
     fn line_that_is_no_count_is_refused() {
         assert_eq!(Counts::parse("request 4000 many"), Err("request 4000 many"));
-        assert_eq!(Counts::parse("request 4000"), Err("request 4000"));
+        assert_eq!(Counts::parse("request 4000 0"), Err("request 4000 0"));
     }
 
     #[test]
@@ -137,10 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn row_that_begins_to_allocate_is_named() {
+        let mut now = counts(1000, 0);
+        now.note("request", Counted { own: 1000, cryptography: 0, allocations: 1 });
+        let complaint = counts(1000, 0).complaint(&now).unwrap();
+        assert!(complaint.contains("request: 0 → 1 allocations"), "{complaint}");
+    }
+
+    #[test]
     fn row_that_grew_more_is_named_with_both_counts() {
         let complaint = counts(1000, 500).complaint(&counts(1021, 600)).unwrap();
-        assert!(complaint.contains("request: own code 1000 → 1021 instructions, +2.1 %"), "{complaint}");
-        assert!(complaint.contains("request: cryptography 500 → 600 instructions, +20.0 %"), "{complaint}");
+        assert!(complaint.contains("request: 1000 → 1021 instructions of own code, +2.1 %"), "{complaint}");
+        assert!(complaint.contains("request: 500 → 600 instructions of cryptography, +20.0 %"), "{complaint}");
         assert!(complaint.contains("make bench-icount WRITE=1"), "{complaint}");
     }
 

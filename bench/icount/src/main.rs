@@ -75,7 +75,7 @@ fn count(flags: &Flags) -> Result<(), Failure> {
 
 fn count_row(row: &Row, flags: &Flags) -> Result<Counted, Failure> {
     let sum = callgrind::profile(row, &flags.profiles)?.counted;
-    Ok(Counted { own: sum.own / row.repeats(), cryptography: sum.cryptography / row.repeats() })
+    Ok(sum.of_one(row.repeats()))
 }
 
 fn time(row: &'static Row) -> Result<(), Failure> {

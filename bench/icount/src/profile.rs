@@ -11,12 +11,21 @@ const CRYPTOGRAPHY: &str = "aws_lc_";
 /// The functions below which callgrind counts begin so.
 const ROOT: &str = "::counted_";
 
-/// Instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counted {
-    /// Of our own code and all that it calls, except cryptography.
+    /// Instructions of our own code and all that it calls, except cryptography.
     pub own: u64,
+    /// Instructions.
     pub cryptography: u64,
+    /// How often our own code asks the allocator for memory.
+    pub allocations: u64,
+}
+
+impl Counted {
+    /// Of one, if these are of so many. None allocates if there are no allocations.
+    pub fn of_one(self, of: u64) -> Self {
+        Self { own: self.own / of, cryptography: self.cryptography / of, allocations: self.allocations.div_ceil(of) }
+    }
 }
 
 pub struct Profile {
@@ -30,15 +39,18 @@ impl Profile {
     pub fn read(text: &str) -> Option<Self> {
         let mut functions: HashMap<String, u64> = HashMap::new();
         let (mut caller, mut callee) = ("", "");
-        let mut cryptography = 0;
+        let (mut cryptography, mut allocations) = (0, 0);
         let mut lines = text.lines().skip_while(|line| !line.starts_with("fn="));
         while let Some(line) = lines.next() {
             match line.split_once('=') {
                 Some(("fn", name)) => caller = name,
                 Some(("cfn", name)) => callee = name,
                 // The line behind a call has the cost of all that lies below it.
-                Some(("calls", _)) => {
+                Some(("calls", calls)) => {
                     let below = cost(lines.next()?)?;
+                    if allocates(callee) && !is_allocator(caller) {
+                        allocations += calls.split(' ').next()?.parse::<u64>().ok()?;
+                    }
                     if is_rust(caller) && callee.starts_with(CRYPTOGRAPHY) && !is_rust(callee) {
                         cryptography += below;
                     }
@@ -52,8 +64,18 @@ impl Profile {
         }
         functions.keys().find(|name| name.contains(ROOT))?;
         let own = functions.values().sum::<u64>().checked_sub(cryptography)?;
-        Some(Self { counted: Counted { own, cryptography }, functions })
+        Some(Self { counted: Counted { own, cryptography, allocations }, functions })
     }
+}
+
+/// mimalloc's.
+fn is_allocator(function: &str) -> bool {
+    function.trim_start_matches('_').starts_with("mi_")
+}
+
+/// `mi_malloc`, `mi_realloc_aligned` and their like.
+fn allocates(function: &str) -> bool {
+    is_allocator(function) && function.contains("alloc")
 }
 
 /// Only its names have paths.
@@ -72,7 +94,7 @@ mod tests {
 
     const PROFILE: &str = "\
 events: Ir
-summary: 184
+summary: 199
 
 ob=/a/weir-icount
 fl=a.rs
@@ -103,6 +125,27 @@ cfn=aws_lc_0_1_ADD
 calls=4 70
 61 20
 
+fn=icount::growing
+11 4
+cfn=mi_realloc
+calls=3 12
+11 9
+cfn=mi_free
+calls=2 13
+11 2
+
+fn=mi_realloc
+12 5
+cfn=_mi_malloc_generic
+calls=3 14
+12 4
+
+fn=_mi_malloc_generic
+14 4
+
+fn=mi_free
+13 2
+
 fn=aws_lc_0_1_ADD
 70 20
 
@@ -118,13 +161,13 @@ fn=aws_lc_0_1_FREE
 fn=memcpy
 1 10
 
-totals: 184
+totals: 199
 ";
 
     #[test]
     fn what_lies_below_a_call_of_the_library_is_cryptography() {
         let profile = Profile::read(PROFILE).unwrap();
-        assert_eq!(profile.counted, Counted { own: 27, cryptography: 157 });
+        assert_eq!(profile.counted, Counted { own: 42, cryptography: 157, allocations: 3 });
         assert_eq!(profile.functions["icount::counted_batch"], 12);
     }
 

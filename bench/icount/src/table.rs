@@ -22,18 +22,19 @@ pub fn text(lines: &[Line], recorded: &Counts) -> Result<String, Failure> {
     let paced = Row::of_pace()?;
     let pace = lines.iter().find(|line| line.row.name == paced.name).map_or(0.0, Line::pace);
     let mut text = format!(
-        "{:18}{:>10}{:>10}{:>9}{:>14}{:>10}{:>9}{:>11}{:>8}\n",
-        "row", "own code", "recorded", "", "cryptography", "recorded", "", "own µs ≈", "all µs"
+        "{:18}{:>10}{:>10}{:>9}{:>14}{:>10}{:>9}{:>13}{:>11}{:>8}\n",
+        "row", "own code", "recorded", "", "cryptography", "recorded", "", "allocations", "own µs ≈", "all µs"
     );
     for line in lines {
         let before = recorded.of(line.row.name);
         let counted = line.counted;
         let _ = writeln!(
             text,
-            "{:18}{}{}{:>11.2}{:>8.2}  {}",
+            "{:18}{}{}{:>13}{:>11.2}{:>8.2}  {}",
             line.row.name,
             beside(10, counted.own, before.map(|before| before.own)),
             beside(14, counted.cryptography, before.map(|before| before.cryptography)),
+            counted.allocations,
             line.own_micros(pace),
             line.micros(),
             line.row.what,
@@ -44,7 +45,7 @@ pub fn text(lines: &[Line], recorded: &Counts) -> Result<String, Failure> {
 
 /// One line, for programs.
 pub fn json(line: &Line, pace: f64) -> String {
-    let Counted { own, cryptography } = line.counted;
+    let Counted { own, cryptography, .. } = line.counted;
     format!(
         "{{\"row\":\"{}\",\"own_instructions\":{own},\"cryptography_instructions\":{cryptography},\"own_us\":{:.3},\"all_us\":{:.3}}}\n",
         line.row.name,
@@ -93,7 +94,7 @@ mod tests {
 
     fn line(own: u64, cryptography: u64, micros: u64) -> Line {
         let row = Row::of_pace().unwrap();
-        Line { row, counted: Counted { own, cryptography }, time: Duration::from_micros(micros) }
+        Line { row, counted: Counted { own, cryptography, allocations: 0 }, time: Duration::from_micros(micros) }
     }
 
     #[test]

@@ -7,10 +7,9 @@ use weir_telemetry::{AGREED_MAX, Agreed, Handshakes};
 /// takes, and name them in any order.
 pub fn fill(row: &mut VirtualServiceCounters, counted: &Handshakes) {
     let table = row.tls.get_or_insert_default();
-    (table.others_total, row.tls13_handshakes_total, row.tls_resumptions_total) = (counted.others(), 0, 0);
+    table.others_total = counted.others();
+    (row.tls13_handshakes_total, row.tls_resumptions_total) = (counted.tls13(), counted.resumed());
     for (agreed, total) in counted.agreed() {
-        row.tls13_handshakes_total += if agreed.version == "TLS 1.3" { *total } else { 0 };
-        row.tls_resumptions_total += if agreed.resumed { *total } else { 0 };
         match table.rows.iter().position(|row| is_of(row, agreed)) {
             Some(at) => table.rows[at].total = *total,
             None if table.rows.len() < AGREED_MAX => table.rows.push(new_row(agreed, *total)),
@@ -77,6 +76,14 @@ mod tests {
         assert_eq!(filled(&mut row, &[&other, &one]), first);
         assert_eq!(row.tls.as_ref().unwrap().others_total, 20);
         assert_eq!((row.tls13_handshakes_total, row.tls_resumptions_total), (62, 62));
+    }
+
+    #[test]
+    fn totals_count_what_has_no_row() {
+        let mut row = VirtualServiceCounters::default();
+        filled(&mut row, &[&worker(0..40)]);
+        assert_eq!(row.tls.as_ref().unwrap().others_total, 9, "which the worker counts together");
+        assert_eq!((row.tls13_handshakes_total, row.tls_resumptions_total), (40, 40));
     }
 
     #[test]

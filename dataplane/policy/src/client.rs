@@ -27,8 +27,8 @@ impl ClientFacts {
     }
 
     /// Where the client connected to.
-    pub fn listener(&self) -> SocketAddr {
-        self.listener
+    pub fn listener(&self) -> &SocketAddr {
+        &self.listener
     }
 
     /// The port behind the host, if it is not the default of the scheme: `:8080` (RFC 9110 §7.2).

@@ -174,6 +174,11 @@ impl Proxy {
         }
     }
 
+    /// Requests of which notes are kept for their records.
+    pub fn requests_noted(&self) -> usize {
+        self.core.records.requests_noted()
+    }
+
     /// No connection and no session is left.
     pub fn is_idle(&self) -> bool {
         let is_idle = self.clients.len() + self.servers.len() + self.sessions.len() == 0;
@@ -226,7 +231,7 @@ impl Proxy {
             self.core.counters.note(Happening::StreamGone { service: client.service.id });
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
-            self.core.shortage.addresses.remove(client.sender());
+            self.core.shortage.addresses.remove(*client.sender());
         }
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);

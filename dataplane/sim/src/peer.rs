@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt::Display,
+    net::SocketAddr,
     time::Duration,
 };
 
@@ -80,12 +81,23 @@ pub struct Ledger {
     unserved: Vec<(String, u64)>,
     /// What clients have heard of servers in full, by request.
     pub heard: HashMap<u64, Heard>,
+    /// What clients of tunnels have heard, by their addresses.
+    pub tunnels: HashMap<SocketAddr, Tunnelled>,
     /// Which servers have got which request.
     servers: HashSet<(String, u64)>,
     /// Some Plans have no records.
     pub records_pause: bool,
     pub violations: Vec<String>,
     pub tally: Tally,
+}
+
+/// What went through a tunnel, as its client sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunnelled {
+    pub sent: u64,
+    pub heard: u64,
+    /// Nothing went wrong: all that was sent has come.
+    pub calm: bool,
 }
 
 /// A server's answer to a request.

@@ -3,11 +3,17 @@
 //! A record changes nothing about traffic. So a seed whose records are throttled has the same requests as one without a
 //! limit, and what its records stand for, together with what waits, must be as much, to the unit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::SocketAddr,
+};
 
 use weir_api::dataplane::v1 as api;
 use weir_proxy::{Proxy, records::Batch};
-use weir_telemetry::{Cause, record::Packed};
+use weir_telemetry::{
+    Cause,
+    record::{Kind, Packed},
+};
 
 use crate::{
     peer::{Heard, Ledger},
@@ -21,6 +27,7 @@ const SEEDS_PER_THROTTLED: u64 = 5;
 /// Where the method of a record stands.
 const METHOD: usize = 5;
 const PATH: usize = 1;
+const TUNNEL_FLAG: u32 = 1 << 17;
 /// What the head of a response may have.
 const HEAD_BYTES_MAX: u64 = 700;
 
@@ -157,7 +164,7 @@ impl Books {
         let mut wrong = std::mem::take(&mut self.wrong);
         let mut sums = self.waiting.clone();
         sums.retain(|_, count| *count > 0);
-        let (mut requests, mut sequence, mut heads) = (HashMap::new(), 0, 0);
+        let (mut requests, mut tunnels, mut sequence, mut heads) = (HashMap::new(), HashMap::new(), 0, 0);
         for packed in &self.packed {
             let Some(records) = Packed::all(packed) else {
                 wrong.push("a batch cannot be read".into());
@@ -183,6 +190,9 @@ impl Books {
                 // A stream without a place is no request.
                 let is_refused = record.cause() == Cause::EngineRefused as u16 + 1;
                 heads += u64::from(record.u8(METHOD) != 0 && !is_refused);
+                if record.kind() == Kind::Connection as u8 && record.flags() & TUNNEL_FLAG != 0 {
+                    tunnels.entry(record.client()).or_insert_with(Vec::new).push(record);
+                }
                 if let Some(id) = id_of(&record) {
                     requests.entry(id).or_insert_with(Vec::new).push(record);
                 }
@@ -190,6 +200,7 @@ impl Books {
         }
         if mode == Mode::All {
             self.compare(&requests, &servers, ledger, &mut wrong);
+            compare_tunnels(&tunnels, ledger, &mut wrong);
             if heads != requests_counted && !ledger.records_pause {
                 wrong.push(format!("{heads} of {requests_counted} requests have a record"));
             }
@@ -226,6 +237,24 @@ impl Books {
             if number.is_none_or(|server| !ledger.has_served(server, *id)) {
                 wrong.push(format!("request {id} was not answered by {server:?}, as its record says"));
             }
+        }
+    }
+}
+
+/// Each tunnel that has brought its client something has one record, which says how much went through it.
+fn compare_tunnels(tunnels: &HashMap<SocketAddr, Vec<Packed<'_>>>, ledger: &Ledger, wrong: &mut Vec<String>) {
+    for (client, carried) in &ledger.tunnels {
+        let [record] = tunnels.get(client).map_or(&[][..], Vec::as_slice) else {
+            if !ledger.records_pause {
+                let found = tunnels.get(client).map_or(0, Vec::len);
+                wrong.push(format!("the tunnel of {client} has {found} records"));
+            }
+            continue;
+        };
+        let (up, down) = (record.request_bytes(), record.response_bytes());
+        let is_whole = (up, down) == (carried.sent, carried.heard);
+        if carried.calm && !is_whole || up > carried.sent || down < carried.heard {
+            wrong.push(format!("the tunnel of {client} has carried {carried:?}, and {up}, {down} by its record"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One end of a tunnel, at a client or a server. It sends bytes of its own, ends as planned, and checks what it
 //! receives: the bytes of one other end, in order, and complete if nothing fails.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -9,7 +9,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use crate::{
     message::Reader,
     network::Wake,
-    peer::{Deed, Desk, Ledger, Peer},
+    peer::{Deed, Desk, Ledger, Peer, Tunnelled},
     rng::{BodyOf, Rng, body_of},
 };
 
@@ -47,6 +47,8 @@ pub struct Plan {
     pub calm: bool,
     /// The path at which it first asks a server of HTTP to be the other end.
     pub asks: Option<String>,
+    /// Of a client whose tunnel leaves a record of its own.
+    pub address: Option<SocketAddr>,
 }
 
 impl Plan {
@@ -62,7 +64,7 @@ impl Plan {
 
     fn of(rng: &mut Rng, name: String, id: u64, ending: Ending, deaf: bool, calm: bool) -> Self {
         let (bytes, pause_us) = (rng.length(200_000) as usize, rng.pick(&[0, 0, 300, 5_000]));
-        Self { name, id, bytes, pause_us, ending, deaf, calm, asks: None }
+        Self { name, id, bytes, pause_us, ending, deaf, calm, asks: None, address: None }
     }
 }
 
@@ -273,6 +275,11 @@ impl Peer for Stream {
     }
 
     fn conclude(&mut self, ledger: &mut Ledger) {
+        if let (Some(address), Some((body, _))) = (self.plan.address, &self.heard) {
+            let sent = HEADER_BYTES + self.plan.bytes;
+            let heard = HEADER_BYTES + body.len;
+            ledger.tunnels.insert(address, Tunnelled { sent: sent as u64, heard: heard as u64, calm: self.plan.calm });
+        }
         if !self.over && !self.plan.deaf {
             ledger.violation(&self.plan.name, "was left waiting for ever");
         }

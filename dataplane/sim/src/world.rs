@@ -343,7 +343,8 @@ impl World {
         let peer = SocketAddr::from(([10, 3, 0, n as u8 + 1], 40_000 + n as u16));
         let listener = if start.plan.asks.is_some() { PLAIN } else { TUNNEL };
         let link = self.network.dial_engine(listener, peer, start.quality.clone());
-        self.seat(link, Box::new(Stream::new(start.plan.clone())));
+        let address = (listener == TUNNEL).then_some(peer);
+        self.seat(link, Box::new(Stream::new(stream::Plan { address, ..start.plan.clone() })));
     }
 
     fn start_browser(&mut self, n: usize) {
@@ -407,6 +408,9 @@ impl World {
         let counters = self.proxy.counters().clone();
         if !self.proxy.is_idle() {
             self.ledger.violation("proxy", "has sessions left");
+        }
+        if self.proxy.requests_noted() > 0 {
+            self.ledger.violation("records", format_args!("{} slots are in use", self.proxy.requests_noted()));
         }
         let requests = (0..8).filter_map(|id| counters.service(id)).map(|service| service.requests).sum();
         let servers = self.scenario.servers.iter().map(|server| server.address.to_string()).collect();

@@ -31,6 +31,8 @@ pub struct Analytics {
     pub query_masks: Vec<Mask>,
     /// What the masks hide of the header fields whose values records have as texts of their own. `None`: nothing.
     pub hidden: Option<Hidden>,
+    /// Records have texts as they came, and no header fields.
+    pub is_plain: bool,
     /// `None`: traces of clients are passed on as they are.
     pub traces: Option<Traces>,
     /// By class. They are those of one worker.
@@ -173,11 +175,14 @@ pub(crate) fn read(
     let query_masks = masks(service, &source.query_masks, "uri_query_field_rules", findings);
     let rules = rules(service, source, findings);
     let per_s = [source.significant_per_s, source.filtered_per_s, source.all_per_s];
+    let hidden = Hidden::of(&header_masks);
+    let has_headers = source.all_headers || filters.iter().any(|filter| filter.all_headers);
     (findings.errors.len() == found).then(|| Analytics {
         rules,
+        is_plain: !has_headers && hidden.is_none() && query_masks.is_empty(),
         filters,
         all_headers: source.all_headers,
-        hidden: Hidden::of(&header_masks),
+        hidden,
         header_masks,
         query_masks,
         traces: source.traces.map(|traces| Traces {

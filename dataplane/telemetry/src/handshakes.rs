@@ -21,11 +21,16 @@ pub const AGREED_MAX: usize = 31;
 pub struct Handshakes {
     agreed: Vec<(Agreed, u64)>,
     others: u64,
+    /// Of all, whether or not they have a row.
+    tls13: u64,
+    resumed: u64,
     faults: [u64; HandshakeFault::ALL.len()],
 }
 
 impl Handshakes {
     pub(crate) fn count(&mut self, agreed: Agreed) {
+        self.tls13 += u64::from(agreed.version == "TLS 1.3");
+        self.resumed += u64::from(agreed.resumed);
         match self.agreed.iter().position(|(row, _)| *row == agreed) {
             Some(at) => self.agreed[at].1 += 1,
             None if self.agreed.len() < AGREED_MAX => self.agreed.push((agreed, 1)),
@@ -46,6 +51,8 @@ impl Handshakes {
             }
         }
         self.others += other.others;
+        self.tls13 += other.tls13;
+        self.resumed += other.resumed;
         for (mine, theirs) in self.faults.iter_mut().zip(&other.faults) {
             *mine += theirs;
         }
@@ -59,6 +66,16 @@ impl Handshakes {
     /// How many handshakes have no row.
     pub fn others(&self) -> u64 {
         self.others
+    }
+
+    /// How many were of TLS 1.3.
+    pub fn tls13(&self) -> u64 {
+        self.tls13
+    }
+
+    /// How many resumed a session.
+    pub fn resumed(&self) -> u64 {
+        self.resumed
     }
 
     pub fn faults(&self) -> impl Iterator<Item = (HandshakeFault, u64)> + '_ {
@@ -133,6 +150,8 @@ mod tests {
         }
         assert_eq!((handshakes.agreed().len(), handshakes.others()), (AGREED_MAX, 5));
         assert_eq!([0, 1].map(|at| handshakes.agreed()[at]), [(agreed(0), 3), (agreed(1), 1)]);
+        handshakes.count(Agreed { resumed: true, ..agreed(AGREED_MAX) });
+        assert_eq!((handshakes.tls13(), handshakes.resumed()), (AGREED_MAX as u64 + 8, 1));
     }
 
     #[test]
@@ -158,6 +177,7 @@ mod tests {
         sum.add(&of(&[1, 2], HandshakeFault::Timeout));
         sum.add(&of(&[], HandshakeFault::Alert));
         assert_eq!(sum.agreed(), [(agreed(0), 1), (agreed(1), 2), (agreed(2), 1)]);
+        assert_eq!((sum.tls13(), sum.resumed()), (4, 0));
         let faults: Vec<_> = sum.faults().collect();
         assert_eq!(faults, [(HandshakeFault::Timeout, 2), (HandshakeFault::Alert, 1)]);
     }

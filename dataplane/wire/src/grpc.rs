@@ -15,6 +15,11 @@ pub fn is_call(head: &RequestHead<'_>) -> bool {
     head.method == Method::Post && head.fields.find(b"content-type").is_some_and(is_type)
 }
 
+/// The status at the end of a call: in its trailers, or in a head that says all.
+pub fn status(fields: &Fields<'_>) -> Option<u32> {
+    str::from_utf8(fields.find(b"grpc-status")?).ok()?.parse().ok()
+}
+
 fn is_type(value: &[u8]) -> bool {
     let Some((start, rest)) = value.split_at_checked(CONTENT_TYPE.len()) else { return false };
     start.eq_ignore_ascii_case(CONTENT_TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' ' | b'\t'))

@@ -62,6 +62,35 @@ pub(crate) fn visible_end(text: &[u8], at: usize) -> usize {
     run_end(text, at, Above::<b'!'>, is_visible)
 }
 
+/// Where a query begins in what a server gets of a target: behind this byte.
+#[inline(always)]
+pub(crate) fn question_mark(text: &[u8]) -> Option<usize> {
+    let among = |sixteen: &[u8; 16]| u8x16::new(*sixteen).simd_eq(u8x16::splat(b'?')).to_bitmask();
+    let (pieces, rest) = text.as_chunks();
+    for (number, sixteen) in pieces.iter().enumerate() {
+        if let marks @ 1.. = among(sixteen) {
+            return Some(number * sixteen.len() + marks.trailing_zeros() as usize);
+        }
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    // The rest, with as much before it as makes a whole piece: there is none in that.
+    if let Some(last) = text.last_chunk() {
+        let marks = among(last);
+        return (marks > 0).then(|| text.len() - last.len() + marks.trailing_zeros() as usize);
+    }
+    let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) else {
+        return text.iter().position(|byte| *byte == b'?');
+    };
+    let within = |eight: &[u8; 8]| {
+        let differs = u64::from_le_bytes(*eight) ^ each(b'?');
+        let marks = differs.wrapping_sub(each(1)) & !differs & HIGH;
+        (marks > 0).then(|| marks.trailing_zeros() as usize / 8)
+    };
+    within(first).or_else(|| within(last).map(|at| text.len() - last.len() + at))
+}
+
 /// `usual` tells the first byte that may not belong to the run; `belongs` decides about that byte.
 #[inline(always)]
 fn run_end<U: Usual>(text: &[u8], at: usize, _: U, belongs: impl Fn(u8) -> bool) -> usize {
@@ -167,6 +196,17 @@ mod tests {
         }
         for filler in [b'/', 0x80] {
             check(visible_end, is_visible, filler);
+        }
+    }
+
+    #[test]
+    fn query_begins_at_the_first_question_mark() {
+        let end = |text: &[u8], at: usize| question_mark(&text[at..]).map_or(text.len(), |found| at + found);
+        for filler in [b'/', b'>', b'@', 0xbf] {
+            check(end, |byte| byte != b'?', filler);
+        }
+        for length in 1..50 {
+            assert_eq!(question_mark(&vec![b'?'; length]), Some(0));
         }
     }
 

@@ -53,7 +53,8 @@ impl Client {
                             Ok(chosen) => child = chosen,
                             Err(error) => {
                                 if let Some(analytics) = &self.service.analytics {
-                                    let come = Come::of(&request.head, request.len, false, self.peer, io.now());
+                                    let came = (request.len, false);
+                                    let come = Come::of(self.service.id, &request.head, came, self.peer, io.now());
                                     self.noted = core.records.begin_request(analytics, &come);
                                 }
                                 core.counters.note(Happening::Request { service: self.service.id, method });
@@ -64,7 +65,7 @@ impl Client {
                     let service = child.as_ref().unwrap_or(&self.service);
                     core.counters.note(Happening::Request { service: service.id, method });
                     if let Some(analytics) = &service.analytics {
-                        let come = Come::of(&request.head, request.len, false, self.peer, io.now());
+                        let come = Come::of(service.id, &request.head, (request.len, false), self.peer, io.now());
                         self.noted = core.records.begin_request(analytics, &come);
                     }
                     let Some(http) = service.http() else { return Next::Unserved };

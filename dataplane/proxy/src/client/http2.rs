@@ -107,7 +107,7 @@ impl Client {
             && is_full
             && let Some(analytics) = &self.service.analytics
         {
-            let come = Come::of(&request.head, piece.len(), true, self.peer, io.now());
+            let come = Come::of(self.service.id, &request.head, (piece.len(), true), self.peer, io.now());
             self.noted = core.records.begin_request(analytics, &come);
             core.records.note_cause(&mut self.noted, analytics, Cause::EngineRefused);
         }
@@ -122,7 +122,7 @@ impl Client {
                 Ok(chosen) => child = chosen,
                 Err(error) => {
                     if let Some(analytics) = &self.service.analytics {
-                        let come = Come::of(head, piece.len(), true, self.peer, io.now());
+                        let come = Come::of(self.service.id, head, (piece.len(), true), self.peer, io.now());
                         self.noted = core.records.begin_request(analytics, &come);
                     }
                     core.counters.note(Happening::StreamRequest { service: self.service.id, method });
@@ -133,7 +133,7 @@ impl Client {
         let service = child.as_ref().unwrap_or(&self.service);
         core.counters.note(Happening::StreamRequest { service: service.id, method });
         if let Some(analytics) = &service.analytics {
-            let come = Come::of(head, piece.len(), true, self.peer, io.now());
+            let come = Come::of(service.id, head, (piece.len(), true), self.peer, io.now());
             self.noted = core.records.begin_request(analytics, &come);
         }
         let Some(http) = service.http() else { return Ok((Next::Unserved, None, None)) };

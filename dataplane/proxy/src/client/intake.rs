@@ -57,6 +57,8 @@ pub(crate) struct Answer {
     /// With the content behind it, unless the connection needs them apart.
     pub head: Buf,
     pub content: Option<Buf>,
+    /// Of a call.
+    pub grpc_status: Option<u32>,
     pub keep_alive: bool,
 }
 
@@ -169,15 +171,18 @@ impl Received<'_> {
         date: &[u8],
         write: impl FnOnce(&mut Sink<'_, '_>),
     ) -> Next {
-        let (status, head) = match (self.to_client, self.service.http()) {
+        let (status, grpc_status, head) = match (self.to_client, self.service.http()) {
             (Target::Call, Some(http)) => {
-                let why = format!("HTTP status {status}");
-                (call::STATUS, call::answer(io, call::code(status), &why, http, &client.facts, date))
+                let (code, why) = (call::code(status), format!("HTTP status {status}"));
+                (call::STATUS, Some(code), call::answer(io, code, &why, http, &client.facts, date))
             }
-            (target, _) => (status, head::write_own(io, bytes_max, target, write)),
+            (target, _) => (status, None, head::write_own(io, bytes_max, target, write)),
         };
         match head {
-            Ok(head) => Next::Local(Box::new(Answer { status, head, content: None, keep_alive: self.stays })),
+            Ok(head) => {
+                let answer = Answer { status, head, content: None, grpc_status, keep_alive: self.stays };
+                Next::Local(Box::new(answer))
+            }
             Err(error) => Next::refused(error, self.head),
         }
     }

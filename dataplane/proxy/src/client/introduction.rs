@@ -23,20 +23,20 @@ impl Client {
             let introduction = Introduction { sender: self.peer, listener: ends.listener, tlvs };
             self.introduction = Some(Box::new(introduction));
             self.peer = ends.client;
-            self.facts = ClientFacts::new(ends.client, self.facts.listener(), self.facts.is_tls());
+            self.facts = ClientFacts::new(ends.client, *self.facts.listener(), self.facts.is_tls());
         }
         self.connection.inbox.head_read(len);
         Ok(true)
     }
 
     /// The other end of the client's connection: the client, or who sent a PROXY header for it.
-    pub fn sender(&self) -> SocketAddr {
-        self.introduction.as_ref().map_or(self.peer, |introduction| introduction.sender)
+    pub fn sender(&self) -> &SocketAddr {
+        self.introduction.as_ref().map_or(&self.peer, |introduction| &introduction.sender)
     }
 
     /// Where the client connected to, as far as is known.
     pub fn destination(&self) -> SocketAddr {
-        self.introduction.as_ref().map_or(self.facts.listener(), |introduction| introduction.listener)
+        self.introduction.as_ref().map_or(*self.facts.listener(), |introduction| introduction.listener)
     }
 
     /// The vectors of a PROXY header for the server: those that came, and what is known of TLS that ends here.

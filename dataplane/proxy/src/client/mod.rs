@@ -286,7 +286,7 @@ impl Client {
 
     /// The address and protocol that the client connected to.
     fn listener(&self) -> TransportAddress {
-        TransportAddress::tcp(self.facts.listener())
+        TransportAddress::tcp(*self.facts.listener())
     }
 
     /// What serves this client by the newest snapshot. `None`: the listener is removed, or differs in TLS or in HTTP, or

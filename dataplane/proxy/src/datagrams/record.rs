@@ -14,16 +14,16 @@ impl Proxy {
     #[inline(never)]
     pub(super) fn record_session<I: Io>(&mut self, io: &I, session: &Session) {
         let Session { key, listener, service, place, history, .. } = session;
-        let asker = Asker::plain(Kind::Session, service, (*listener, key.peer));
+        let asker = Asker::plain(Kind::Session, service, (listener, &key.peer));
         let naming = service.pool.as_ref().and_then(|pool| self.core.pools.naming(*place, pool));
         self.core.records.end_connection(&asker, End::now(io), |slot| {
-            slot.cause = history.cause;
-            slot.servers_tried = history.servers_tried;
+            slot.set_cause(history.cause);
             slot.spans = Some(history.spans(io.now()));
-            (slot.request_bytes, slot.response_bytes) = (history.up_bytes, history.down_bytes);
-            slot.server_response_bytes = history.down_bytes;
-            slot.of_server = OfServer { server: place.server, local: None, connect_us: 0 };
-            slot.pool = naming;
+            let fixed = &mut slot.draft.fixed;
+            fixed.servers_tried = history.servers_tried.min(255) as u8;
+            (fixed.request_bytes, fixed.response_bytes) = (history.up_bytes, history.down_bytes);
+            fixed.server_response_bytes = history.down_bytes;
+            slot.set_server(&OfServer { server: place.server, local: None, connect_us: 0 }, naming);
         });
     }
 }

@@ -116,10 +116,11 @@ impl Proxy {
     /// Whether a candidate is still one. Updates its weight, because the survey may be long ago.
     fn is_still(&self, candidate: &mut Candidate) -> bool {
         let Some(client) = self.clients.peek(candidate.conn) else { return false };
-        candidate.weight = self.core.shortage.weight(client.sender());
+        candidate.weight = self.core.shortage.weight(*client.sender());
         let hoards = matches!(candidate.turn, Turn::Hoarded | Turn::HoarderWorks);
         self.moved_at(client) == candidate.since
-            && (self.core.shortage.is_heavy(client.sender()) || !hoards && self.core.is_above_share(client.accepted_by))
+            && (self.core.shortage.is_heavy(*client.sender())
+                || !hoards && self.core.is_above_share(client.accepted_by))
     }
 
     /// Selects candidates for eviction.
@@ -129,8 +130,8 @@ impl Proxy {
         self.core.shortage.least = self.core.shortage.addresses.least();
         self.core.shortage.share = self.clients.len() as u64 / self.core.counters.services_in_use().max(1);
         let candidate = |(conn, client): (Conn, &Client)| {
-            let weight = self.core.shortage.weight(client.sender());
-            let heavy = self.core.shortage.is_heavy(client.sender());
+            let weight = self.core.shortage.weight(*client.sender());
+            let heavy = self.core.shortage.is_heavy(*client.sender());
             if !heavy && !self.core.is_above_share(client.accepted_by) {
                 return None;
             }
@@ -238,13 +239,13 @@ impl Proxy {
             self.clients.iter().map(|(conn, client)| (conn, client, self.pieces_of(io, client))).collect();
         let mut weights = HashMap::<u128, usize>::new();
         for (_, client, pieces) in &holders {
-            *weights.entry(network(client.sender())).or_default() += pieces;
+            *weights.entry(network(*client.sender())).or_default() += pieces;
         }
         let mut holders: Vec<_> = holders
             .into_iter()
             .filter(|(_, _, pieces)| *pieces > 0)
             .map(|(conn, client, _)| {
-                let weight = weights.get(&network(client.sender())).map_or(0, |pieces| pieces.ilog2());
+                let weight = weights.get(&network(*client.sender())).map_or(0, |pieces| pieces.ilog2());
                 Holder { weight, since: Reverse(self.moved_at(client)), conn }
             })
             .collect();

@@ -10,11 +10,12 @@ use weir_telemetry::{
 
 use crate::{
     client::Client,
+    core::Core,
     exchange::{Exchange, Phase, table::ExchangeId},
     io::{Conn, Io},
     pool::Pools,
     proxy::{Parties, Proxy},
-    records::{OfServer, Recorder, first_cause},
+    records::{Noted, OfServer, Recorder, first_cause},
     server::Server,
 };
 
@@ -25,11 +26,19 @@ impl Proxy {
         self.note_unread(io, conn);
         let Some(client) = self.clients.find(conn) else { return };
         if let Some(slot) = self.core.records.slot(client.noted) {
-            slot.status = status;
-            slot.flags |= Flags::LOCAL;
-            slot.response_bytes = bytes as u64;
+            let fixed = &mut slot.draft.fixed;
+            (fixed.status, fixed.response_bytes) = (status, bytes as u64);
+            fixed.flags |= Flags::LOCAL;
         } else if let Some(analytics) = client.service.analytics.as_deref() {
             client.noted.weigh(analytics, &Outcome { status, ..Outcome::default() });
+        }
+    }
+
+    /// A call ends with a status of gRPC.
+    #[cold]
+    pub(crate) fn note_grpc_status(&mut self, conn: Conn, status: Option<u32>) {
+        if let Some(client) = self.clients.peek(conn) {
+            self.core.records.note_grpc_status(client.noted, status);
         }
     }
 
@@ -38,7 +47,8 @@ impl Proxy {
     pub(crate) fn note_unread<I: Io>(&mut self, io: &I, conn: Conn) {
         let Some(client) = self.clients.find(conn).filter(|client| !client.noted.is_something()) else { return };
         if let Some(analytics) = client.service.analytics.as_deref().filter(|_| client.service.http().is_some()) {
-            client.noted = self.core.records.begin_unread(analytics, client.peer, conn.is_stream(), io.now());
+            let service = client.service.id;
+            client.noted = self.core.records.begin_unread(service, analytics, client.peer, conn.is_stream(), io.now());
         }
     }
 
@@ -66,7 +76,8 @@ impl Proxy {
             true => exchange.stamps.spans(io.now(), rtt_nanos),
             false => exchange.stamps.cut(io.now(), rtt_nanos),
         };
-        note_exchange((&mut core.records, &core.pools), client, exchange, server, spans);
+        let server = server.map(|server| (server, naming(&core.pools, server)));
+        note_exchange(&mut core.records, client, exchange, server, spans);
         let conn = exchange.client;
         self.note_cause(conn, cause);
     }
@@ -78,7 +89,7 @@ impl Proxy {
         let Some(client) = self.clients.peek(exchange.client) else { return };
         let Some(server) = self.servers.peek(conn) else { return };
         if let Some(slot) = self.core.records.slot(client.noted) {
-            (slot.of_server, slot.pool) = (OfServer::of(server), naming(&self.core.pools, server));
+            slot.set_server(&OfServer::of(server), naming(&self.core.pools, server));
         }
     }
 
@@ -100,12 +111,14 @@ impl Proxy {
             return;
         }
         let spans = exchange.stamps.cut(io.now(), server.rtt_nanos);
-        note_exchange((&mut core.records, &core.pools), client, exchange, Some(server), spans);
+        let pool = naming(&core.pools, server);
+        note_exchange(&mut core.records, client, exchange, Some((server, pool)), spans);
         if let Some(slot) = core.records.slot(client.noted) {
-            slot.flags |= Flags::WEBSOCKET | Flags::TUNNEL;
+            slot.draft.fixed.flags |= Flags::WEBSOCKET | Flags::TUNNEL;
         }
         if core.records.is_crowded() {
-            self.record_request(io, conn);
+            let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
+            self.record_request(io, conn, noted);
         }
     }
 }
@@ -115,42 +128,49 @@ impl Parties<'_> {
     #[inline]
     pub(crate) fn note_end(&mut self, spans: Spans) {
         if self.client.noted.is_something() {
-            note_exchange(
-                (&mut self.core.records, &self.core.pools),
-                self.client,
-                self.exchange,
-                Some(self.server),
-                spans,
-            );
+            self.note_exchange(spans);
         }
+    }
+
+    #[inline(never)]
+    fn note_exchange(&mut self, spans: Spans) {
+        let Core { records, pools, .. } = &mut *self.core;
+        // The record is made at once: it needs no pool if its batch has the server.
+        let is_listed = records.lists(self.server.place.server);
+        let pool = if is_listed { None } else { naming(pools, self.server) };
+        note_exchange(records, self.client, self.exchange, Some((self.server, pool)), spans);
     }
 }
 
 /// What an exchange, and the server that it has, have come to.
-#[inline(never)]
+#[inline(always)]
 fn note_exchange(
-    (records, pools): (&mut Recorder, &Pools),
+    records: &mut Recorder,
     client: &mut Client,
     exchange: &Exchange,
-    server: Option<&Server>,
+    server: Option<(&Server, Option<Arc<Pool>>)>,
     spans: Spans,
 ) {
-    let last = server.map(|server| server.place.server);
-    let servers_tried = exchange.tried.len() + usize::from(last.is_some_and(|last| !exchange.tried.contains(&last)));
+    let last = server.as_ref().map(|(server, _)| server.place.server);
+    let servers_tried = match exchange.tried.as_slice() {
+        [] => usize::from(last.is_some()),
+        tried => tried.len() + usize::from(last.is_some_and(|last| !tried.contains(&last))),
+    };
     let Some(slot) = records.slot(client.noted) else {
         if let Some(analytics) = exchange.service.analytics.as_deref() {
             client.noted.weigh(analytics, &Outcome { spans, servers_tried, ..Outcome::default() });
         }
         return;
     };
-    slot.servers_tried = servers_tried;
     slot.spans = Some(spans);
-    slot.request_bytes += exchange.body.content_bytes;
+    let fixed = &mut slot.draft.fixed;
+    fixed.servers_tried = servers_tried.min(255) as u8;
+    fixed.request_bytes += exchange.body.content_bytes;
     if let Phase::Streaming { delivery, .. } = &exchange.phase {
-        slot.response_bytes += delivery.body.content_bytes;
-        slot.server_response_bytes += delivery.body.content_bytes;
+        fixed.response_bytes += delivery.body.content_bytes;
+        fixed.server_response_bytes += delivery.body.content_bytes;
     }
-    if let Some(server) = server {
+    if let Some((server, pool)) = server {
         let mut flags = Flags::default();
         if server.requests > 1 {
             flags |= Flags::SERVER_REUSED;
@@ -158,8 +178,8 @@ fn note_exchange(
         if exchange.named.is_some() && exchange.named == last {
             flags |= Flags::PERSISTED;
         }
-        slot.flags |= flags;
-        (slot.of_server, slot.pool) = (OfServer::of(server), naming(pools, server));
+        fixed.flags |= flags;
+        slot.set_server(&OfServer::of(server), pool);
     }
 }
 

@@ -28,27 +28,28 @@ impl End {
 
 // Requests.
 impl Proxy {
-    /// The client's request is over, if it has one that may leave a record.
+    /// The client's request is over, of which these are the notes.
     #[inline(never)]
-    pub(crate) fn record_request<I: Io>(&mut self, io: &I, conn: Conn) {
-        let Some(client) = self.clients.find(conn) else { return };
-        let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
-        if !noted.is_something() {
-            return;
-        }
-        let owner = client.connection.carrier().unwrap_or(conn);
-        if self.core.records.may_ask()
-            && let Some(owner) = self.clients.find(owner)
-        {
-            owner.ask_for_record(io);
+    pub(crate) fn record_request<I: Io>(&mut self, io: &I, conn: Conn, noted: Noted) {
+        if self.core.records.may_ask() {
+            self.ask_for_record(io, conn);
         }
         let Some(client) = self.clients.peek(conn) else { return self.core.records.forget(noted) };
         let asker = asker(&self.clients, client, io.now());
         self.core.records.end_request(&asker, noted, End::now(io));
     }
 
+    /// Asks the driver for the round trip to a client, which its record shows.
+    #[cold]
+    fn ask_for_record<I: Io>(&mut self, io: &I, conn: Conn) {
+        let carrier = self.clients.peek(conn).and_then(|client| client.connection.carrier());
+        if let Some(owner) = self.clients.find(carrier.unwrap_or(conn)) {
+            owner.ask_for_record(io);
+        }
+    }
+
     /// A client's session has ended: what has not left its record until now leaves it.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn record_last<I: Io>(&mut self, io: &I, client: &Client, server: Option<OfTunnel>) {
         if client.noted.is_something() {
             if let Stage::Tunnel(tunnel) = &client.stage {
@@ -66,9 +67,9 @@ impl Proxy {
 
     fn note_websocket(&mut self, noted: Noted, tunnel: &Tunnel) {
         if let Some(slot) = self.core.records.slot(noted) {
-            slot.request_bytes += tunnel.up_bytes;
-            slot.response_bytes += tunnel.down_bytes;
-            slot.server_response_bytes += tunnel.down_bytes;
+            slot.draft.fixed.request_bytes += tunnel.up_bytes;
+            slot.draft.fixed.response_bytes += tunnel.down_bytes;
+            slot.draft.fixed.server_response_bytes += tunnel.down_bytes;
         }
     }
 }
@@ -90,13 +91,14 @@ impl Proxy {
         let asker = asker(&self.clients, client, io.now()).of_connection(Flags::TUNNEL);
         let rtt_nanos = server.as_ref().map_or(0, |server| server.rtt_nanos);
         self.core.records.end_connection(&asker, End::now(io), |slot| {
-            slot.cause = tunnel.cause;
-            slot.servers_tried = tunnel.tried.len() + usize::from(server.is_some());
+            slot.set_cause(tunnel.cause);
             slot.spans = Some(tunnel.spans(io.now(), rtt_nanos));
-            (slot.request_bytes, slot.response_bytes) = (tunnel.up_bytes, tunnel.down_bytes);
-            slot.server_response_bytes = tunnel.down_bytes;
+            let fixed = &mut slot.draft.fixed;
+            fixed.servers_tried = (tunnel.tried.len() + usize::from(server.is_some())).min(255) as u8;
+            (fixed.request_bytes, fixed.response_bytes) = (tunnel.up_bytes, tunnel.down_bytes);
+            fixed.server_response_bytes = tunnel.down_bytes;
             if let Some(OfTunnel { of_server, pool, .. }) = server.or_else(|| tunnel.lost.as_deref().cloned()) {
-                (slot.of_server, slot.pool) = (of_server, pool);
+                slot.set_server(&of_server, pool);
             }
         });
     }
@@ -109,7 +111,7 @@ impl Proxy {
         let accepted = client.seen.as_ref().map_or(io.now(), |seen| seen.accepted);
         self.core.records.end_connection(&asker, End::now(io), |slot| {
             slot.begun = accepted;
-            slot.cause = Some(cause);
+            slot.set_cause(Some(cause));
         });
     }
 }
@@ -125,12 +127,13 @@ impl Core {
         (listener, peer): (SocketAddr, SocketAddr),
         cause: Cause,
     ) {
-        let asker = Asker::plain(kind, service, (listener, peer));
-        self.records.end_connection(&asker, End::now(io), |slot| slot.cause = Some(cause));
+        let asker = Asker::plain(kind, service, (&listener, &peer));
+        self.records.end_connection(&asker, End::now(io), |slot| slot.set_cause(Some(cause)));
     }
 }
 
 /// What records say of a client. A stream has most of it from the connection that carries it.
+#[inline(always)]
 fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> Asker<'c> {
     let carrier = client.connection.carrier().and_then(|carrier| clients.peek(carrier));
     let owner = carrier.unwrap_or(client);
@@ -153,7 +156,7 @@ fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> As
     Asker {
         kind: Kind::Request,
         service: &client.service,
-        peer: client.peer,
+        peer: &client.peer,
         sender: owner.sender(),
         listener: client.facts.listener(),
         flags,

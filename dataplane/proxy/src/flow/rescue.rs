@@ -224,6 +224,7 @@ impl Proxy {
     /// Ends a call behind the messages that its client has got.
     fn end_call<I: Io>(&mut self, io: &mut I, conn: Conn, code: u32, cause: Cause) {
         let Ok(client) = self.clients.live(conn) else { return };
+        self.core.records.note_grpc_status(client.noted, Some(code));
         let trailers = call::trailers(code, cause.name());
         client.connection.deliver_trailers(io, &mut self.core.unflushed, trailers.as_bytes());
         self.close_client(io, conn, Close::Linger);

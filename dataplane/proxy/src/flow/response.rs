@@ -7,6 +7,7 @@
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_telemetry::Happening;
 use weir_wire::{
+    grpc,
     head::{SWITCHING_PROTOCOLS, Version},
     http1::{Outgoing, Response},
 };
@@ -25,6 +26,7 @@ use crate::{
     io::{After, Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},
+    records::Noted,
     server::{Life, Server, State},
 };
 
@@ -153,7 +155,8 @@ impl Proxy {
         client.report_bytes(&mut self.core);
         client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
-            self.record_request(io, conn);
+            let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
+            self.record_request(io, conn, noted);
             let Ok(again) = self.clients.live(conn) else { return };
             client = again;
         }
@@ -172,12 +175,13 @@ impl Proxy {
 
     /// Answers with a response of Weir itself.
     pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, answer: Answer) {
-        let Answer { status, head, content, keep_alive } = answer;
+        let Answer { status, head, content, grpc_status, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         if client.service.analytics.is_some() {
             let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
             self.note_answer(io, conn, status, bytes);
+            self.note_grpc_status(conn, grpc_status);
         }
         let Ok(client) = self.clients.live(conn) else { return };
         client.connection.deliver_head(io, &mut self.core.unflushed, head, true);
@@ -272,6 +276,9 @@ impl Parties<'_> {
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if client.noted.is_something() {
             core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
+            if client.call().is_some() {
+                core.records.note_grpc_status(client.noted, grpc::status(&received.head.fields));
+            }
         }
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {

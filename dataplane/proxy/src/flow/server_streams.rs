@@ -1,6 +1,7 @@
 //! What comes on connections to servers that carry streams: moves it to the exchanges whose streams they are.
 
 use weir_wire::{
+    grpc,
     head::{BodyLength, Limits},
     http1::{Framing, Response},
     http2::{Code, Event, Refused},
@@ -144,6 +145,11 @@ impl Proxy {
         let http = exchange.service.http().ok_or(Code::InternalError)?;
         let Some(found) = self.servers.find(carrier).and_then(|server| server.carrier()) else { return Ok(()) };
         let read = found.connection.trailers(piece, &http.response_limits, &mut self.replies);
+        if let Ok(fields) = &read
+            && let Some(client) = self.clients.peek(exchange.client).filter(|client| client.call().is_some())
+        {
+            self.core.records.note_grpc_status(client.noted, grpc::status(fields));
+        }
         match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
             Ok(lines) => {
                 if let Phase::Streaming { delivery, .. } = &mut exchange.phase {

@@ -8,9 +8,10 @@ use weir_telemetry::record::{Flags, Kind, Tls};
 pub(crate) struct Asker<'c> {
     pub kind: Kind,
     pub service: &'c Arc<VirtualService>,
-    pub peer: SocketAddr,
-    pub sender: SocketAddr,
-    pub listener: SocketAddr,
+    pub peer: &'c SocketAddr,
+    /// The other end of the client's connection.
+    pub sender: &'c SocketAddr,
+    pub listener: &'c SocketAddr,
     pub flags: Flags,
     pub tls: Tls,
     pub server_name: &'c [u8],
@@ -22,7 +23,11 @@ pub(crate) struct Asker<'c> {
 
 impl<'c> Asker<'c> {
     /// Of whom only addresses are known.
-    pub fn plain(kind: Kind, service: &'c Arc<VirtualService>, (listener, peer): (SocketAddr, SocketAddr)) -> Self {
+    pub fn plain(
+        kind: Kind,
+        service: &'c Arc<VirtualService>,
+        (listener, peer): (&'c SocketAddr, &'c SocketAddr),
+    ) -> Self {
         let (flags, tls) = (Flags::default(), Tls::default());
         Self { kind, service, peer, sender: peer, listener, flags, tls, server_name: &[], offered: &[], rtt: (0, 0) }
     }

@@ -55,20 +55,33 @@ impl Listed {
 /// By the index of an id: the id that was listed last, and with which batch. What has outlived its row may be listed more
 /// than once.
 #[derive(Default)]
-pub(super) struct Stamps(Vec<Option<(u32, u64)>>);
+pub(super) struct Stamps(Vec<(u32, u64)>);
+
+/// Before the first batch.
+const NOT_LISTED: (u32, u64) = (0, u64::MAX);
 
 impl Stamps {
     fn make_room(&mut self, id: u32) {
         let at = id::index(id);
         if self.0.len() <= at {
-            self.0.resize(at + 1, None);
+            self.0.resize(at + 1, NOT_LISTED);
         }
     }
 
     #[inline]
+    pub fn has(&self, id: u32, batch: u64) -> bool {
+        self.0.get(id::index(id)) == Some(&(id, batch))
+    }
+
+    /// Whether it was not listed. From now on it is.
+    #[inline]
     pub fn is_new(&mut self, id: u32, batch: u64) -> bool {
-        let Some(stamp) = self.0.get_mut(id::index(id)) else { return true };
-        let listed = Some((id, batch));
-        std::mem::replace(stamp, listed) != listed
+        if self.has(id, batch) {
+            return false;
+        }
+        if let Some(stamp) = self.0.get_mut(id::index(id)) {
+            *stamp = (id, batch);
+        }
+        true
     }
 }

@@ -2,24 +2,26 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use memchr::memchr;
 use weir_snapshot::{Analytics, Hidden, VirtualService};
 use weir_telemetry::record::{Flags, Outcome};
 use weir_wire::{
     TraceParent,
-    head::{Field, Method, Name, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
+    head::{Method, Name, NameSet, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
 };
 
 use crate::{
     io::Time,
-    records::{Noted, Recorder, headers::Hiding},
+    records::{Noted, Recorder, Slot, headers::Hiding},
 };
 
 /// Methods by their numbers, as in `Methods` of `api/record`. CONNECT is 6.
 const OTHER_METHOD: u8 = 255;
+const CONTENT_TYPE: &[u8] = b"content-type";
 
 /// A request that has come.
 pub(crate) struct Come<'h> {
+    /// The id of its virtual service.
+    pub service: u32,
     pub head: &'h RequestHead<'h>,
     pub head_bytes: usize,
     /// It came on a stream.
@@ -29,18 +31,22 @@ pub(crate) struct Come<'h> {
 }
 
 impl<'h> Come<'h> {
-    pub fn of(head: &'h RequestHead<'h>, head_bytes: usize, http2: bool, client: SocketAddr, now: Time) -> Self {
-        Self { head, head_bytes, http2, client: client.ip(), now }
+    #[inline]
+    pub fn of(
+        service: u32,
+        head: &'h RequestHead<'h>,
+        (head_bytes, http2): (usize, bool),
+        client: SocketAddr,
+        now: Time,
+    ) -> Self {
+        Self { service, head, head_bytes, http2, client: client.ip(), now }
     }
 }
 
-/// The fields that a record shows.
-#[derive(Default)]
+/// What a record shows of a head.
 struct Shown<'h> {
-    host: &'h [u8],
-    user_agent: &'h [u8],
-    referer: &'h [u8],
-    forwarded_for: &'h [u8],
+    /// Host, path, query, user agent, referer, X-Forwarded-For.
+    texts: [&'h [u8]; 6],
     trace_parent: &'h [u8],
 }
 
@@ -48,66 +54,77 @@ impl Recorder {
     /// Begins notes on a request.
     #[inline(never)]
     pub fn begin_request(&mut self, analytics: &Analytics, come: &Come<'_>) -> Noted {
-        let Come { head, head_bytes, http2, client, now } = *come;
+        let Come { service, head, head_bytes, http2, client, now } = *come;
         let filters = match analytics.filters.is_empty() {
             true => 0,
-            false => analytics.filters_of(client, Some(head.path), self.keeper.unix_s, &mut self.scratch),
+            false => self.filters_of(analytics, head, client),
         };
-        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
-        slot.begin(now, version(head.version, http2));
-        slot.filters = filters;
-        slot.request_bytes = head_bytes as u64;
-        slot.method = number(head.method);
-        if slot.method == OTHER_METHOD {
+        let Some((at, slot)) = self.slots.take(service) else { return Noted::without_slot(filters) };
+        slot.begin(now, version(head.version, http2), filters);
+        let method = NUMBERS[head.method as usize];
+        (slot.draft.fixed.method, slot.draft.fixed.request_bytes) = (method, head_bytes as u64);
+        if method == OTHER_METHOD {
             slot.other_method.set(head.method_text);
         }
-        let (path, query) = match memchr(b'?', head.path) {
-            None => (head.path, &b""[..]),
-            Some(at) => (&head.path[..at], &head.path[at + 1..]),
-        };
-        let mut shown = Shown::of(head);
-        if let Some(hidden) = &analytics.hidden {
-            shown.hide(hidden);
+        let Shown { texts, trace_parent } = Shown::of(head);
+        if !trace_parent.is_empty() {
+            slot.note_trace(analytics, trace_parent);
         }
-        let Shown { host, user_agent, referer, forwarded_for, trace_parent } = shown;
-        let (query, referer) = match analytics.query_masks.is_empty() {
-            true => (query, referer),
-            false => {
-                self.hidden.clear();
-                let mut hiding = Hiding { analytics, scratch: &mut self.scratch };
-                hiding.write_query(query, &mut self.hidden);
-                let end = self.hidden.len();
-                hiding.write_url(referer, &mut self.hidden);
-                self.hidden.split_at(end)
-            }
-        };
-        slot.flags = slot.texts.fill([host, path, query, user_agent, referer, forwarded_for]);
-        if analytics.wants_headers(filters) {
-            slot.flags |= Flags::HEADERS_CUT;
-            if let Some((number, block)) = self.blocks.take() {
-                slot.block = Some(number);
-                block.clear();
-                if !(Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.request) {
-                    slot.flags.remove(Flags::HEADERS_CUT);
-                }
-            }
-        }
-        if !trace_parent.is_empty()
-            && let Some(parent) = TraceParent::read(trace_parent)
-        {
-            (slot.trace, slot.span) = (parent.trace, parent.span);
-            slot.flags |= Flags::TRACED | if parent.is_sampled { Flags::SAMPLED } else { Flags::default() };
+        match analytics.is_plain {
+            true => slot.draft.fill(texts),
+            false => self.fill_masked(analytics, at, head),
         }
         Noted::in_slot(at)
     }
 
+    #[cold]
+    fn filters_of(&mut self, analytics: &Analytics, head: &RequestHead<'_>, client: IpAddr) -> u16 {
+        analytics.filters_of(client, Some(head.path), self.keeper.unix_s, &mut self.scratch)
+    }
+
+    /// Fills a slot with what a virtual service shows of texts, and with header fields if it records these.
+    #[cold]
+    fn fill_masked(&mut self, analytics: &Analytics, at: u32, head: &RequestHead<'_>) {
+        let Some(slot) = self.slots.find(at) else { return };
+        let mut shown = Shown::of(head);
+        if let Some(hidden) = &analytics.hidden {
+            shown.hide(hidden);
+        }
+        if !analytics.query_masks.is_empty() {
+            let [.., query, _, referer, _] = &mut shown.texts;
+            self.hidden.clear();
+            let mut hiding = Hiding { analytics, scratch: &mut self.scratch };
+            hiding.write_query(query, &mut self.hidden);
+            let end = self.hidden.len();
+            hiding.write_url(referer, &mut self.hidden);
+            (*query, *referer) = self.hidden.split_at(end);
+        }
+        slot.draft.fill(shown.texts);
+        if analytics.wants_headers(slot.draft.fixed.filters) {
+            slot.draft.fixed.flags |= Flags::HEADERS_CUT;
+            if let Some((number, block)) = self.blocks.take() {
+                slot.block = Some(number);
+                block.clear();
+                if !(Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.request) {
+                    slot.draft.fixed.flags.remove(Flags::HEADERS_CUT);
+                }
+            }
+        }
+    }
+
     /// Begins notes on a request whose head could not be read, or has not come.
     #[cold]
-    pub fn begin_unread(&mut self, analytics: &Analytics, client: SocketAddr, http2: bool, now: Time) -> Noted {
+    pub fn begin_unread(
+        &mut self,
+        service: u32,
+        analytics: &Analytics,
+        client: SocketAddr,
+        http2: bool,
+        now: Time,
+    ) -> Noted {
         let filters = analytics.filters_of(client.ip(), None, self.keeper.unix_s, &mut self.scratch);
-        let Some((at, slot)) = self.slots.take() else { return Noted::without_slot(filters) };
-        slot.begin(now, if http2 { 20 } else { 0 });
-        slot.filters = filters;
+        let Some((at, slot)) = self.slots.take(service) else { return Noted::without_slot(filters) };
+        slot.begin(now, if http2 { 20 } else { 0 }, filters);
         Noted::in_slot(at)
     }
 }
@@ -120,24 +137,33 @@ impl Recorder {
         if head.status < 200 && head.status != SWITCHING_PROTOCOLS {
             return;
         }
-        if let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) {
-            (slot.server_status, slot.server_response_bytes) = (head.status, bytes as u64);
-            let is_shown = |field: &Field<'_>| {
-                field.name_text.len() == 12 && field.name_text.eq_ignore_ascii_case(b"content-type")
-            };
-            let content_type = head.fields.iter().find(is_shown).map_or(&b""[..], |field| field.value);
-            let analytics = service.analytics.as_deref();
-            let stand = analytics.and_then(|analytics| analytics.hidden.as_ref()?.content_type);
-            slot.content_type.set(Hidden::shown(stand, content_type));
-            if let Some(block) = slot.block.and_then(|block| self.blocks.find(block))
-                && let Some(analytics) = analytics
-            {
-                // Of several heads the last one counts.
-                block.response.clear();
-                if (Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.response) {
-                    slot.flags |= Flags::HEADERS_CUT;
-                }
+        let Some(slot) = self.slot(noted) else { return };
+        (slot.draft.fixed.server_status, slot.draft.fixed.server_response_bytes) = (head.status, bytes as u64);
+        slot.draft.set_content_type(head.fields.first(CONTENT_TYPE));
+        if let Some(analytics) = service.analytics.as_deref().filter(|analytics| !analytics.is_plain) {
+            self.note_masked(noted, analytics, head);
+        }
+    }
+
+    /// The same where a virtual service hides something, or records header fields.
+    #[cold]
+    fn note_masked(&mut self, noted: Noted, analytics: &Analytics, head: &ResponseHead<'_>) {
+        let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) else { return };
+        let stand = analytics.hidden.as_ref().and_then(|hidden| hidden.content_type);
+        slot.draft.set_content_type(Hidden::shown(stand, head.fields.first(CONTENT_TYPE)));
+        if let Some(block) = slot.block.and_then(|block| self.blocks.find(block)) {
+            // Of several heads the last one counts.
+            block.response.clear();
+            if (Hiding { analytics, scratch: &mut self.scratch }).write(&head.fields, &mut block.response) {
+                slot.draft.fixed.flags |= Flags::HEADERS_CUT;
             }
+        }
+    }
+
+    /// The head or the trailers of a call's answer have come, with this status of gRPC, if they have one.
+    pub fn note_grpc_status(&mut self, noted: Noted, status: Option<u32>) {
+        if let (Some(slot), Some(status)) = (self.slot(noted), status) {
+            slot.draft.fixed.grpc_status = u16::try_from(status.saturating_add(1)).unwrap_or(u16::MAX);
         }
     }
 
@@ -145,8 +171,9 @@ impl Recorder {
     #[cold]
     pub fn forget_head(&mut self, noted: Noted) {
         let Some(slot) = noted.slot().and_then(|at| self.slots.find(at)) else { return };
-        (slot.server_status, slot.server_response_bytes) = (0, 0);
-        slot.content_type.set(&[]);
+        (slot.draft.fixed.server_status, slot.draft.fixed.server_response_bytes) = (0, 0);
+        slot.draft.fixed.grpc_status = 0;
+        slot.draft.set_content_type(&[]);
         if let Some(block) = slot.block.and_then(|block| self.blocks.find(block)) {
             block.response.clear();
         }
@@ -156,7 +183,7 @@ impl Recorder {
     #[inline(never)]
     pub fn note_response(&mut self, noted: &mut Noted, service: &VirtualService, status: u16, bytes: usize) {
         if let Some(slot) = self.slot(*noted) {
-            (slot.status, slot.response_bytes) = (status, bytes as u64);
+            (slot.draft.fixed.status, slot.draft.fixed.response_bytes) = (status, bytes as u64);
         } else if let Some(analytics) = service.analytics.as_deref() {
             noted.weigh(analytics, &Outcome { status, ..Outcome::default() });
         }
@@ -164,32 +191,40 @@ impl Recorder {
 }
 
 impl<'h> Shown<'h> {
-    #[inline]
+    #[inline(always)]
     fn of(head: &RequestHead<'h>) -> Self {
-        let mut shown = Self { host: head.host.unwrap_or_default(), ..Self::default() };
-        for field in head.fields.iter() {
-            match field.name_text.len() {
-                10 if field.name_text.eq_ignore_ascii_case(b"user-agent") => shown.user_agent = field.value,
-                7 if field.name_text.eq_ignore_ascii_case(b"referer") => shown.referer = field.value,
-                11 if field.name_text.eq_ignore_ascii_case(b"traceparent") => shown.trace_parent = field.value,
-                15 if field.name == Name::XForwardedFor => shown.forwarded_for = field.value,
-                _ => {}
-            }
-        }
-        shown
+        let (path, query) = head.path_and_query();
+        let [user_agent, referer, trace_parent] = head.fields.last_of([b"user-agent", b"referer", b"traceparent"]);
+        let forwarded_for = match head.fields.has(Name::XForwardedFor) {
+            true => head.fields.among(NameSet::of(&[Name::XForwardedFor])).last().map_or(&b""[..], |field| field.value),
+            false => b"",
+        };
+        let texts = [head.host.unwrap_or_default(), path, query, user_agent, referer, forwarded_for];
+        Self { texts, trace_parent }
     }
 
     /// Replaces what the virtual service hides.
-    #[cold]
     fn hide(&mut self, hidden: &Hidden) {
+        let [host, _, _, user_agent, referer, forwarded_for] = &mut self.texts;
         for (text, stand) in [
-            (&mut self.host, hidden.host),
-            (&mut self.user_agent, hidden.user_agent),
-            (&mut self.referer, hidden.referer),
-            (&mut self.forwarded_for, hidden.forwarded_for),
-            (&mut self.trace_parent, hidden.trace_parent),
+            (host, hidden.host),
+            (user_agent, hidden.user_agent),
+            (referer, hidden.referer),
+            (forwarded_for, hidden.forwarded_for),
         ] {
             *text = Hidden::shown(stand, text);
+        }
+    }
+}
+
+impl Slot {
+    #[cold]
+    fn note_trace(&mut self, analytics: &Analytics, text: &[u8]) {
+        let stand = analytics.hidden.as_ref().and_then(|hidden| hidden.trace_parent);
+        if let Some(parent) = TraceParent::read(Hidden::shown(stand, text)) {
+            let fixed = &mut self.draft.fixed;
+            (fixed.trace, fixed.span) = (parent.trace, parent.span);
+            fixed.flags |= Flags::TRACED | if parent.is_sampled { Flags::SAMPLED } else { Flags::default() };
         }
     }
 }
@@ -202,7 +237,20 @@ fn version(version: Version, http2: bool) -> u8 {
     }
 }
 
-fn number(method: Method) -> u8 {
+/// [`number`] of each.
+static NUMBERS: [u8; Method::Other as usize + 1] = {
+    use Method::*;
+    let mut numbers = [0; Other as usize + 1];
+    let methods = [Get, Head, Post, Put, Delete, Options, Trace, Patch, Other];
+    let mut at = 0;
+    while at < methods.len() {
+        numbers[methods[at] as usize] = number(methods[at]);
+        at += 1;
+    }
+    numbers
+};
+
+const fn number(method: Method) -> u8 {
     match method {
         Method::Get => 1,
         Method::Head => 2,

@@ -1,7 +1,10 @@
 //! Decides what of a request or connection that has ended becomes of it: a packed record, or one more that waits.
 
 use weir_snapshot::Analytics;
-use weir_telemetry::record::{Class, NO_SERVER, Outcome, Reasons, Record, Throttle};
+use weir_telemetry::{
+    Spans,
+    record::{Class, Flags, Kind, Reasons, Throttle},
+};
 
 use crate::{
     io::Time,
@@ -32,37 +35,56 @@ pub(crate) struct End {
     pub unix_us: u64,
 }
 
-/// Header fields of the request, and of the response.
-pub(super) type Headers<'h> = [&'h [u8]; 2];
-
 impl Keeper {
-    /// Makes the record of what these notes are on, or has it wait.
-    pub fn end(&mut self, asker: &Asker<'_>, analytics: &Analytics, slot: &mut Slot, headers: Headers<'_>, end: End) {
-        let outcome = slot.outcome(asker.kind, asker.rtt.0, end.now);
-        let reasons = analytics.rules.reasons(&outcome);
-        if let Some(class) = self.class(analytics, reasons, slot.filters)
-            && self.admits(asker.service.id, analytics, class, end.now)
-        {
-            self.list(asker, slot);
-            self.sequence += 1;
-            let weight = self.throttle.weight(asker.service.id, class);
-            let record = record(asker, slot, &outcome, end.unix_us);
-            let record = Record { class, reasons, weight, sequence: self.sequence, ..record };
-            let [of_request, of_response] = headers;
-            let others = [
-                asker.server_name,
-                slot.other_method.bytes(),
-                of_request,
-                of_response,
-                slot.client_span(asker.offered),
-                slot.content_type.bytes(),
-            ];
-            self.current.buffer.pack(&record, &slot.texts, others);
-        }
-        slot.pool = None;
+    /// Makes the record of what these notes are on, but for other texts, or has it wait. Returns whether it is made.
+    #[inline(always)]
+    pub fn end(&mut self, asker: &Asker<'_>, analytics: &Analytics, slot: &mut Slot, end: End) -> bool {
+        let service = asker.service.id;
+        let spans = slot.spans(end.now);
+        let reasons = match slot.is_clean() && analytics.rules.is_usual(&spans, asker.rtt.0) {
+            true => Reasons::NONE,
+            false => reasons(analytics, slot, asker.kind, spans, asker.rtt.0),
+        };
+        let Some(class) = self.class(analytics, reasons, slot.draft.fixed.filters) else { return false };
+        let has_room = self.current.buffer.admits(class);
+        let taken = self.throttle.take(service, class, analytics.rate(class), has_room, end.now.nanos);
+        let Some(weight) = taken else { return false };
+        self.list(asker, slot);
+        self.sequence += 1;
+        let fixed = &mut slot.draft.fixed;
+        (fixed.kind, fixed.class, fixed.reasons, fixed.weight) = (asker.kind, class, reasons, weight);
+        (fixed.sequence, fixed.end_unix_us, fixed.service) = (self.sequence, end.unix_us, service);
+        fixed.set_ends(asker.peer, asker.sender, asker.listener);
+        fixed.flags |= asker.flags;
+        fixed.tls = asker.tls;
+        fixed.set_spans(&spans);
+        (fixed.client_rtt_us, fixed.client_rtt_age_ms) = match asker.rtt {
+            (0, _) => (0, 0),
+            (rtt, age) => (short(rtt / 1000), short(age / 1_000_000)),
+        };
+        true
     }
 
-    /// The same for a request without notes.
+    /// Packs a record that is made, with its other texts. `headers` are the fields of request and response.
+    #[inline(never)]
+    pub fn pack_with(
+        &mut self,
+        (server_name, offered): (&[u8], &[u8]),
+        slot: &mut Slot,
+        [of_request, of_response]: [&[u8]; 2],
+    ) {
+        // The span of the client stands in the place of the suites that one offered.
+        let span = slot.client_span;
+        let offered = match &span {
+            _ if !slot.draft.fixed.flags.has(Flags::OWN_SPAN) => offered,
+            Some(span) => span,
+            None => &[],
+        };
+        let others = [server_name, slot.other_method.bytes(), of_request, of_response, offered];
+        self.current.buffer.pack_with(&mut slot.draft, others);
+    }
+
+    /// The same as [`end`](Self::end) for a request without notes.
     #[cold]
     pub fn end_without_notes(&mut self, service: u32, analytics: &Analytics, reasons: Reasons, filters: u16) {
         if let Some(class) = self.class(analytics, reasons, filters) {
@@ -81,70 +103,24 @@ impl Keeper {
         }
     }
 
-    /// Whether there is a record now. If not, it waits.
-    #[inline]
-    fn admits(&mut self, service: u32, analytics: &Analytics, class: Class, now: Time) -> bool {
-        let admits =
-            self.current.buffer.admits(class) && self.throttle.admits(service, class, analytics.rate(class), now.nanos);
-        if !admits {
-            self.throttle.suppress(service, class);
-        }
-        admits
-    }
-
     /// Lists the virtual service and the server with the batch.
-    #[inline]
+    #[inline(always)]
     fn list(&mut self, asker: &Asker<'_>, slot: &mut Slot) {
         let Self { current, listed, batches, .. } = self;
         if listed.services.is_new(asker.service.id, *batches) {
             current.services.push(asker.service.clone());
         }
-        let server = slot.of_server.server;
-        if server != NO_SERVER
-            && slot.pool.is_some()
-            && listed.servers.is_new(server, *batches)
-            && let Some(pool) = slot.pool.take()
+        if let Some(pool) = slot.pool.take()
+            && listed.servers.is_new(slot.draft.fixed.server, *batches)
         {
-            current.servers.push((server, pool));
+            current.servers.push((slot.draft.fixed.server, pool));
         }
     }
 }
 
-/// All but what the class decides.
-#[inline(always)]
-fn record(asker: &Asker<'_>, slot: &Slot, outcome: &Outcome, end_unix_us: u64) -> Record {
-    Record {
-        kind: asker.kind,
-        class: Class::All,
-        method: slot.method,
-        http: slot.http,
-        servers_tried: outcome.servers_tried,
-        weight: 1,
-        flags: slot.flags | asker.flags,
-        sequence: 0,
-        end_unix_us,
-        reasons: Reasons::default(),
-        service: asker.service.id,
-        server: slot.of_server.server,
-        client: asker.peer,
-        source: asker.sender.ip(),
-        vip: asker.listener,
-        server_local: slot.of_server.local,
-        status: slot.status,
-        server_status: slot.server_status,
-        cause: slot.cause.map_or(0, |cause| cause as u16 + 1),
-        filters: slot.filters,
-        tls: asker.tls,
-        request_bytes: slot.request_bytes,
-        response_bytes: slot.response_bytes,
-        server_response_bytes: slot.server_response_bytes,
-        spans: outcome.spans,
-        client_rtt_us: short(asker.rtt.0 / 1000),
-        client_rtt_age_ms: short(asker.rtt.1 / 1_000_000),
-        connect_us: slot.of_server.connect_us,
-        trace: slot.trace,
-        span: slot.span,
-    }
+#[cold]
+fn reasons(analytics: &Analytics, slot: &Slot, kind: Kind, spans: Spans, client_rtt: u64) -> Reasons {
+    analytics.rules.reasons(&slot.outcome(kind, spans, client_rtt))
 }
 
 fn short(number: u64) -> u32 {

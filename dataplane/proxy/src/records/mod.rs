@@ -12,6 +12,7 @@ mod intake;
 mod keeper;
 mod noted;
 mod slot;
+mod slots;
 
 use std::sync::Arc;
 
@@ -28,10 +29,12 @@ pub(crate) use keeper::End;
 pub(crate) use noted::Noted;
 pub(crate) use slot::{OfServer, OfTunnel, Slot};
 
-use crate::records::{headers::Block, keeper::Keeper};
+use crate::records::{
+    headers::Block,
+    keeper::Keeper,
+    slots::{SLOTS, Slots},
+};
 
-/// Requests of which notes are kept at once. One more leaves no record, and waits to be stood for.
-const SLOTS: usize = 4096;
 /// Requests with header fields in their records at once. One more has none, and says so.
 const BLOCKS: usize = 256;
 /// The driver is asked for the round trip to a client at most once in so many records.
@@ -39,7 +42,7 @@ const RECORDS_PER_QUESTION: u32 = 8;
 
 #[derive(Default)]
 pub(crate) struct Recorder {
-    slots: Slab<Slot>,
+    slots: Slots,
     blocks: Slab<Block>,
     /// For connections, of which notes are taken at their end.
     own: Slot,
@@ -76,13 +79,14 @@ impl Recorder {
     fn follow_services<'s>(&mut self, snapshot: &Snapshot, services: impl Iterator<Item = &'s Arc<VirtualService>>) {
         for service in services.filter(|service| service.analytics.is_some()) {
             if !std::mem::replace(&mut self.is_ready, true) {
-                self.slots.make_room(SLOTS);
+                self.slots.make_room();
                 (self.keeper.current, self.spare) = (Batch::empty(), Some(Batch::empty()));
                 self.keeper.listed.make_room(snapshot.services(), snapshot.pools());
             }
             if service.analytics.as_ref().is_some_and(|analytics| analytics.may_want_headers()) {
                 self.blocks.make_room(BLOCKS);
             }
+            self.slots.make_room_for(service.id);
             self.keeper.throttle.begin(service.id, &service.uuid, &mut self.left);
         }
     }
@@ -99,16 +103,28 @@ impl Recorder {
 
     #[inline]
     pub fn slot(&mut self, noted: Noted) -> Option<&mut Slot> {
-        self.slots.find(noted.slot()?)
+        // Without a slot, it is a number beyond all of them.
+        self.slots.find(noted.number())
+    }
+
+    /// Whether the batch that gathers now names a server.
+    #[inline]
+    pub fn lists(&self, server: u32) -> bool {
+        self.keeper.listed.servers.has(server, self.keeper.batches)
     }
 
     /// Something about a request has failed.
     #[cold]
     pub fn note_cause(&mut self, noted: &mut Noted, analytics: &Analytics, cause: Cause) {
         match self.slot(*noted) {
-            Some(slot) => slot.cause = Some(first_cause(slot.cause, cause)),
+            Some(slot) => slot.set_cause(Some(first_cause(slot.cause(), cause))),
             None => noted.weigh_cause(analytics, cause),
         }
+    }
+
+    /// Requests of which notes are kept, and those whose header fields are kept.
+    pub fn requests_noted(&self) -> usize {
+        self.slots.in_use().max(self.blocks.in_use())
     }
 
     /// Whether what lasts long should give up its slot.
@@ -128,6 +144,7 @@ impl Recorder {
     }
 
     /// The request is over whose notes these are.
+    #[inline(always)]
     pub fn end_request(&mut self, asker: &Asker<'_>, noted: Noted, end: End) {
         let Some(analytics) = asker.service.analytics.as_deref() else { return self.forget(noted) };
         let Some(at) = noted.slot() else {
@@ -135,10 +152,22 @@ impl Recorder {
             return self.keeper.end_without_notes(asker.service.id, analytics, significant, noted.filters());
         };
         let Some(slot) = self.slots.find(at) else { return };
-        let block = slot.block.and_then(|block| self.blocks.find(block));
-        let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
-        self.keeper.end(asker, analytics, slot, headers, end);
-        self.forget(noted);
+        let holder = slot.draft.fixed.service;
+        if self.keeper.end(asker, analytics, slot, end) {
+            let is_plain = slot.other_method.is_empty() && slot.block.is_none() && !slot.has_client_span();
+            if is_plain && asker.server_name.is_empty() && asker.offered.is_empty() {
+                self.keeper.current.buffer.pack(&slot.draft);
+            } else {
+                let block = slot.block.and_then(|block| self.blocks.find(block));
+                let headers = block.as_ref().map_or([&[][..]; 2], |block| block.parts());
+                self.keeper.pack_with((asker.server_name, asker.offered), slot, headers);
+            }
+        }
+        slot.pool = None;
+        if let Some(block) = slot.block.take() {
+            self.blocks.put_back(block);
+        }
+        self.slots.put_back(at, holder);
     }
 
     /// A connection or a session is over. `note` notes what there is to note.
@@ -146,18 +175,25 @@ impl Recorder {
     pub fn end_connection(&mut self, asker: &Asker<'_>, end: End, note: impl FnOnce(&mut Slot)) {
         let Some(analytics) = asker.service.analytics.as_deref() else { return };
         let slot = &mut self.own;
-        slot.begin(end.now, 0);
-        slot.filters = analytics.filters_of(asker.peer.ip(), None, self.keeper.unix_s, &mut self.scratch);
+        slot.begin(end.now, 0, analytics.filters_of(asker.peer.ip(), None, self.keeper.unix_s, &mut self.scratch));
         note(slot);
-        self.keeper.end(asker, analytics, slot, [&[]; 2], end);
+        if self.keeper.end(asker, analytics, slot, end) {
+            self.keeper.pack_with((asker.server_name, asker.offered), slot, [&[]; 2]);
+        }
+        slot.pool = None;
     }
 
     /// Drops notes: there is no record.
+    #[cold]
     pub fn forget(&mut self, noted: Noted) {
         let Some(at) = noted.slot() else { return };
-        let block = self.slots.find(at).and_then(|slot| slot.block.take());
-        self.slots.put_back(at);
-        block.into_iter().for_each(|block| self.blocks.put_back(block));
+        let Some(slot) = self.slots.find(at) else { return };
+        slot.pool = None;
+        if let Some(block) = slot.block.take() {
+            self.blocks.put_back(block);
+        }
+        let holder = slot.draft.fixed.service;
+        self.slots.put_back(at, holder);
     }
 }
 

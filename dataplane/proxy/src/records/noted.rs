@@ -33,6 +33,12 @@ impl Noted {
         (self.0 & WITHOUT_SLOT == 0).then_some(self.0)
     }
 
+    /// That of its slot, if it has one; otherwise larger than any.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     pub fn filters(self) -> u16 {
         self.0 as u16
     }

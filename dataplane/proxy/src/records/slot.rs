@@ -6,39 +6,24 @@ use weir_policy::Trace;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
-    record::{Flags, Kind, NO_SERVER, Outcome, Texts},
+    record::{Draft, Fixed, Flags, Kind, Outcome},
 };
 
 use crate::io::Time;
 
 #[derive(Default)]
 pub(crate) struct Slot {
-    pub texts: Texts,
+    /// The record, as far as it is known.
+    pub draft: Draft,
     pub other_method: Short,
-    /// Of the response.
-    pub content_type: Short,
     /// The head has arrived.
     pub begun: Time,
-    pub flags: Flags,
-    pub filters: u16,
-    /// As in a record.
-    pub method: u8,
-    pub http: u8,
-    pub status: u16,
-    pub server_status: u16,
-    pub cause: Option<Cause>,
-    pub servers_tried: usize,
-    pub request_bytes: u64,
-    pub response_bytes: u64,
-    pub server_response_bytes: u64,
+    cause: Option<Cause>,
     /// `None`: no server has had the request.
     pub spans: Option<Spans>,
-    pub of_server: OfServer,
-    /// The pool of that server.
+    /// The pool of the server, if the batch may not list that yet.
     pub pool: Option<Arc<Pool>>,
-    pub trace: [u8; 16],
-    pub span: [u8; 8],
-    /// That of the client, if `span` is the engine's: [`Flags::OWN_SPAN`].
+    /// That of the client, if the record's is the engine's: [`Flags::OWN_SPAN`].
     pub client_span: Option<[u8; 8]>,
     /// Header fields, if the record shows them.
     pub block: Option<u32>,
@@ -63,69 +48,79 @@ pub(crate) struct OfTunnel {
     pub pool: Option<Arc<Pool>>,
 }
 
-impl Default for OfServer {
-    fn default() -> Self {
-        Self { server: NO_SERVER, local: None, connect_us: 0 }
-    }
-}
-
 impl Slot {
     /// Begins with the notes on another request.
-    #[inline]
-    pub fn begin(&mut self, now: Time, http: u8) {
-        self.texts.clear();
+    #[inline(always)]
+    pub fn begin(&mut self, now: Time, http: u8, filters: u16) {
+        self.draft.fixed.begin(http, filters);
         self.other_method.len = 0;
-        self.content_type.len = 0;
         self.begun = now;
-        self.flags = Flags::default();
-        (self.filters, self.method, self.http) = (0, 0, http);
-        (self.status, self.server_status, self.cause, self.servers_tried) = (0, 0, None, 0);
-        (self.request_bytes, self.response_bytes, self.server_response_bytes) = (0, 0, 0);
+        self.cause = None;
         self.spans = None;
-        self.of_server = OfServer::default();
-        self.pool = None;
-        (self.trace, self.span) = ([0; 16], [0; 8]);
+    }
+
+    /// Something has failed.
+    pub fn set_cause(&mut self, cause: Option<Cause>) {
+        self.cause = cause;
+        self.draft.fixed.cause = cause.map_or(0, |cause| cause as u16 + 1);
+    }
+
+    /// The last of what has failed.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
+    }
+
+    #[inline(always)]
+    pub fn set_server(&mut self, OfServer { server, local, connect_us }: &OfServer, pool: Option<Arc<Pool>>) {
+        let fixed = &mut self.draft.fixed;
+        (fixed.server, fixed.connect_us) = (*server, *connect_us);
+        fixed.set_server_local(local.as_ref());
+        self.pool = pool;
     }
 
     /// The request gets a span of the engine.
     #[cold]
     pub fn join(&mut self, trace: &Trace) {
         let Trace { parent, is_new } = *trace;
-        self.client_span = (!is_new).then_some(self.span);
-        (self.trace, self.span) = (parent.trace, parent.span);
-        self.flags |= Flags::TRACED | Flags::OWN_SPAN;
+        let fixed = &mut self.draft.fixed;
+        self.client_span = (!is_new).then_some(fixed.span);
+        (fixed.trace, fixed.span) = (parent.trace, parent.span);
+        fixed.flags |= Flags::TRACED | Flags::OWN_SPAN;
         if parent.is_sampled {
-            self.flags |= Flags::SAMPLED;
+            fixed.flags |= Flags::SAMPLED;
         }
     }
 
-    /// What the record has in the place of the suites that a client offered.
+    /// Whether the record has the span of the client, too.
     #[inline]
-    pub fn client_span<'r>(&'r self, offered: &'r [u8]) -> &'r [u8] {
-        match &self.client_span {
-            _ if !self.flags.has(Flags::OWN_SPAN) => offered,
-            Some(span) => span,
-            None => &[],
-        }
+    pub fn has_client_span(&self) -> bool {
+        self.draft.fixed.flags.has(Flags::OWN_SPAN) && self.client_span.is_some()
     }
 
-    /// `client_rtt` is in nanoseconds, 0 if it is not known.
-    #[inline]
-    pub fn outcome(&self, kind: Kind, client_rtt: u64, now: Time) -> Outcome {
+    /// How long the parts took that there have been until now.
+    #[inline(always)]
+    pub fn spans(&self, now: Time) -> Spans {
         let total = now.nanos.saturating_sub(self.begun.nanos);
         let mut spans = self.spans.unwrap_or(Spans { wait: total, ..Spans::default() });
-        if self.flags.has(Flags::WEBSOCKET) {
+        if self.draft.fixed.flags.has(Flags::WEBSOCKET) {
             // The transfer goes on until its end.
             spans.transfer = total.saturating_sub(spans.wait + spans.server_rtt + spans.app_response);
         }
-        Outcome {
-            status: self.status,
-            cause: self.cause,
-            servers_tried: self.servers_tried,
-            spans,
-            client_rtt,
-            is_long: kind != Kind::Request || self.flags.has(Flags::TUNNEL) || self.flags.has(Flags::WEBSOCKET),
-        }
+        spans
+    }
+
+    /// Whether nothing has failed.
+    #[inline(always)]
+    pub fn is_clean(&self) -> bool {
+        let Fixed { status, servers_tried, cause, .. } = &self.draft.fixed;
+        *status < 400 && *servers_tried <= 1 && *cause == 0
+    }
+
+    /// `client_rtt` is in nanoseconds, 0 if it is not known.
+    pub fn outcome(&self, kind: Kind, spans: Spans, client_rtt: u64) -> Outcome {
+        let Fixed { status, servers_tried, flags, .. } = self.draft.fixed;
+        let is_long = kind != Kind::Request || flags.has(Flags::TUNNEL) || flags.has(Flags::WEBSOCKET);
+        Outcome { status, cause: self.cause, servers_tried: servers_tried.into(), spans, client_rtt, is_long }
     }
 }
 
@@ -149,6 +144,10 @@ impl Short {
         let kept = &text[..text.len().min(Self::MOST)];
         self.bytes[..kept.len()].copy_from_slice(kept);
         self.len = kept.len() as u8;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub fn bytes(&self) -> &[u8] {

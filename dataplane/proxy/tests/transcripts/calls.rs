@@ -10,6 +10,7 @@ use weir_wire::http2::{Code, Settings};
 use crate::{
     http2::{Browser, http2},
     origin::{Origin, to_http2},
+    records::recording,
     tape::{Stage, plan},
 };
 
@@ -320,6 +321,49 @@ fn call_reaches_its_server_before_its_messages_are_buffered() {
     browser.sends(&mut stage, id, b"message", false);
     origin.hears(&mut stage);
     assert_eq!(origin.heard(), ["1: \"message\""]);
+}
+
+/// The status of gRPC in the only record, plus 1.
+fn recorded_status(stage: &mut Stage) -> u16 {
+    let taken = stage.records();
+    let record = taken.record();
+    assert_eq!((record.status(), record.flags() & 1 << 16), (200, 1 << 16), "a call");
+    record.u16(134)
+}
+
+#[test]
+fn record_of_a_call_has_its_status_of_grpc() {
+    for (code, want) in [("0", 1), ("13", 14), ("4294967295", u16::MAX), ("none", 0)] {
+        for is_only_head in [false, true] {
+            let (mut stage, mut browser, id, mut origin) = connected(&recording(plan(1)), &[]);
+            browser.sends(&mut stage, id, MESSAGE, true);
+            origin.hears(&mut stage);
+            origin.heard();
+            let status = [("grpc-status", code)];
+            let said = match is_only_head {
+                true => {
+                    let head = origin.head(1, 200, &[ANSWER, &status].concat(), true);
+                    origin.connection.end(1, Code::NoError);
+                    head
+                }
+                false => [origin.head(1, 200, ANSWER, false), origin.trailers(1, "grpc-status", code)].concat(),
+            };
+            origin.says(&mut stage, &said);
+            assert_eq!(recorded_status(&mut stage), want, "{code}, {is_only_head}");
+        }
+    }
+}
+
+#[test]
+fn record_of_a_call_that_weir_answers_has_its_status_of_grpc() {
+    let (mut stage, ..) = calling(&recording(plan(0)), &[]);
+    assert_eq!(recorded_status(&mut stage), 15, "UNAVAILABLE");
+    let (mut stage, mut browser, id, mut origin) = connected(&recording(plan(1)), &[]);
+    browser.sends(&mut stage, id, MESSAGE, true);
+    let head = origin.head(1, 200, ANSWER, false);
+    origin.says(&mut stage, &head);
+    origin.resets(&mut stage, 1, Code::EnhanceYourCalm);
+    assert_eq!(recorded_status(&mut stage), 9, "RESOURCE_EXHAUSTED");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use weir_proxy::{
 use crate::rng::Rng;
 
 const LISTENER: ListenerId = ListenerId(1);
-const BYTES: u32 = 64;
+pub const BYTES: u32 = 64;
 
 /// What a datagram says.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

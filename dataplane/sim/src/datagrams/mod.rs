@@ -5,7 +5,7 @@
 //! Plan; a client keeps its server while nothing changes; nothing is made up; where the network loses nothing, each
 //! question is answered, unless sockets or ports are few; half of few are free when a batch begins; each socket is closed
 //! once; nothing is left over; servers see the addresses of clients where they are to, and no two sockets have the same
-//! client and server.
+//! client and server; each session has its record, and records have all bytes that came and went.
 
 mod ether;
 
@@ -23,6 +23,7 @@ use weir_proxy::{
     io::{Io, Time},
 };
 use weir_snapshot::{Snapshot, Worker};
+use weir_telemetry::record::{Kind, Packed};
 
 use crate::rng::Rng;
 use ether::{Act, Ether, Forward, Note, Weather};
@@ -89,6 +90,8 @@ fn plan(rng: &mut Rng) -> api::Plan {
         }],
         pool_uuid: POOL.into(),
         l4: Some(api::L4Profile::default()),
+        // Each session leaves a record.
+        analytics: Some(api::Analytics { all_until_unix_s: u64::MAX, ..Default::default() }),
         udp: Some(api::UdpProfile {
             idle_timeout_s: IDLE_S,
             per_datagram: rng.chance(25),
@@ -280,6 +283,30 @@ impl World {
         }
         if counted.open_connections != 0 {
             self.violations.push(format!("{} sessions count as open", counted.open_connections));
+        }
+        self.judge_records(counted.connections);
+    }
+
+    /// Each session has a record, with what came and what went.
+    fn judge_records(&mut self, sessions: u64) {
+        let packed = self.proxy.take_records(true).map(|batch| batch.buffer.into_packed()).unwrap_or_default();
+        let Some(records) = Packed::all(&packed) else { return self.violations.push("no records".into()) };
+        let of_sessions = || records.iter().filter(|record| record.server() != u32::MAX);
+        if of_sessions().count() as u64 != sessions {
+            self.violations.push(format!("{} records of {sessions} sessions", of_sessions().count()));
+        }
+        let clients: BTreeSet<_> = self.asked.iter().map(|note| note.peer).collect();
+        for record in &records {
+            if record.kind() != Kind::Session as u8 || !clients.contains(&record.client()) {
+                self.violations.push(format!("a record of kind {} and {}", record.kind(), record.client()));
+            }
+        }
+        let up = records.iter().map(|record| record.request_bytes()).sum::<u64>();
+        let down = records.iter().map(|record| record.response_bytes()).sum::<u64>();
+        let [received, replied] =
+            [self.ether.received, self.ether.replied].map(|count| count * u64::from(ether::BYTES));
+        if down != replied || up > received || self.ether.weather.calm && !self.is_crowded() && up != received {
+            self.violations.push(format!("records have {up} and {down} bytes, of {received} and {replied}"));
         }
     }
 }

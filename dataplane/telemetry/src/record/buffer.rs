@@ -1,6 +1,6 @@
 //! The buffer of a worker: records one behind the other, until they are handed over.
 
-use super::{Class, Others, Record, Texts, fixed::BYTES, texts::lengths};
+use super::{Class, Draft, Others};
 
 /// The largest record.
 const RECORD_BYTES_MAX: usize = 32 << 10;
@@ -40,37 +40,24 @@ impl Buffer {
         }
     }
 
-    /// Packs a record, for which [`admits`](Self::admits) has said that there is room. All texts together have less than
-    /// 32 KiB.
-    #[inline]
-    pub fn pack(&mut self, record: &Record, texts: &Texts, others: Others<'_>) {
-        let others = fitting(texts.run().len(), others);
-        let bytes = BYTES + texts.run().len() + others.iter().map(|text| text.len()).sum::<usize>();
-        let mut fixed = [0; BYTES];
-        record.write(&mut fixed, bytes as u16, lengths(texts, &others));
-        self.packed.extend_from_slice(&fixed);
-        self.packed.extend_from_slice(texts.run());
-        for text in others {
-            if !text.is_empty() {
-                self.packed.extend_from_slice(text);
-            }
-        }
+    /// Packs a record without other texts, for which [`admits`](Self::admits) has said that there is room.
+    #[inline(always)]
+    pub fn pack(&mut self, draft: &Draft) {
+        self.packed.extend_from_slice(draft.whole());
+    }
+
+    /// The same with other texts. What exceeds the largest record is cut; those who bring texts keep to limits of their own
+    /// that are far below.
+    pub fn pack_with(&mut self, draft: &mut Draft, mut others: Others<'_>) {
+        let [before, behind] = draft.part(&mut others, RECORD_BYTES_MAX);
+        self.packed.extend_from_slice(before);
+        others.iter().for_each(|text| self.packed.extend_from_slice(text));
+        self.packed.extend_from_slice(behind);
     }
 
     pub fn into_packed(self) -> Vec<u8> {
         self.packed
     }
-}
-
-/// Cuts what exceeds the largest record. Those who bring texts keep to limits of their own that are far below.
-#[inline]
-fn fitting(texts_bytes: usize, mut others: Others<'_>) -> Others<'_> {
-    let mut left = RECORD_BYTES_MAX - BYTES - texts_bytes;
-    for text in &mut others {
-        *text = &text[..text.len().min(left)];
-        left -= text.len();
-    }
-    others
 }
 
 #[cfg(test)]
@@ -80,89 +67,61 @@ mod tests {
     use super::*;
     use crate::{
         Spans,
-        record::{Flags, Kind, NO_SERVER, Packed, Reasons, Tls},
+        record::{Flags, Kind, Packed, Reasons, Tls, fixed::BYTES},
     };
 
-    fn least() -> Record {
-        Record {
-            kind: Kind::Connection,
-            class: Class::Significant,
-            method: 0,
-            http: 0,
-            servers_tried: 0,
-            weight: 1,
-            flags: Flags::default(),
-            sequence: 0,
-            end_unix_us: 1,
-            reasons: Reasons::CLIENT_TLS,
-            service: 0,
-            server: NO_SERVER,
-            client: "[2001:db8::1]:1".parse().unwrap(),
-            source: "2001:db8::1".parse().unwrap(),
-            vip: "[2001:db8::2]:2".parse().unwrap(),
-            server_local: None,
-            status: 0,
-            server_status: 0,
-            cause: 0,
-            filters: 0,
-            tls: Tls::default(),
-            request_bytes: 0,
-            response_bytes: 0,
-            server_response_bytes: 0,
-            spans: Spans::default(),
-            client_rtt_us: 0,
-            client_rtt_age_ms: 0,
-            connect_us: 0,
-            trace: [0; 16],
-            span: [0; 8],
-        }
+    /// A record of which little is known.
+    fn least() -> Draft {
+        let mut draft = Draft::default();
+        let fixed = &mut draft.fixed;
+        (fixed.kind, fixed.class, fixed.weight) = (Kind::Connection, Class::Significant, 1);
+        (fixed.end_unix_us, fixed.reasons) = (1, Reasons::CLIENT_TLS);
+        fixed.set_ends(
+            &"[2001:db8::1]:1".parse().unwrap(),
+            &"[2001:db8::1]:3".parse().unwrap(),
+            &"[2001:db8::2]:2".parse().unwrap(),
+        );
+        draft
     }
 
-    fn full() -> Record {
-        let (mut trace, mut span) = ([0; 16], [0; 8]);
-        trace[..3].copy_from_slice(&[1, 2, 3]);
-        (trace[15], span[0], span[7]) = (16, 9, 8);
-        Record {
-            kind: Kind::Request,
-            class: Class::Filtered,
-            method: 3,
-            http: 20,
-            servers_tried: 2,
-            weight: 7,
-            flags: Flags::cut(1) | Flags::SERVER_REUSED | Flags::TLS | Flags::TRACED | Flags::SAMPLED,
-            sequence: 0x0102_0304_0506_0708,
-            end_unix_us: 1_795_534_980_123_456,
-            reasons: Reasons::STATUS_5XX | Reasons::RETRIED,
-            service: 0x0001_0002,
-            server: 0x0003_0004,
-            client: "192.0.2.7:40001".parse().unwrap(),
-            source: "198.51.100.1".parse().unwrap(),
-            vip: "203.0.113.9:443".parse().unwrap(),
-            server_local: Some("10.0.0.1:50002".parse().unwrap()),
-            status: 502,
-            server_status: 500,
-            cause: 24,
-            filters: 0b101,
-            tls: Tls { version: 0x0304, suite: 0x1302, group: 29, alert: 41 },
-            request_bytes: 1001,
-            response_bytes: 2002,
-            server_response_bytes: 3003,
-            spans: Spans { wait: 11_999, server_rtt: 14_001, app_response: 12_000, transfer: 13_500 },
-            client_rtt_us: 15,
-            client_rtt_age_ms: 16,
-            connect_us: 17,
-            trace,
-            span,
-        }
+    fn full() -> Draft {
+        let mut draft = Draft::default();
+        let fixed = &mut draft.fixed;
+        fixed.begin(20, 0b101);
+        (fixed.class, fixed.method, fixed.servers_tried, fixed.weight) = (Class::Filtered, 3, 2, 7);
+        fixed.flags = Flags::cut(1) | Flags::SERVER_REUSED | Flags::TLS | Flags::TRACED | Flags::SAMPLED;
+        (fixed.sequence, fixed.end_unix_us) = (0x0102_0304_0506_0708, 1_795_534_980_123_456);
+        fixed.reasons = Reasons::STATUS_5XX | Reasons::RETRIED;
+        (fixed.service, fixed.server) = (0x0001_0002, 0x0003_0004);
+        fixed.set_ends(
+            &"192.0.2.7:40001".parse().unwrap(),
+            &"198.51.100.1:1".parse().unwrap(),
+            &"203.0.113.9:443".parse().unwrap(),
+        );
+        fixed.set_server_local(Some(&"10.0.0.1:50002".parse().unwrap()));
+        (fixed.status, fixed.server_status, fixed.cause) = (502, 500, 24);
+        fixed.tls = Tls { version: 0x0304, suite: 0x1302, group: 29, alert: 41 };
+        fixed.grpc_status = 15;
+        (fixed.request_bytes, fixed.response_bytes, fixed.server_response_bytes) = (1001, 2002, 3003);
+        fixed.set_spans(&Spans { wait: 11_999, server_rtt: 14_001, app_response: 12_000, transfer: 13_500 });
+        (fixed.client_rtt_us, fixed.client_rtt_age_ms, fixed.connect_us) = (15, 16, 17);
+        fixed.trace[..3].copy_from_slice(&[1, 2, 3]);
+        (fixed.trace[15], fixed.span[0], fixed.span[7]) = (16, 9, 8);
+        draft
     }
 
-    fn packed(records: &[(Record, [&[u8]; 12])]) -> Vec<u8> {
+    fn packed(records: &[(Draft, [&[u8]; 12])]) -> Vec<u8> {
         let mut buffer = Buffer::of(Vec::new());
-        for (record, texts) in records {
-            let (coming, others) = texts.split_first_chunk().unwrap();
-            let mut noted = Texts::default();
-            noted.fill(*coming);
-            buffer.pack(record, &noted, others.try_into().unwrap());
+        for (draft, texts) in records {
+            let mut draft = draft.clone();
+            let [coming @ .., _, _, _, _, _, content_type] = texts;
+            draft.fill(*coming);
+            draft.set_content_type(content_type);
+            let others = std::array::from_fn(|at| texts[coming.len() + at]);
+            match others == Others::default() {
+                true => buffer.pack(&draft),
+                false => buffer.pack_with(&mut draft, others),
+            }
         }
         buffer.into_packed()
     }
@@ -183,7 +142,7 @@ mod tests {
             for (count, class) in admitted.iter_mut().zip(Class::ALL) {
                 *count += usize::from(buffer.admits(class));
             }
-            buffer.pack(&least(), &Texts::default(), [&[]; 6]);
+            buffer.pack(&least());
         }
         // All but the room of the largest record, 90 % and 75 %.
         assert_eq!(admitted, [3969, 3687, 3072]);
@@ -207,25 +166,27 @@ mod tests {
         #[test]
         fn any_texts_come_back_cut_to_their_limits(texts in texts(), sequence: u64) {
             let all = std::array::from_fn(|at| &texts[at][..]);
-            let records = [(Record { sequence, ..full() }, all), (least(), all)];
-            let packed = packed(&records);
+            let mut draft = full();
+            draft.fixed.sequence = sequence;
+            let packed = packed(&[(draft, all), (least(), all)]);
             let read = Packed::all(&packed).expect("what was packed can be read");
             prop_assert_eq!(read.len(), 2);
             prop_assert_eq!(read[0].sequence(), sequence);
-            let most = [64, 256, 128, 128, 128, 64];
+            let most = [64, 256, 128, 128, 128, 64, 253, 64, 8192, 8192, 128, 64];
             for record in read {
                 for (at, text) in texts.iter().enumerate() {
-                    let kept = most.get(at).map_or(&text[..], |most| &text[..text.len().min(*most)]);
+                    let is_cut = at < 6 || at == 11;
+                    let kept = if is_cut { &text[..text.len().min(most[at])] } else { &text[..] };
                     prop_assert_eq!(record.text(at), kept);
                 }
             }
         }
 
         #[test]
-        fn texts_beyond_the_largest_record_are_cut(lengths in prop::array::uniform6(0_usize..40_000)) {
+        fn texts_beyond_the_largest_record_are_cut(lengths in prop::array::uniform5(0_usize..40_000)) {
             let long = vec![b'x'; 40_000];
             let mut buffer = Buffer::of(Vec::new());
-            buffer.pack(&least(), &Texts::default(), lengths.map(|len| &long[..len]));
+            buffer.pack_with(&mut least(), lengths.map(|len| &long[..len]));
             let packed = buffer.into_packed();
             let read = Packed::all(&packed).expect("what was packed can be read");
             prop_assert_eq!(read.len(), 1);

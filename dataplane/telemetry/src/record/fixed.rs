@@ -1,21 +1,86 @@
-//! The fixed part of a record, as `api/record` lays it out.
+//! The fixed part of a record, as `api/record` lays it out: what stands here in memory is what is sent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::{Spans, record::Reasons};
 
+#[cfg(target_endian = "big")]
+compile_error!("the numbers of records are little-endian");
+
 /// Of the fixed part.
-pub(super) const BYTES: usize = 256;
+pub(super) const BYTES: usize = size_of::<Fixed>();
+const _: () = assert!(BYTES == 256);
 const VERSION: u8 = 1;
-/// Where the lengths of the texts stand.
-const LENGTHS: usize = 232;
 pub(super) const TEXTS: usize = 12;
 
 /// The number of the server where there was none.
 pub const NO_SERVER: u32 = u32::MAX;
 
+/// All of a record but its texts. What 0 stands for in each is said in `api/record`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Fixed {
+    /// Of the whole record.
+    pub(super) bytes: u16,
+    version: u8,
+    pub kind: Kind,
+    pub class: Class,
+    /// As in `Methods` of `api/record`.
+    pub method: u8,
+    /// 10, 11 or 20; 0: none.
+    pub http: u8,
+    /// 255: that many or more.
+    pub servers_tried: u8,
+    pub weight: u32,
+    pub flags: Flags,
+    pub sequence: u64,
+    /// In microseconds since 1970.
+    pub end_unix_us: u64,
+    pub reasons: Reasons,
+    pub service: u32,
+    /// Or [`NO_SERVER`].
+    pub server: u32,
+    client: Long,
+    source: Long,
+    vip: Long,
+    server_local: Long,
+    client_port: u16,
+    vip_port: u16,
+    server_local_port: u16,
+    /// 0: none was sent, none came.
+    pub status: u16,
+    pub server_status: u16,
+    /// The number of a [`Cause`](crate::Cause) plus 1; 0: nothing failed.
+    pub cause: u16,
+    pub filters: u16,
+    pub tls: Tls,
+    /// Of a call, plus 1; 0: none was sent.
+    pub grpc_status: u16,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    pub server_response_bytes: u64,
+    wait_us: u64,
+    app_response_us: u64,
+    transfer_us: u64,
+    total_us: u64,
+    /// 0: not known.
+    pub client_rtt_us: u32,
+    pub client_rtt_age_ms: u32,
+    server_rtt_us: u32,
+    /// 0: no new connection.
+    pub connect_us: u32,
+    pub trace: [u8; 16],
+    pub span: [u8; 8],
+    pub(super) lengths: [u16; TEXTS],
+}
+
+/// The 16 bytes of an address of IPv6, into which one of IPv4 is mapped.
+type Long = [u64; 2];
+
 /// What ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Kind {
     Request = 1,
@@ -26,12 +91,132 @@ pub enum Kind {
 }
 
 /// Why there is a record: the first that holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Class {
     Significant = 1,
     Filtered = 2,
     All = 3,
+}
+
+/// Properties that a record has or has not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, IntoBytes, Immutable)]
+#[repr(transparent)]
+pub struct Flags(u32);
+
+/// What a handshake with a client has agreed on, by the numbers of IANA; 0: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Tls {
+    pub version: u16,
+    pub suite: u16,
+    pub group: u16,
+    /// That ended a handshake, plus 1.
+    pub alert: u16,
+}
+
+impl Fixed {
+    /// Of which nothing is known yet.
+    pub(super) const EMPTY: Self = Self {
+        bytes: BYTES as u16,
+        version: VERSION,
+        kind: Kind::Request,
+        class: Class::All,
+        method: 0,
+        http: 0,
+        servers_tried: 0,
+        weight: 0,
+        flags: Flags(0),
+        sequence: 0,
+        end_unix_us: 0,
+        reasons: Reasons::NONE,
+        service: 0,
+        server: NO_SERVER,
+        client: [0; 2],
+        source: [0; 2],
+        vip: [0; 2],
+        server_local: [0; 2],
+        client_port: 0,
+        vip_port: 0,
+        server_local_port: 0,
+        status: 0,
+        server_status: 0,
+        cause: 0,
+        filters: 0,
+        tls: Tls { version: 0, suite: 0, group: 0, alert: 0 },
+        grpc_status: 0,
+        request_bytes: 0,
+        response_bytes: 0,
+        server_response_bytes: 0,
+        wait_us: 0,
+        app_response_us: 0,
+        transfer_us: 0,
+        total_us: 0,
+        client_rtt_us: 0,
+        client_rtt_age_ms: 0,
+        server_rtt_us: 0,
+        connect_us: 0,
+        trace: [0; 16],
+        span: [0; 8],
+        lengths: [0; TEXTS],
+    };
+
+    /// Forgets the record before. What each record sets at its end is left.
+    #[inline(always)]
+    pub fn begin(&mut self, http: u8, filters: u16) {
+        (self.bytes, self.method, self.http, self.servers_tried) = (BYTES as u16, 0, http, 0);
+        self.flags = Flags(0);
+        self.server = NO_SERVER;
+        (self.server_local, self.server_local_port) = ([0; 2], 0);
+        (self.status, self.server_status, self.cause, self.filters) = (0, 0, 0, filters);
+        (self.request_bytes, self.response_bytes, self.server_response_bytes) = (0, 0, 0);
+        (self.grpc_status, self.connect_us) = (0, 0);
+        (self.trace, self.span) = ([0; 16], [0; 8]);
+        self.lengths = [0; TEXTS];
+    }
+
+    /// `source` is the other end of the client's connection.
+    #[inline]
+    pub fn set_ends(&mut self, client: &SocketAddr, source: &SocketAddr, vip: &SocketAddr) {
+        (self.client, self.client_port) = long(client);
+        self.source = long(source).0;
+        (self.vip, self.vip_port) = long(vip);
+    }
+
+    /// This end of the connection to the server.
+    #[inline]
+    pub fn set_server_local(&mut self, local: Option<&SocketAddr>) {
+        (self.server_local, self.server_local_port) = local.map_or(([0; 2], 0), long);
+    }
+
+    /// A round trip that a record cannot hold is the server's own time.
+    #[inline]
+    pub fn set_spans(&mut self, spans: &Spans) {
+        let Spans { wait, server_rtt, app_response, transfer } = *spans;
+        let [wait, server_rtt, app_response, transfer] =
+            [wait, server_rtt, app_response, transfer].map(|nanos| nanos / 1000);
+        let excess = server_rtt.saturating_sub(u64::from(u32::MAX));
+        self.server_rtt_us = (server_rtt - excess) as u32;
+        self.wait_us = wait;
+        self.app_response_us = app_response + excess;
+        self.transfer_us = transfer;
+        self.total_us = wait + server_rtt + app_response + transfer;
+    }
+}
+
+/// The address, and the port.
+#[inline(always)]
+fn long(address: &SocketAddr) -> (Long, u16) {
+    match address {
+        SocketAddr::V4(address) => {
+            let octets = u64::from(u32::from_le_bytes(address.ip().octets()));
+            ([0, octets << 32 | 0xffff << 16], address.port())
+        }
+        SocketAddr::V6(address) => {
+            let octets = u128::from_le_bytes(address.ip().octets());
+            ([octets as u64, (octets >> 64) as u64], address.port())
+        }
+    }
 }
 
 impl Class {
@@ -41,10 +226,6 @@ impl Class {
         self as usize - 1
     }
 }
-
-/// Properties that a record has or has not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(u32);
 
 impl Flags {
     pub const HEADERS_CUT: Self = Self(1 << 6);
@@ -90,128 +271,5 @@ impl std::ops::BitOr for Flags {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-}
-
-/// What a handshake with a client has agreed on, by the numbers of IANA; 0: nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Tls {
-    pub version: u16,
-    pub suite: u16,
-    pub group: u16,
-    /// That ended a handshake, plus 1.
-    pub alert: u16,
-}
-
-/// All of a record but its texts.
-#[derive(Clone, Debug)]
-pub struct Record {
-    pub kind: Kind,
-    pub class: Class,
-    /// As in `Methods` of `api/record`.
-    pub method: u8,
-    /// 10, 11 or 20; 0: none.
-    pub http: u8,
-    pub servers_tried: usize,
-    pub weight: u32,
-    pub flags: Flags,
-    pub sequence: u64,
-    /// In microseconds since 1970.
-    pub end_unix_us: u64,
-    pub reasons: Reasons,
-    pub service: u32,
-    /// Or [`NO_SERVER`].
-    pub server: u32,
-    pub client: SocketAddr,
-    /// The other end of the client's connection.
-    pub source: IpAddr,
-    pub vip: SocketAddr,
-    pub server_local: Option<SocketAddr>,
-    /// 0: none was sent, none came.
-    pub status: u16,
-    pub server_status: u16,
-    /// The number of a [`Cause`](crate::Cause) plus 1; 0: nothing failed.
-    pub cause: u16,
-    pub filters: u16,
-    pub tls: Tls,
-    pub request_bytes: u64,
-    pub response_bytes: u64,
-    pub server_response_bytes: u64,
-    pub spans: Spans,
-    /// 0: not known.
-    pub client_rtt_us: u32,
-    pub client_rtt_age_ms: u32,
-    /// 0: no new connection.
-    pub connect_us: u32,
-    pub trace: [u8; 16],
-    pub span: [u8; 8],
-}
-
-impl Record {
-    /// Writes the fixed part. `bytes` are those of the whole record, `lengths` of each text.
-    #[inline]
-    pub(super) fn write(&self, out: &mut [u8; BYTES], bytes: u16, lengths: [u16; TEXTS]) {
-        let (spans, total_us) = micros(self.spans);
-        out[0..2].copy_from_slice(&bytes.to_le_bytes());
-        out[2..8].copy_from_slice(&[
-            VERSION,
-            self.kind as u8,
-            self.class as u8,
-            self.method,
-            self.http,
-            self.servers_tried.min(255) as u8,
-        ]);
-        out[8..12].copy_from_slice(&self.weight.to_le_bytes());
-        out[12..16].copy_from_slice(&self.flags.0.to_le_bytes());
-        out[16..24].copy_from_slice(&self.sequence.to_le_bytes());
-        out[24..32].copy_from_slice(&self.end_unix_us.to_le_bytes());
-        out[32..40].copy_from_slice(&self.reasons.bits().to_le_bytes());
-        out[40..44].copy_from_slice(&self.service.to_le_bytes());
-        out[44..48].copy_from_slice(&self.server.to_le_bytes());
-        out[48..64].copy_from_slice(&long(self.client.ip()));
-        out[64..80].copy_from_slice(&long(self.source));
-        out[80..96].copy_from_slice(&long(self.vip.ip()));
-        let local = self.server_local.map_or(([0; 16], 0), |local| (long(local.ip()), local.port()));
-        out[96..112].copy_from_slice(&local.0);
-        let Tls { version, suite, group, alert } = self.tls;
-        let ports = [self.client.port(), self.vip.port(), local.1];
-        let numbers = [self.status, self.server_status, self.cause, self.filters, version, suite, group, alert];
-        for (place, number) in out[112..134].as_chunks_mut().0.iter_mut().zip(ports.into_iter().chain(numbers)) {
-            *place = number.to_le_bytes();
-        }
-        out[134..136].fill(0);
-        let Spans { wait, server_rtt, app_response, transfer } = spans;
-        let counts = [self.request_bytes, self.response_bytes, self.server_response_bytes];
-        let times = [wait, app_response, transfer, total_us];
-        for (place, number) in out[136..192].as_chunks_mut().0.iter_mut().zip(counts.into_iter().chain(times)) {
-            *place = number.to_le_bytes();
-        }
-        let short = [self.client_rtt_us, self.client_rtt_age_ms, server_rtt as u32, self.connect_us];
-        for (place, number) in out[192..208].as_chunks_mut().0.iter_mut().zip(short) {
-            *place = number.to_le_bytes();
-        }
-        out[208..224].copy_from_slice(&self.trace);
-        out[224..232].copy_from_slice(&self.span);
-        for (place, length) in out[LENGTHS..].as_chunks_mut().0.iter_mut().zip(lengths) {
-            *place = length.to_le_bytes();
-        }
-    }
-}
-
-/// In microseconds, with their sum. A round trip that a record cannot hold is the server's own time.
-fn micros(Spans { wait, server_rtt, app_response, transfer }: Spans) -> (Spans, u64) {
-    let [wait, server_rtt, app_response, transfer] =
-        [wait, server_rtt, app_response, transfer].map(|nanos| nanos / 1000);
-    let excess = server_rtt.saturating_sub(u64::from(u32::MAX));
-    let (server_rtt, app_response) = (server_rtt - excess, app_response + excess);
-    (Spans { wait, server_rtt, app_response, transfer }, wait + server_rtt + app_response + transfer)
-}
-
-/// As an address of IPv6, into which one of IPv4 is mapped.
-#[inline]
-fn long(address: IpAddr) -> [u8; 16] {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-        IpAddr::V6(address) => address.octets(),
     }
 }

@@ -8,17 +8,17 @@
 //! Nothing here allocates once it has its size.
 
 mod buffer;
+mod draft;
 mod fixed;
 mod packed;
 mod reason;
 mod slab;
-mod texts;
 mod throttle;
 
 pub use buffer::Buffer;
-pub use fixed::{Class, Flags, Kind, NO_SERVER, Record, Tls};
+pub use draft::{Draft, Others};
+pub use fixed::{Class, Fixed, Flags, Kind, NO_SERVER, Tls};
 pub use packed::Packed;
 pub use reason::{Outcome, Reasons, Rules, Statuses};
 pub use slab::Slab;
-pub use texts::{Others, Texts};
 pub use throttle::{Rate, Throttle, Waiting};

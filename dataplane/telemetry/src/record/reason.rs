@@ -1,5 +1,7 @@
 //! Why a request or a connection is significant.
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::{Cause, Spans};
 
 macro_rules! reasons {
@@ -14,7 +16,8 @@ macro_rules! reasons {
 }
 
 /// In the order of `api/record`, which has their names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, IntoBytes, Immutable)]
+#[repr(transparent)]
 pub struct Reasons(u64);
 
 reasons! {
@@ -148,10 +151,19 @@ pub struct Outcome {
 }
 
 impl Rules {
+    /// Whether one without a failure took as long as most: then it is not significant.
+    #[inline(always)]
+    pub fn is_usual(&self, spans: &Spans, client_rtt: u64) -> bool {
+        let Spans { wait, server_rtt, app_response, transfer } = *spans;
+        wait + server_rtt + app_response + transfer <= self.slow_total
+            && app_response <= self.slow_app
+            && server_rtt <= self.slow_server_rtt
+            && client_rtt <= self.slow_client_rtt
+    }
+
     /// Why it is significant.
-    #[inline]
     pub fn reasons(&self, outcome: &Outcome) -> Reasons {
-        let mut reasons = Reasons::default();
+        let mut reasons = Reasons::NONE;
         if self.off {
             return reasons;
         }
@@ -252,9 +264,11 @@ mod tests {
     #[test]
     fn usual_request_is_not_significant() {
         let spans = Spans { wait: 100, server_rtt: 50, app_response: 200, transfer: 50 };
+        assert!(rules().is_usual(&spans, 100));
         let usual = Outcome { status: 200, cause: None, servers_tried: 1, spans, client_rtt: 100, is_long: false };
         assert!(reasons(&rules(), usual).is_empty());
         let slower = Spans { wait: 101, server_rtt: 51, app_response: 201, transfer: 50 };
+        assert!(!rules().is_usual(&slower, 0) && !rules().is_usual(&spans, 101));
         let slow = Reasons::SLOW_TOTAL | Reasons::SLOW_APP | Reasons::SLOW_CLIENT_RTT | Reasons::SLOW_SERVER_RTT;
         assert_eq!(reasons(&rules(), Outcome { spans: slower, client_rtt: 101, ..usual }), slow);
         let long = Outcome { spans: slower, client_rtt: 101, is_long: true, ..usual };

@@ -75,29 +75,30 @@ impl Throttle {
         }
     }
 
-    /// Whether the rate allows a record now, at this time in nanoseconds. If the row belongs to a later virtual service, it
-    /// does: few connections outlive their service for so long.
+    /// Whether there is a record now, at this time in nanoseconds: if the rate allows it, and if `has_room`. Returns how many
+    /// it stands for: itself, and those that have waited. If not, it waits.
+    ///
+    /// If the row belongs to a later virtual service, there is one without a limit: few connections outlive their service for
+    /// so long.
     #[inline]
-    pub fn admits(&mut self, service: u32, class: Class, rate: Rate, now: u64) -> bool {
-        let Some(state) = self.state(service, class) else { return true };
-        if rate.interval > 0 && state.next > now + rate.slack {
-            return false;
+    pub fn take(&mut self, service: u32, class: Class, rate: Rate, has_room: bool, now: u64) -> Option<u32> {
+        let Some(state) = self.state(service, class) else { return has_room.then_some(1) };
+        if !has_room || rate.interval > 0 && state.next > now + rate.slack {
+            state.waiting += 1;
+            return None;
         }
-        state.next = state.next.max(now) + rate.interval;
-        true
-    }
-
-    /// There is a record: its weight.
-    #[inline]
-    pub fn weight(&mut self, service: u32, class: Class) -> u32 {
-        let Some(state) = self.state(service, class) else { return 1 };
+        if rate.interval > 0 {
+            state.next = state.next.max(now) + rate.interval;
+        }
+        if state.waiting == 0 {
+            return Some(1);
+        }
         let weight = u32::try_from(state.waiting + 1).unwrap_or(u32::MAX);
         state.waiting -= u64::from(weight - 1);
-        weight
+        Some(weight)
     }
 
-    /// There is no record.
-    #[inline]
+    /// There is no record, whatever the rate is.
     pub fn suppress(&mut self, service: u32, class: Class) {
         if let Some(state) = self.state(service, class) {
             state.waiting += 1;
@@ -153,7 +154,7 @@ mod tests {
 
     /// How many of `count` requests at these times are recorded.
     fn admitted(throttle: &mut Throttle, rate: Rate, times: impl Iterator<Item = u64>) -> usize {
-        times.filter(|now| throttle.admits(3, Class::All, rate, *now)).count()
+        times.filter(|now| throttle.take(3, Class::All, rate, true, *now).is_some()).count()
     }
 
     #[test]
@@ -177,13 +178,17 @@ mod tests {
     fn next_record_stands_for_those_that_wait() {
         let mut throttle = throttle();
         assert!(!throttle.has_news());
-        (0..5).for_each(|_| throttle.suppress(3, Class::All));
+        (0..4).for_each(|_| throttle.suppress(3, Class::All));
+        assert_eq!(throttle.take(3, Class::All, Rate::default(), false, 0), None);
         throttle.suppress(3, Class::Filtered);
         assert!(throttle.has_news());
         let waiting = |class, count| ("service".to_owned(), class, count);
         assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1), waiting(Class::All, 5)]);
         assert!(!throttle.has_news());
-        assert_eq!([3, 3].map(|service| throttle.weight(service, Class::All)), [6, 1]);
+        assert_eq!(
+            [3, 3].map(|service| throttle.take(service, Class::All, Rate::default(), true, 0)),
+            [Some(6), Some(1)]
+        );
         assert!(throttle.has_news());
         assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1), waiting(Class::All, 0)]);
         assert_eq!(said(&mut throttle), [waiting(Class::Filtered, 1)]);
@@ -200,7 +205,7 @@ mod tests {
         assert_eq!(left, [Waiting { service: "service".into(), class: Class::All, count: 1 }]);
         assert_eq!(said(&mut throttle), []);
         throttle.suppress(3, Class::All);
-        assert!(throttle.admits(3, Class::All, Rate::of_engine(1, 1), 0));
-        assert_eq!((throttle.weight(3, Class::All), said(&mut throttle)), (1, vec![]), "it has no row any more");
+        let taken = [true, false].map(|room| throttle.take(3, Class::All, Rate::of_engine(1, 1), room, 0));
+        assert_eq!((taken, said(&mut throttle)), ([Some(1), None], vec![]), "it has no row any more");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{HOP_BY_HOP, Name, NameSet};
+use super::{HOP_BY_HOP, Name, NameSet, name::is_known};
 
 /// The most fields a head may have, whatever an operator allows.
 pub const MAX_FIELDS: usize = 256;
@@ -113,6 +113,33 @@ impl<'b> Fields<'b> {
         self.iter().find(|field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
     }
 
+    /// The value of the first field of this name, which is in small letters and not among the known ones. Without one it is
+    /// empty.
+    #[inline(always)]
+    pub fn first(&self, name: &'static [u8]) -> &'b [u8] {
+        let as_long = self.spans.iter().filter(|span| span.name_bytes as usize == name.len());
+        let found = as_long.map(|span| span.field(self.head)).find(|field| is_known(field.name_text, name));
+        found.map_or(b"", |field| field.value)
+    }
+
+    /// The same for several names, of which each has another length. Of fields of one name it is the last.
+    #[inline(always)]
+    pub fn last_of<const N: usize>(&self, names: [&'static [u8]; N]) -> [&'b [u8]; N] {
+        let mut values = [&b""[..]; N];
+        for span in self.spans {
+            if names.iter().all(|name| name.len() != span.name_bytes as usize) {
+                continue;
+            }
+            let field = span.field(self.head);
+            for (name, value) in names.iter().zip(&mut values) {
+                if field.name_text.len() == name.len() && is_known(field.name_text, name) {
+                    *value = field.value;
+                }
+            }
+        }
+        values
+    }
+
     /// Whether the client of a request takes trailers (RFC 9110 §10.1.4).
     pub fn take_trailers(&self) -> bool {
         let codings = self.among(NameSet::of(&[Name::Te])).flat_map(|field| field.value.split(|&byte| byte == b','));
@@ -213,6 +240,17 @@ mod tests {
             assert_eq!(fields.find(b"X-ONE"), Some(&b"1"[..]));
             assert_eq!(fields.find(b"X-Two"), Some(&b""[..]));
             assert_eq!(fields.find(b"X-Three"), None);
+        });
+    }
+
+    #[test]
+    fn finds_the_first_or_the_last_of_a_name() {
+        with_fields(|fields| {
+            assert_eq!(
+                [&b"x-one"[..], b"x-two", b"x-ten", b"te"].map(|name| fields.first(name)),
+                [&b"1"[..], b"", b"", b"x"]
+            );
+            assert_eq!(fields.last_of([b"x-one", b"date", b"te", b"accept"]), [&b"2"[..], b"", b"x", b""]);
         });
     }
 

@@ -1,6 +1,7 @@
 //! What a client asks for, whatever protocol brought it.
 
 use super::{BodyLength, Fields, Version};
+use crate::scan::question_mark;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
@@ -55,6 +56,17 @@ pub struct RequestHead<'b> {
     pub host: Option<&'b [u8]>,
     /// The target is in absolute form, so `host` is the target's and the Host field counts for nothing (RFC 9112 §3.2.2).
     pub absolute: bool,
+}
+
+impl<'b> RequestHead<'b> {
+    /// `path` without its query, and the query.
+    #[inline(always)]
+    pub fn path_and_query(&self) -> (&'b [u8], &'b [u8]) {
+        match question_mark(self.path) {
+            None => (self.path, b""),
+            Some(at) => (&self.path[..at], &self.path[at + 1..]),
+        }
+    }
 }
 
 #[cfg(test)]

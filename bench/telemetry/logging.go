@@ -1,0 +1,100 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/client"
+)
+
+// loggingSpan is how long each of the two services is asked in a pair. What else the machine does changes from second to
+// second, so a pair has to be short.
+const loggingSpan = "500ms"
+
+// measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and
+// one with a record of each request. A core that does nothing else carries as many more requests as one costs less. The
+// data plane has a core of its own, if there are two.
+func measureLogging(ctx context.Context, r *run) (found Finding, err error) {
+	cores, err := meter.Cores()
+	if err != nil {
+		return found, err
+	}
+	if len(cores) > 1 {
+		if err := meter.Stay(cores[1:]); err != nil {
+			return found, err
+		}
+		defer func() { err = errors.Join(err, meter.Stay(cores)) }()
+	}
+	err = r.onStage(ctx, func(s *stage) error {
+		server, err := s.lab.Nginx(ctx, "logged", 0, map[string]string{"index.html": "the page"})
+		if err != nil {
+			return err
+		}
+		var services [2]service
+		for i, more := range []client.Object{{"analytics_policy": client.Object{"full_client_logs": client.Object{
+			"enabled": false}}}, everything(0)} {
+			if services[i], err = s.serveServers(ctx, fmt.Sprintf("logged-%d", i), []string{server.ID()},
+				more); err != nil {
+				return err
+			}
+		}
+		pid, err := s.engine.DataplanePID(ctx)
+		if err != nil {
+			return err
+		}
+		if err := meter.Keep(pid, cores[:1]); err != nil {
+			return err
+		}
+		found, err = s.comparePairs(ctx, services, pid)
+		return err
+	})
+	return found, err
+}
+
+// comparePairs asks both services in turn, many times. Each pair begins with another one.
+func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int) (Finding, error) {
+	for _, of := range services {
+		if _, err := s.costOf(ctx, of, pid); err != nil { // what is done once
+			return Finding{}, err
+		}
+	}
+	var ratios []float64
+	for pair := range s.Short(9, 60) {
+		var each [2]float64
+		for turn := range services {
+			which := (turn + pair) % 2
+			cost, err := s.costOf(ctx, services[which], pid)
+			if err != nil {
+				return Finding{}, err
+			}
+			each[which] = cost
+		}
+		ratios = append(ratios, 100*each[0]/each[1])
+	}
+	slices.Sort(ratios)
+	quarter := len(ratios) / 4
+	return Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
+		"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
+			"pairs of %s each; half of the pairs from %.1f to %.1f, all from %.1f to %.1f", len(ratios), loggingSpan,
+		ratios[quarter], ratios[len(ratios)-1-quarter], ratios[0], ratios[len(ratios)-1])}, nil
+}
+
+// costOf is the CPU time for a request, in µs.
+func (s *stage) costOf(ctx context.Context, of service, pid int) (float64, error) {
+	var before, after meter.Usage
+	var errs [2]error
+	group := []int{pid}
+	seen, err := s.lab.LoadBetween(ctx, func() { before, errs[0] = meter.ReadGroup(group) },
+		func() { after, errs[1] = meter.ReadGroup(group) }, "--url", of.url("/index.html"), "--connections", "64",
+		"--requests-per-connection", "0", "--duration", loggingSpan, "--drain")
+	if err := errors.Join(err, errs[0], errs[1]); err != nil {
+		return 0, err
+	}
+	if seen.Requests == 0 || seen.ErrorTotal > 0 {
+		return 0, fmt.Errorf("%d requests were answered, %d failed", seen.Requests, seen.ErrorTotal)
+	}
+	return float64(after.Since(before).Run.Microseconds()) / float64(seen.Requests), nil
+}
