@@ -39,8 +39,6 @@ func attribute(span *trace.Span, name string) string {
 	return ""
 }
 
-func init() { SpansCome = true }
-
 func TestCollectorGetsTheSpansOfSampledRequests(t *testing.T) {
 	got := make(chan *tracecollector.ExportTraceServiceRequest, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

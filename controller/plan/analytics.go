@@ -43,6 +43,7 @@ func analytics(subject subject, vs *model.VirtualService, report *report) *datap
 		judge(vs.Analytics, to)
 		restrictClasses(vs.Analytics.Logs, to)
 		hide(vs.Analytics, to, report)
+		to.Traces = traces(vs.Analytics.Traces)
 	}
 	return to
 }
@@ -129,6 +130,15 @@ func judge(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics) {
 // slower is the time above which nobody is satisfied any more.
 func slower(thresholdMs uint32, factor float64) uint32 {
 	return uint32(min(float64(thresholdMs)*factor, math.MaxUint32))
+}
+
+// traces says whether requests get spans.
+func traces(from *kinds.TraceConfig) *dataplanev1.Traces {
+	if from == nil || !from.Enabled {
+		return nil
+	}
+	const perPercent = 10_000
+	return &dataplanev1.Traces{SampledPerMillion: uint32(math.Round(from.SampledPercent * perPercent))}
 }
 
 // restrictClasses leaves out classes that are not kept.

@@ -37,3 +37,17 @@ func TestRuleThatCannotBeAppliedHidesEverything(t *testing.T) {
 		}
 	}
 }
+
+func TestTracesAreThoseOfTheProfile(t *testing.T) {
+	for _, off := range []*kinds.TraceConfig{nil, {SampledPercent: 5}} {
+		if to := traces(off); to != nil {
+			t.Errorf("%+v: %v", off, to)
+		}
+	}
+	for percent, want := range map[float64]uint32{0: 0, 0.0001: 1, 1: 10_000, 100: 1_000_000} {
+		to := traces(&kinds.TraceConfig{Enabled: true, SampledPercent: percent})
+		if to == nil || to.GetSampledPerMillion() != want {
+			t.Errorf("%v %%: %v", percent, to)
+		}
+	}
+}

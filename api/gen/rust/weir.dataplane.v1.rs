@@ -401,6 +401,16 @@ pub struct Analytics {
     /// names of causes that are not significant: "client_aborted"
     #[prost(string, repeated, tag = "15")]
     pub causes_not_errors: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// unset: traces of clients are passed on as they are
+    #[prost(message, optional, tag = "400")]
+    pub traces: ::core::option::Option<Traces>,
+}
+/// Each request gets a span of the engine, which its server has as the parent (W3C Trace Context).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Traces {
+    /// of the requests that come without a trace
+    #[prost(uint32, tag = "1")]
+    pub sampled_per_million: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RecordFilter {

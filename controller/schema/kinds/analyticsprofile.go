@@ -148,9 +148,6 @@ func (p *AnalyticsProfile) Validate() *schema.FieldError {
 			return problem
 		}
 	}
-	if t := p.Traces; t != nil && t.Enabled {
-		return &schema.FieldError{Field: "weir_trace_config", Problem: "engines begin no traces yet"}
-	}
 	if t := p.Traces; t != nil && !(t.SampledPercent >= 0 && t.SampledPercent <= 100) {
 		return outOfRange("weir_trace_config.sampled_percent", t.SampledPercent, "0 to 100")
 	}

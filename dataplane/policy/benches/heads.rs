@@ -44,7 +44,7 @@ fn main() {
     report("parse and rewrite a request", REQUEST.len(), || match request(black_box(REQUEST), &limits, &mut table) {
         Ok(Parsed::Whole(request)) => {
             let mut out = HeadWriter::new(black_box(&mut out), Hop::to_server(request.framing));
-            profile.write_request(&request.head, &client, &mut out);
+            profile.write_request(&request.head, &client, None, &mut out);
             out.end().is_ok()
         }
         _ => false,

@@ -20,6 +20,7 @@ mod request;
 mod response;
 mod settings;
 mod text;
+mod trace;
 mod trailers;
 
 pub use client::ClientFacts;
@@ -33,3 +34,4 @@ pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;
 pub use response::Reply;
 pub use settings::{Error, HttpSettings, Underscores, XffUpdate};
+pub use trace::{Trace, is_trace_parent};

@@ -7,10 +7,11 @@ use crate::{
     forwarded::XFF_NAME_BYTES_MAX,
     last_hop::{MaxForwards, write_max_forwards},
     settings::Underscores,
+    trace::Trace,
 };
 
-/// Host, X-Forwarded-For and X-Forwarded-Proto at their longest.
-const ADDED_BYTES_MAX: usize = XFF_NAME_BYTES_MAX + 256;
+/// Host, X-Forwarded-For, X-Forwarded-Proto and traceparent at their longest.
+const ADDED_BYTES_MAX: usize = XFF_NAME_BYTES_MAX + 256 + Trace::BYTES_MAX;
 
 impl HttpProfile {
     /// Whether the proxy answers `Expect: 100-continue` itself; the field is then not passed on.
@@ -18,8 +19,14 @@ impl HttpProfile {
         self.respond_with_100_continue && head.expect_continue
     }
 
-    /// Writes the request for the server.
-    pub fn write_request(&self, head: &RequestHead<'_>, client: &ClientFacts, out: &mut impl HeadSink) {
+    /// Writes the request for the server. Without a `trace`, what the client says of one passes.
+    pub fn write_request(
+        &self,
+        head: &RequestHead<'_>,
+        client: &ClientFacts,
+        trace: Option<&Trace>,
+        out: &mut impl HeadSink,
+    ) {
         out.request(head.method_text, head.path);
         write_host(head, client, out);
         let mut dropped = SHADOWS | self.forwarded.replaced | self.dropped_for(head);
@@ -27,12 +34,18 @@ impl HttpProfile {
             dropped = dropped | write_max_forwards(head, out);
         }
         // Asked once and not of each field: what is usual needs no more than the name.
-        if self.forwarded.is_renamed() || self.underscores == Underscores::Drop {
-            out.kept_if(&head.fields, |field| !dropped.has(field.name) && !self.drops_by_text(field));
+        if self.forwarded.is_renamed() || self.underscores == Underscores::Drop || trace.is_some() {
+            let replaced = |field| trace.is_some_and(|trace| trace.replaces(field));
+            out.kept_if(&head.fields, |field| {
+                !dropped.has(field.name) && !self.drops_by_text(field) && !replaced(field)
+            });
         } else {
             out.kept(&head.fields, dropped);
         }
         self.forwarded.write(&head.fields, client, out);
+        if let Some(trace) = trace {
+            trace.write(out);
+        }
     }
 
     /// Whether the request has a field whose name the operator wants no request to have, or one that must say something

@@ -114,7 +114,8 @@ fn request_passes(given: &Given, input: &[u8]) -> Told {
         return (answer, "passes nothing on");
     }
     let bytes_max = profile.request_bytes_max(&head);
-    let passed = written(bytes_max, Hop::to_server(request.framing), |out| profile.write_request(&head, &client, out));
+    let passed =
+        written(bytes_max, Hop::to_server(request.framing), |out| profile.write_request(&head, &client, None, out));
     (passed, if profile.answers_continue(&head) { "continues" } else { "" })
 }
 

@@ -119,7 +119,7 @@ fn written(room: &mut [u8], hop: Hop, write: impl FnOnce(&mut HeadWriter<'_>)) -
 
 /// Writes the request for a server.
 fn passed(profile: &HttpProfile, client: &ClientFacts, sent: &Request<'_>, room: &mut [u8]) -> Result<usize, Overflow> {
-    written(room, Hop::to_server(sent.framing), |out| profile.write_request(&sent.head, client, out))
+    written(room, Hop::to_server(sent.framing), |out| profile.write_request(&sent.head, client, None, out))
 }
 
 const DATE: &[u8] = b"Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";

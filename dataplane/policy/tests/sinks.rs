@@ -69,7 +69,7 @@ fn request_has_nothing_of_its_connection() {
     let mut table = FieldTable::new();
     let Ok(Parsed::Whole(request)) = request(input, &Limits::new(0, 0, 0), &mut table) else { panic!("no request") };
     let mut pairs = Pairs::default();
-    profile().write_request(&request.head, &client(), &mut pairs);
+    profile().write_request(&request.head, &client(), None, &mut pairs);
     let expected = [":method=POST", ":path=/a", "host=b", "accept=f"];
     assert_eq!(pairs.0, [&expected[..], &["x-forwarded-for=198.51.100.7", "x-forwarded-proto=https"]].concat());
 }

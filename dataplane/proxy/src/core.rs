@@ -9,6 +9,7 @@ use weir_wire::head::FieldTable;
 
 use crate::{
     carrier::Departed,
+    client::span::Draws,
     exchange::table::ExchangeId,
     io::Conn,
     limits::{Limits, Room},
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     pub pools: Pools,
     pub counters: Counters,
     pub records: Recorder,
+    pub draws: Draws,
     pub limits: Limits,
     /// The maximum of client connections beside what the snapshot needs for datagrams.
     pub clients_max: usize,
@@ -69,6 +71,7 @@ impl Core {
             pools,
             counters: Counters::default(),
             records,
+            draws: Draws::default(),
             room: limits.room(0),
             shortage: Shortage::new(limits.clients),
             clients_max: limits.clients_max(false),

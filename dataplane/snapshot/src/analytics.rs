@@ -19,6 +19,7 @@ const POLICY: &str = "analytics_policy";
 const PROFILE: &str = "analytics_profile_ref";
 /// A record has a bit for each.
 const FILTERS_MAX: usize = 16;
+const MILLION: u32 = 1_000_000;
 
 #[derive(PartialEq, Eq, Debug)]
 pub struct Analytics {
@@ -30,10 +31,19 @@ pub struct Analytics {
     pub query_masks: Vec<Mask>,
     /// What the masks hide of the header fields whose values records have as texts of their own. `None`: nothing.
     pub hidden: Option<Hidden>,
+    /// `None`: traces of clients are passed on as they are.
+    pub traces: Option<Traces>,
     /// By class. They are those of one worker.
     rates: [Rate; 3],
     /// In seconds since 1970.
     all_until: u64,
+}
+
+/// Requests get spans.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traces {
+    /// A request without a trace is sampled if a random number of 32 bits is below.
+    pub sampled_below: u64,
 }
 
 #[derive(PartialEq, Eq, Debug)]
@@ -170,6 +180,9 @@ pub(crate) fn read(
         hidden: Hidden::of(&header_masks),
         header_masks,
         query_masks,
+        traces: source.traces.map(|traces| Traces {
+            sampled_below: (u64::from(traces.sampled_per_million.min(MILLION)) << 32) / u64::from(MILLION),
+        }),
         rates: per_s.map(|per_s| Rate::of_engine(per_s, workers)),
         all_until: source.all_until_unix_s,
     })

@@ -38,7 +38,7 @@ mod users;
 mod warnings;
 mod worker;
 
-pub use analytics::{Analytics, Hidden, Mask, RecordFilter};
+pub use analytics::{Analytics, Hidden, Mask, RecordFilter, Traces};
 pub use change::Change;
 pub use children::AmbiguousPath;
 pub use difference::{Difference, Gone, Recycled};

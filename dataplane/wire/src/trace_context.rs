@@ -13,6 +13,15 @@ const BYTES: usize = 55;
 const SAMPLED: u8 = 1;
 
 impl TraceParent {
+    /// The value of the field, in version 00.
+    pub fn text(&self) -> [u8; BYTES] {
+        let mut text = *b"00-tttttttttttttttttttttttttttttttt-ssssssssssssssss-00";
+        write_hex(&self.trace, &mut text[3..35]);
+        write_hex(&self.span, &mut text[36..52]);
+        text[54] += u8::from(self.is_sampled);
+        text
+    }
+
     /// `None`: the value is invalid.
     pub fn read(value: &[u8]) -> Option<Self> {
         let (known, rest) = value.split_at_checked(BYTES)?;
@@ -29,6 +38,13 @@ impl TraceParent {
         let (trace, span) = (hex(&known[3..35])?, hex(&known[36..52])?);
         let is_valid = trace != [0; 16] && span != [0; 8];
         is_valid.then_some(Self { trace, span, is_sampled: flags & SAMPLED != 0 })
+    }
+}
+
+fn write_hex(bytes: &[u8], text: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     }
 }
 
@@ -62,6 +78,14 @@ mod tests {
         let later = VALID.replacen("00", "01", 1);
         assert_eq!(TraceParent::read(later.as_bytes()), Some(read));
         assert_eq!(TraceParent::read((later + "-more").as_bytes()), Some(read));
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let read = TraceParent::read(VALID.as_bytes()).unwrap();
+        assert_eq!(read.text(), VALID.as_bytes());
+        let unsampled = TraceParent { is_sampled: false, ..read };
+        assert_eq!(unsampled.text(), VALID.replace("-01", "-00").as_bytes());
     }
 
     #[test]

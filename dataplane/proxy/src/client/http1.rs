@@ -15,6 +15,7 @@ use crate::{
     client::{
         Client, Stage,
         intake::{Next, Received},
+        span::span_of,
     },
     core::Core,
     error::Error,
@@ -71,7 +72,10 @@ impl Client {
                     let upgrades = request.head.fields.has(Name::Upgrade);
                     let websocket = if upgrades { key_of(service, http, &request.head) } else { None };
                     let hints = (may_go_on, bytes.len() > request.len);
+                    let numbers = (&mut core.draws, &mut core.records);
+                    let trace = span_of(io, numbers, service.analytics.as_deref(), &request.head, self.noted);
                     let asked = self.asked(service, http, &request, websocket.as_ref(), hints);
+                    let asked = Received { trace, ..asked };
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
@@ -112,6 +116,7 @@ impl Client {
             to_client: Target::Text(Hop::to_client(head.version, stays)),
             to_server,
             websocket,
+            trace: None,
         }
     }
 }

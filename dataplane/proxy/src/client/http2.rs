@@ -18,6 +18,7 @@ use crate::{
     client::{
         Client, Stage,
         intake::{Next, Received},
+        span::span_of,
     },
     core::Core,
     error::Error,
@@ -147,6 +148,8 @@ impl Client {
             return Ok((Next::refused(Error::NoHttp2, head), child, call));
         }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
+        let numbers = (&mut core.draws, &mut core.records);
+        let trace = span_of(io, numbers, service.analytics.as_deref(), head, self.noted);
         let received = Received {
             service,
             head,
@@ -158,6 +161,7 @@ impl Client {
             to_client: if call.is_some() { Target::Call } else { Target::Block },
             to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(Framing::of(head.body)) },
             websocket: websocket.as_ref(),
+            trace,
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);
         // Many streams may wait at once, and each would hold a whole block.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_policy::{ClientFacts, HttpProfile, LastHop};
+use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
@@ -79,6 +79,8 @@ pub(super) struct Received<'r> {
     pub to_server: Hop,
     /// It asks the server to switch to WebSocket.
     pub websocket: Option<&'r websocket::Key>,
+    /// What its server hears of a trace, if not what the client says.
+    pub trace: Option<Trace>,
 }
 
 impl Received<'_> {
@@ -118,12 +120,12 @@ impl Received<'_> {
                 return Next::refused(Error::Request(weir_wire::Error::Connect), head);
             }
             None => head::write_text(io, http.request_bytes_max(head) + key_bytes, self.to_server, |out| {
-                http.write_request(head, facts, out);
+                http.write_request(head, facts, self.trace.as_ref(), out);
                 if let Some(key) = made_key {
                     out.field(websocket::KEY, [key.text()]);
                 }
             }),
-            Some(pool) => write_block(head, facts, http, pool),
+            Some(pool) => write_block(head, self.trace.as_ref(), facts, (http, pool)),
         };
         let written = match written {
             Ok(written) => written,
@@ -183,12 +185,17 @@ impl Received<'_> {
 
 /// Writes the request for a server of HTTP/2.
 #[inline(never)]
-fn write_block(head: &RequestHead<'_>, facts: &ClientFacts, http: &HttpProfile, pool: &Pool) -> Result<Buf, Error> {
+fn write_block(
+    head: &RequestHead<'_>,
+    trace: Option<&Trace>,
+    facts: &ClientFacts,
+    (http, pool): (&HttpProfile, &Pool),
+) -> Result<Buf, Error> {
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     let named = facts.listener_authority();
     let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
     head::write_request_block(http.request_bytes_max(head) + TAKES_TRAILERS.len(), target, |out| {
-        http.write_request(head, facts, out);
+        http.write_request(head, facts, trace, out);
         if head.fields.take_trailers() {
             out.line(TAKES_TRAILERS);
         }

@@ -12,6 +12,7 @@ pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
 mod seen;
+pub(crate) mod span;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -54,7 +54,7 @@ impl Keeper {
                 slot.other_method.bytes(),
                 of_request,
                 of_response,
-                asker.offered,
+                slot.client_span(asker.offered),
                 slot.content_type.bytes(),
             ];
             self.current.buffer.pack(&record, &slot.texts, others);

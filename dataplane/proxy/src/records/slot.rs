@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use weir_policy::Trace;
 use weir_snapshot::Pool;
 use weir_telemetry::{
     Cause, Spans,
@@ -37,6 +38,8 @@ pub(crate) struct Slot {
     pub pool: Option<Arc<Pool>>,
     pub trace: [u8; 16],
     pub span: [u8; 8],
+    /// That of the client, if `span` is the engine's: [`Flags::OWN_SPAN`].
+    pub client_span: Option<[u8; 8]>,
     /// Header fields, if the record shows them.
     pub block: Option<u32>,
 }
@@ -82,6 +85,28 @@ impl Slot {
         self.of_server = OfServer::default();
         self.pool = None;
         (self.trace, self.span) = ([0; 16], [0; 8]);
+    }
+
+    /// The request gets a span of the engine.
+    #[cold]
+    pub fn join(&mut self, trace: &Trace) {
+        let Trace { parent, is_new } = *trace;
+        self.client_span = (!is_new).then_some(self.span);
+        (self.trace, self.span) = (parent.trace, parent.span);
+        self.flags |= Flags::TRACED | Flags::OWN_SPAN;
+        if parent.is_sampled {
+            self.flags |= Flags::SAMPLED;
+        }
+    }
+
+    /// What the record has in the place of the suites that a client offered.
+    #[inline]
+    pub fn client_span<'r>(&'r self, offered: &'r [u8]) -> &'r [u8] {
+        match &self.client_span {
+            _ if !self.flags.has(Flags::OWN_SPAN) => offered,
+            Some(span) => span,
+            None => &[],
+        }
     }
 
     /// `client_rtt` is in nanoseconds, 0 if it is not known.

@@ -24,6 +24,7 @@ mod shortages;
 mod suspects;
 mod tape;
 mod times;
+mod traces;
 mod tunnels;
 mod uploads;
 mod websocket;

@@ -56,7 +56,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    fn records(&self) -> Vec<Packed<'_>> {
+    pub fn records(&self) -> Vec<Packed<'_>> {
         Packed::all(&self.packed).expect("a batch can be read")
     }
 

@@ -62,6 +62,8 @@ impl Flags {
     pub const GRPC: Self = Self(1 << 16);
     /// Bytes were passed on without parsing, from some point on.
     pub const TUNNEL: Self = Self(1 << 17);
+    /// The span is the engine's, and that of the client stands in the place of the suites that a client offered.
+    pub const OWN_SPAN: Self = Self(1 << 18);
 
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {

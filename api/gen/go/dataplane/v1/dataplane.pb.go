@@ -2663,6 +2663,7 @@ type Analytics struct {
 	SlowServerRttMs uint32         `protobuf:"varint,13,opt,name=slow_server_rtt_ms,json=slowServerRttMs,proto3" json:"slow_server_rtt_ms,omitempty"`
 	NotErrors       []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                     // statuses that are not significant, 400-599
 	CausesNotErrors []string       `protobuf:"bytes,15,rep,name=causes_not_errors,json=causesNotErrors,proto3" json:"causes_not_errors,omitempty"` // names of causes that are not significant: "client_aborted"
+	Traces          *Traces        `protobuf:"bytes,400,opt,name=traces,proto3" json:"traces,omitempty"`                                           // unset: traces of clients are passed on as they are
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2802,6 +2803,58 @@ func (x *Analytics) GetCausesNotErrors() []string {
 	return nil
 }
 
+func (x *Analytics) GetTraces() *Traces {
+	if x != nil {
+		return x.Traces
+	}
+	return nil
+}
+
+// Each request gets a span of the engine, which its server has as the parent (W3C Trace Context).
+type Traces struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	SampledPerMillion uint32                 `protobuf:"varint,1,opt,name=sampled_per_million,json=sampledPerMillion,proto3" json:"sampled_per_million,omitempty"` // of the requests that come without a trace
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Traces) Reset() {
+	*x = Traces{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Traces) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Traces) ProtoMessage() {}
+
+func (x *Traces) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Traces.ProtoReflect.Descriptor instead.
+func (*Traces) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Traces) GetSampledPerMillion() uint32 {
+	if x != nil {
+		return x.SampledPerMillion
+	}
+	return 0
+}
+
 type RecordFilter struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ClientSubnets  []string               `protobuf:"bytes,1,rep,name=client_subnets,json=clientSubnets,proto3" json:"client_subnets,omitempty"` // "10.0.0.0/8"; none: every client
@@ -2815,7 +2868,7 @@ type RecordFilter struct {
 
 func (x *RecordFilter) Reset() {
 	*x = RecordFilter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2880,7 @@ func (x *RecordFilter) String() string {
 func (*RecordFilter) ProtoMessage() {}
 
 func (x *RecordFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2893,7 @@ func (x *RecordFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
 func (*RecordFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RecordFilter) GetClientSubnets() []string {
@@ -2889,7 +2942,7 @@ type Mask struct {
 
 func (x *Mask) Reset() {
 	*x = Mask{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +2954,7 @@ func (x *Mask) String() string {
 func (*Mask) ProtoMessage() {}
 
 func (x *Mask) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +2967,7 @@ func (x *Mask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mask.ProtoReflect.Descriptor instead.
 func (*Mask) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mask) GetName() *PathMatch {
@@ -2942,7 +2995,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2954,7 +3007,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2967,7 +3020,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -2994,7 +3047,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3006,7 +3059,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3019,7 +3072,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostRule) GetName() string {
@@ -3049,7 +3102,7 @@ type PathMatch struct {
 
 func (x *PathMatch) Reset() {
 	*x = PathMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3114,7 @@ func (x *PathMatch) String() string {
 func (*PathMatch) ProtoMessage() {}
 
 func (x *PathMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3127,7 @@ func (x *PathMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathMatch.ProtoReflect.Descriptor instead.
 func (*PathMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PathMatch) GetCriterion() PathCriterion {
@@ -3125,7 +3178,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3190,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3203,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3229,7 +3282,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3294,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3307,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3496,7 +3549,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3508,7 +3561,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3521,7 +3574,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3577,7 +3630,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3642,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3655,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3635,7 +3688,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3700,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3713,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -3713,7 +3766,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3778,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3791,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -3785,7 +3838,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3797,7 +3850,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3810,7 +3863,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -3883,7 +3936,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +3948,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +3961,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -3944,7 +3997,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3956,7 +4009,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3969,7 +4022,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4012,7 +4065,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4024,7 +4077,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4037,7 +4090,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4088,7 +4141,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4100,7 +4153,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4113,7 +4166,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4262,7 +4315,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4274,7 +4327,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4287,7 +4340,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4328,7 +4381,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4340,7 +4393,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4353,7 +4406,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4382,7 +4435,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4394,7 +4447,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4407,7 +4460,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4437,7 +4490,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4502,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4515,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4510,7 +4563,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4522,7 +4575,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4535,7 +4588,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4603,7 +4656,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4668,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4681,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Server) GetId() string {
@@ -4707,7 +4760,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4719,7 +4772,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4732,7 +4785,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -4794,7 +4847,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4859,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +4872,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -4847,7 +4900,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4859,7 +4912,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4872,7 +4925,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -4907,7 +4960,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4919,7 +4972,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4932,7 +4985,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -4968,7 +5021,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +5033,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +5046,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5038,7 +5091,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5050,7 +5103,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5063,7 +5116,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5182,7 +5235,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5247,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5260,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5425,7 +5478,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5437,7 +5490,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5450,7 +5503,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5489,7 +5542,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5501,7 +5554,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5514,7 +5567,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5575,7 +5628,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5587,7 +5640,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5600,7 +5653,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5659,7 +5712,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5671,7 +5724,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5684,7 +5737,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -5718,7 +5771,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5730,7 +5783,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5743,7 +5796,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -5786,7 +5839,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5798,7 +5851,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5811,7 +5864,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -5935,7 +5988,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5947,7 +6000,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5960,7 +6013,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6160,7 +6213,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"parentUuid\x12!\n" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
-	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\"\xa6\x05\n" +
+	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6180,7 +6233,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x12slow_server_rtt_ms\x18\r \x01(\rR\x0fslowServerRttMs\x12=\n" +
 	"\n" +
 	"not_errors\x18\x0e \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12*\n" +
-	"\x11causes_not_errors\x18\x0f \x03(\tR\x0fcausesNotErrors\"\xd1\x01\n" +
+	"\x11causes_not_errors\x18\x0f \x03(\tR\x0fcausesNotErrors\x122\n" +
+	"\x06traces\x18\x90\x03 \x01(\v2\x19.weir.dataplane.v1.TracesR\x06traces\"8\n" +
+	"\x06Traces\x12.\n" +
+	"\x13sampled_per_million\x18\x01 \x01(\rR\x11sampledPerMillion\"\xd1\x01\n" +
 	"\fRecordFilter\x12%\n" +
 	"\x0eclient_subnets\x18\x01 \x03(\tR\rclientSubnets\x12'\n" +
 	"\x0fclients_negated\x18\x02 \x01(\bR\x0eclientsNegated\x12.\n" +
@@ -6573,7 +6629,7 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(Chosen)(0),                    // 1: weir.dataplane.v1.Chosen
@@ -6613,42 +6669,43 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*Removed)(nil),                // 35: weir.dataplane.v1.Removed
 	(*VirtualService)(nil),         // 36: weir.dataplane.v1.VirtualService
 	(*Analytics)(nil),              // 37: weir.dataplane.v1.Analytics
-	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
-	(*PathMatch)(nil),              // 42: weir.dataplane.v1.PathMatch
-	(*Listener)(nil),               // 43: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 44: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 45: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 46: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 47: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 48: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 49: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 50: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 51: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 52: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 56: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 57: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 58: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 59: weir.dataplane.v1.Server
-	(*Records)(nil),                // 60: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 61: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 62: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 63: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 64: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 65: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 66: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 67: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 68: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 69: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 70: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 71: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 72: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 73: weir.dataplane.v1.WorkerCounters
+	(*Traces)(nil),                 // 38: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 39: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 40: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 41: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 42: weir.dataplane.v1.HostRule
+	(*PathMatch)(nil),              // 43: weir.dataplane.v1.PathMatch
+	(*Listener)(nil),               // 44: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 45: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 46: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 47: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 48: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 49: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 53: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 54: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 55: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 56: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 57: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 58: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 59: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 60: weir.dataplane.v1.Server
+	(*Records)(nil),                // 61: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 62: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 63: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 64: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 65: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 66: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 67: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 68: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 69: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 70: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 71: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -6657,15 +6714,15 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	28, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	27, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
 	34, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	64, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	65, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
 	17, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
 	29, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
 	19, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
 	20, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	22, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	23, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	65, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	60, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	66, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	61, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
 	31, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
 	21, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
@@ -6680,73 +6737,74 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	32, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
 	3,  // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
 	36, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	53, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	51, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	52, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	54, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	52, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	53, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	4,  // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
 	33, // 33: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
 	35, // 34: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	43, // 35: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	44, // 36: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	46, // 37: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	47, // 38: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	48, // 39: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	49, // 40: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	44, // 35: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45, // 36: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47, // 37: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48, // 38: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49, // 39: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50, // 40: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
 	7,  // 41: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
 	5,  // 42: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40, // 43: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	41, // 43: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
 	37, // 44: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	38, // 45: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39, // 46: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39, // 47: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	55, // 48: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	42, // 49: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
-	42, // 50: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
-	41, // 51: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	42, // 52: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
-	6,  // 53: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
-	0,  // 54: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10, // 55: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,  // 56: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	45, // 57: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,  // 58: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11, // 59: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12, // 60: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	50, // 61: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	13, // 62: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14, // 63: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	59, // 64: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15, // 65: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	58, // 66: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	57, // 67: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	56, // 68: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	54, // 69: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	55, // 70: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	49, // 71: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	61, // 72: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	62, // 73: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	63, // 74: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	66, // 75: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	72, // 76: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	73, // 77: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	71, // 78: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	69, // 79: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	70, // 80: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	67, // 81: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	68, // 82: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	71, // 83: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	70, // 84: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	70, // 85: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	70, // 86: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	70, // 87: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	70, // 88: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	70, // 89: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	70, // 90: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	91, // [91:91] is the sub-list for method output_type
-	91, // [91:91] is the sub-list for method input_type
-	91, // [91:91] is the sub-list for extension type_name
-	91, // [91:91] is the sub-list for extension extendee
-	0,  // [0:91] is the sub-list for field type_name
+	39, // 45: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	40, // 46: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	40, // 47: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56, // 48: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	38, // 49: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	43, // 50: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
+	43, // 51: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
+	42, // 52: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	43, // 53: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
+	6,  // 54: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
+	0,  // 55: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10, // 56: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,  // 57: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46, // 58: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,  // 59: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11, // 60: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12, // 61: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51, // 62: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	13, // 63: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14, // 64: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60, // 65: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15, // 66: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59, // 67: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58, // 68: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57, // 69: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55, // 70: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56, // 71: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50, // 72: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62, // 73: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63, // 74: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64, // 75: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67, // 76: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73, // 77: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74, // 78: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72, // 79: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70, // 80: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71, // 81: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68, // 82: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69, // 83: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72, // 84: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71, // 85: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71, // 86: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71, // 87: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71, // 88: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71, // 89: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71, // 90: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71, // 91: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -6780,7 +6838,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   58,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
