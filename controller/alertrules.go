@@ -16,20 +16,24 @@ const ruleKind = "alertconfig"
 
 // checkRules refuses rules for alerts that would never fit, and more rules on records than each record can be compared
 // with.
-func checkRules(config Config, catalog []series.Metric, objects *store.Store) admit.Check {
+func checkRules(config Config, catalog []series.Metric) admit.Check {
 	metrics := checkMetrics(catalog)
-	return func(o schema.Object) *schema.FieldError {
+	return func(view *store.View, o schema.Object) *schema.FieldError {
 		if problem := metrics(o); problem != nil {
 			return problem
 		}
-		return checkLogs(config, objects.View(), o)
+		return checkLogs(config, view, o)
 	}
 }
 
-// checkLogs refuses rules on records whose filter is wrong.
+// checkLogs refuses rules on records whose filter is wrong. What is said of a rule that stands does not matter to it:
+// operators can always silence and disable it.
 func checkLogs(config Config, view *store.View, o schema.Object) *schema.FieldError {
 	filter := filterOf(o)
-	if filter == "" {
+	uuid, _ := o["uuid"].(string)
+	stored, exists := view.Get(ruleKind, uuid)
+	stands := exists && filterOf(stored.Object) == filter && stored.Object["source"] == o["source"]
+	if filter == "" || stands && (!isEnabled(o) || isEnabled(stored.Object)) {
 		return nil
 	}
 	source, _ := o["source"].(string)
@@ -42,17 +46,19 @@ func checkLogs(config Config, view *store.View, o schema.Object) *schema.FieldEr
 	}
 	others := 0
 	for _, record := range view.List(ruleKind) {
-		if record.UUID != o["uuid"] && filterOf(record.Object) != "" {
+		if record.UUID != uuid && record.Object["tenant_ref"] == o["tenant_ref"] && isEnabled(record.Object) &&
+			filterOf(record.Object) != "" {
 			others++
 		}
 	}
-	if others >= alert.LogRulesMost {
-		return &schema.FieldError{Field: "source", Problem: fmt.Sprintf(
-			"there are %d rules on logs of requests and connections already, and each record is compared with them",
-			others)}
+	if isEnabled(o) && others >= alert.LogRulesMost {
+		return &schema.FieldError{Field: "source", Problem: fmt.Sprintf("the tenant has %d rules on logs of requests "+
+			"and connections that are enabled already, and each record is compared with them", others)}
 	}
 	return nil
 }
+
+func isEnabled(rule schema.Object) bool { return rule["enabled"] != false }
 
 // filterOf is the filter of a rule on records; empty: it is about something else.
 func filterOf(rule schema.Object) string {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/weir-lb/weir/controller/rest"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/controller/slowness"
 	"github.com/weir-lb/weir/controller/store"
 )
 
@@ -29,8 +31,8 @@ func alertsOf(config Config, data *data, l *leader) *alert.Alerts {
 	watching := alert.New(alert.Config{
 		Content: contentOf(data.objects), Save: saverOf(data.gate),
 		Sender:  &notify.Sender{Host: host, AllowLocal: config.AllowLocalReceivers, Now: time.Now},
-		Numbers: numbers{l.live, l.grades, l.history}, IsUp: upIn(l.fleet), Events: l.events,
-		NoRecords: config.Records.Program == "", Log: config.Log, Now: time.Now,
+		Numbers: numbers{l.live, l.grades, l.history}, IsUp: upIn(l.fleet), IsSlow: slowIn(l.slow.Of),
+		Events: l.events, NoRecords: config.Records.Program == "", Log: config.Log, Now: time.Now,
 	})
 	l.events.Hear = watching.Hear
 	return watching
@@ -202,6 +204,13 @@ func isUp(known *fleet.Known, kind, uuid, part string) bool {
 		}
 	}
 	return false
+}
+
+// slowIn tells whether a server of a pool is slow.
+func slowIn(of func(poolUUID string) []slowness.Server) func(poolUUID, server string) bool {
+	return func(poolUUID, server string) bool {
+		return slices.ContainsFunc(of(poolUUID), func(one slowness.Server) bool { return one.ID == server })
+	}
 }
 
 // testerOf sends test notices for REST.

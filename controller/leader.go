@@ -71,8 +71,8 @@ func newLeader(config Config, data *data, tokens *pki.Tokens, controller string,
 	l.unusual.EngineName = find
 	grades.Unusual = l.unusual.Unusual
 	l.alerts = alertsOf(config, data, l)
-	data.gate.Check(profileKind, checkStreaming(config, data.objects))
-	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog(), data.objects))
+	data.gate.Check(profileKind, checkStreaming(config))
+	data.gate.Check(ruleKind, checkRules(config, l.history.Catalog()))
 	return l
 }
 

@@ -128,8 +128,8 @@ func syslogOf(from *kinds.StreamingSyslogConfig) *outward.SyslogForm {
 }
 
 // checkStreaming refuses fields that records do not have, and more streams than there may be.
-func checkStreaming(config Config, objects *store.Store) admit.Check {
-	return func(o schema.Object) *schema.FieldError {
+func checkStreaming(config Config) admit.Check {
+	return func(view *store.View, o schema.Object) *schema.FieldError {
 		const at = "client_log_streaming_config"
 		streaming, _ := o[at].(schema.Object)
 		if streaming == nil {
@@ -150,7 +150,7 @@ func checkStreaming(config Config, objects *store.Store) admit.Check {
 			}
 		}
 		others := 0
-		for _, record := range objects.View().List(profileKind) {
+		for _, record := range view.List(profileKind) {
 			if record.UUID != o["uuid"] && record.Object[at] != nil {
 				others++
 			}

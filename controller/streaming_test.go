@@ -84,9 +84,9 @@ func TestRecordsGoWhereTheirProfileSays(t *testing.T) {
 }
 
 func TestStreamsThatCouldNotWorkAreRefused(t *testing.T) {
-	gate, objects := openGate(t)
+	gate, _ := openGate(t)
 	config := Config{Records: RecordStore{Program: "weir"}}
-	gate.Check(profileKind, checkStreaming(config, objects))
+	gate.Check(profileKind, checkStreaming(config))
 	by := admit.Write{Who: admin(), Tenant: admit.Tenant{UUID: admit.AdminTenant}, Kind: kindNamed(profileKind)}
 	for text, want := range map[string]string{
 		`{"external_server":"logs.example"}`: "",

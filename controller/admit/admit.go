@@ -36,8 +36,9 @@ type Gate struct {
 	checks   map[string]Check // by kind
 }
 
-// Check finds a problem of an object that its kind cannot find by itself.
-type Check func(object schema.Object) *schema.FieldError
+// Check finds a problem of an object that its kind cannot find by itself. The view is that of the transaction; it has
+// the object as it was.
+type Check func(view *store.View, object schema.Object) *schema.FieldError
 
 // Check has objects of a kind pass a check of another part of the controller. Call it before the first write.
 func (g *Gate) Check(kind string, check Check) { g.checks[kind] = check }
@@ -176,7 +177,7 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		return nil, err
 	}
 	if check := g.checks[w.Kind.Name]; check != nil {
-		if problem := check(object); problem != nil {
+		if problem := check(tx.View(), object); problem != nil {
 			problem.Kind = w.Kind.Name
 			return nil, problem
 		}

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// lookEvery is how often the alerts look whether a step of what is counted live has ended. Steps last 5 s.
+	// lookEvery is how often the alerts look at what rules saw in records, and whether a step of what is counted live
+	// has ended. Steps last 5 s.
 	lookEvery = time.Second
 	// tickEvery is how often rules are looked at if no step ends.
 	tickEvery = 5 * time.Second
@@ -37,7 +38,9 @@ type Config struct {
 	Sender  *notify.Sender
 	Numbers Numbers
 	// IsUp tells whether an object, or a part of it, is up now. It ends alerts whose end nobody told.
-	IsUp   func(kind, uuid, part string) bool
+	IsUp func(kind, uuid, part string) bool
+	// IsSlow tells the same of a server that was slow.
+	IsSlow func(poolUUID, server string) bool
 	Events *events.Log
 	// NoRecords says that this controller keeps no records of requests, so that rules on them see nothing.
 	NoRecords bool
@@ -69,9 +72,11 @@ type Alerts struct {
 	step     int       // of what is counted live, at the last tick
 	ticked   time.Time // when that was
 	lookedAt time.Time // when up was last looked at
+	began    time.Time
 
-	saveAfter time.Time // nothing is saved before
-	savePause backoff.Backoff
+	saveAfter   time.Time // nothing is saved before
+	countsAfter time.Time // counts of repetitions are not saved before
+	savePause   backoff.Backoff
 }
 
 // New returns alerts that hear nothing yet.
@@ -94,8 +99,7 @@ func (a *Alerts) Hear(entry events.Entry) {
 
 // Run watches until ctx ends.
 func (a *Alerts) Run(ctx context.Context) error {
-	a.read()
-	a.book.load(a.content)
+	a.begin()
 	measured := make(chan map[measure]reading, 1)
 	go a.ask(ctx, measured)
 	looks := time.NewTicker(lookEvery)
@@ -124,16 +128,22 @@ func (a *Alerts) Run(ctx context.Context) error {
 		case values := <-measured:
 			a.meter.take(values)
 			a.tick()
-		case <-a.eye.some:
-			a.read()
-			a.look()
 		case <-looks.C:
 			a.read()
+			a.look()
 			if a.config.Numbers.Step() != a.step || a.config.Now().Sub(a.ticked) >= tickEvery {
 				a.tick()
 			}
 		}
 	}
+}
+
+// begin goes on where the last leader ended.
+func (a *Alerts) begin() {
+	a.began = a.config.Now()
+	a.read()
+	a.book.load(a.content)
+	a.blind.told = a.book.fires(blindID)
 }
 
 // read reads the newest content, if it has changed.
@@ -146,9 +156,13 @@ func (a *Alerts) read() {
 	if first || !slices.Equal(a.content.Rules, content.Rules) {
 		a.eye.follow(content.Rules)
 	}
+	before := a.rules
 	a.content, a.rules = content, map[string]*Rule{}
 	for _, rule := range content.Rules {
 		a.rules[rule.UUID] = rule
+		if !rule.fitsAs(before[rule.UUID]) {
+			a.book.forgetWindows(rule.UUID)
+		}
 	}
 	if !first {
 		a.book.heed(content)
@@ -191,20 +205,7 @@ func (a *Alerts) tick() {
 		a.book.full = 0
 		a.config.Log.Warn("there are too many alerts: dismiss some", "most", alertsMost, "not_made", full)
 	}
-}
-
-// downs are the events that say that something is down.
-var downs = map[string]bool{"VS_DOWN": true, "POOL_DOWN": true, "SERVER_DOWN": true, "SE_DOWN": true,
-	"SE_HEARTBEAT_FAILURE": true}
-
-// lookUp ends alerts about what is up again, and whose event is missing: it came up while no leader listened.
-func (a *Alerts) lookUp(now time.Time) {
-	for _, e := range a.book.entries {
-		if e.alert.Condition == firing && downs[e.alert.EventID] && now.Sub(moment(e.alert.Timestamp)) > 3*tickEvery &&
-			a.config.IsUp(e.alert.ObjectType, e.alert.ObjectUUID, e.alert.Part) {
-			a.book.resolve(a.rules[ruleOf(e.alert)], e, "is up", now)
-		}
-	}
+	a.tellUncounted()
 }
 
 // finish saves what has changed, and then sends what is to be sent. What could not be saved is sent all the same, and

@@ -18,6 +18,8 @@ type book struct {
 	windows map[string]window
 	muted   map[string]bool // by key: an operator deleted the alert while its cause lasts
 	full    int             // alerts that were not made because there were too many
+	// uncounted is what found no window because there were too many.
+	uncounted uint64
 }
 
 // entry is an alert.
@@ -25,7 +27,8 @@ type entry struct {
 	alert  *kinds.Alert
 	tenant string
 	fresh  bool // not stored yet
-	dirty  bool // to be stored
+	dirty  bool // to be stored at once
+	again  bool // it was repeated: to be stored with the next counts
 	gone   bool // to be deleted
 	// refused: the store does not take it, so it lasts in memory only.
 	refused bool
@@ -68,7 +71,7 @@ func (b *book) happened(rule *Rule, event events.Entry, now time.Time) {
 	o := Occurrence{Object: Object{event.Kind, event.UUID, event.Name, event.Tenant}, Part: event.Part, Event: event.ID,
 		Reason: event.Message, Related: event.Related}
 	key := o.key(rule)
-	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, key, happened{now, 1}, now) {
+	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, key, now, 1, now) {
 		return
 	}
 	b.fire(rule, o, now, true)
@@ -100,7 +103,7 @@ func (b *book) fire(rule *Rule, o Occurrence, now time.Time, isNew bool) {
 			return
 		}
 	case e.alert.Condition == resolved:
-		e.alert.Condition, e.alert.ResolvedAt = firing, 0
+		e.alert.Condition, e.alert.ResolvedAt, e.dirty = firing, 0, true
 		if e.alert.State != isDismissed {
 			e.alert.State = isThrottled
 		}
@@ -181,7 +184,7 @@ func (e *entry) touch(rule *Rule, now time.Time) {
 
 // repeat notes that an alert has happened again.
 func (e *entry) repeat(o Occurrence, now time.Time) {
-	e.dirty = true
+	e.again = true
 	e.alert.ThrottleCount += min(max(1, o.Times), math.MaxUint32-e.alert.ThrottleCount)
 	e.alert.LastThrottle, e.alert.Reason, e.alert.MetricValue = seconds(now), o.Reason, o.Value
 }
@@ -255,7 +258,7 @@ func (b *book) tick(rules map[string]*Rule, now time.Time) {
 		case rule == nil:
 			b.resolve(nil, e, "", now)
 		case a.Condition == firing && a.MetricID == "" && rule.Category == "ROLLINGWINDOW" &&
-			b.windowOf(rule, a.ObjectKey, now).times() < uint64(rule.Threshold) && now.After(moment(a.Timestamp)):
+			!b.isOften(rule, a.ObjectKey, now) && now.After(moment(a.Timestamp)):
 			b.resolve(rule, e, "it happened too rarely since", now)
 		default:
 			b.remind(rule, e, now, false)

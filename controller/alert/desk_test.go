@@ -30,6 +30,7 @@ type desk struct {
 	refuses func(Change) bool
 	saves   int
 	up      bool
+	slow    bool
 }
 
 // numbers are live values by metric and object; those of the history begin with "past.".
@@ -68,14 +69,14 @@ func (d *desk) restart() {
 	d.alerts = New(Config{
 		Content: d.content, Save: d.save, Numbers: d.numbers, Log: quiet, Now: func() time.Time { return d.now },
 		IsUp:   func(_, _, _ string) bool { return d.up },
+		IsSlow: func(_, _ string) bool { return d.slow },
 		Events: events.New(quiet, time.Now),
 	})
 	d.alerts.posts.send = func(ctx context.Context, _, _ string, _ *notify.Notice) notify.Result {
 		<-ctx.Done() // no receiver answers while the test runs
 		return notify.Result{}
 	}
-	d.alerts.read()
-	d.alerts.book.load(d.alerts.content)
+	d.alerts.begin()
 }
 
 func (d *desk) content() *Content {

@@ -3,13 +3,14 @@ package alert
 import (
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/text"
 	"github.com/weir-lb/weir/logs/wire"
 )
 
-// sightingsMost bounds what waits for the book: rules, objects and seconds. More are counted, and make no alert.
+// sightingsMost bounds what waits for the book: rules, objects and times. More are counted, and make no alert.
 const sightingsMost = 20_000
 
 // logRules are the rules on records of one type. They do not change.
@@ -41,11 +42,16 @@ func logRulesOf(rules []*Rule) map[string]*logRules {
 
 const serviceType = "VIRTUALSERVICE"
 
-// sight is one rule that fits records of one object, within one second.
+// sight is one rule that fits records of one object, within one second or part of its window.
 type sight struct {
-	rule   *Rule
-	uuid   string // of the object
-	second int64
+	rule *Rule
+	uuid string // of the object
+	at   time.Time
+}
+
+// sightOf is what a rule sees at a time, in UTC.
+func sightOf(rule *Rule, object string, at time.Time) sight {
+	return sight{rule, object, at.UTC().Truncate(min(time.Second, lengthOf(rule)/partsMost))}
 }
 
 // sighting is how often, and one of the records.
@@ -61,10 +67,9 @@ type eye struct {
 	rules map[string]*logRules // by type of record
 	seen  map[sight]sighting
 	lost  uint64
-	some  chan struct{} // has an element if something was seen
 }
 
-func newEye() *eye { return &eye{seen: map[sight]sighting{}, some: make(chan struct{}, 1)} }
+func newEye() *eye { return &eye{seen: map[sight]sighting{}} }
 
 func (e *eye) follow(rules []*Rule) {
 	e.mu.Lock()
@@ -116,7 +121,7 @@ func (r *logRules) compare(row *wire.Row, found map[sight]sighting) {
 			if object.UUID == "" || rule.ObjectUUID != "" && rule.ObjectUUID != object.UUID {
 				continue
 			}
-			of := sight{rule, object.UUID, row.Time.Unix()}
+			of := sightOf(rule, object.UUID, row.Time)
 			before := found[of]
 			found[of] = sighting{object, before.times + weightOf(row), valueOf(row, "request_id")}
 		}
@@ -174,10 +179,6 @@ func (e *eye) note(found map[sight]sighting) {
 		}
 		one.times += before.times
 		e.seen[of] = one
-	}
-	select {
-	case e.some <- struct{}{}:
-	default:
 	}
 }
 

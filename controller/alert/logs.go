@@ -9,7 +9,8 @@ import (
 	"github.com/weir-lb/weir/logs/query"
 )
 
-// LogRulesMost is the number of rules on records: each record is compared with all that may be about its service.
+// LogRulesMost is the number of enabled rules on records of a tenant: each record is compared with those of its tenant
+// that may be about its service, and with those of admin.
 const LogRulesMost = 100
 
 // lateAfter is the age of records from which on they are late: the store or the controller was away.
@@ -36,13 +37,13 @@ func (a *Alerts) look() {
 	for of := range seen {
 		order = append(order, of)
 	}
-	slices.SortFunc(order, func(x, y sight) int { return int(x.second - y.second) })
+	slices.SortFunc(order, func(x, y sight) int { return x.at.Compare(y.at) })
 	for _, of := range order {
 		rule := a.rules[of.rule.UUID]
-		if rule == nil {
-			continue // it was deleted meanwhile
+		if rule == nil || !rule.fitsAs(of.rule) {
+			continue // it was deleted or changed meanwhile
 		}
-		if at := time.Unix(of.second, 0); now.Sub(at) >= lateAfter {
+		if now.Sub(of.at) >= lateAfter {
 			a.blind.late += seen[of].times
 		}
 		a.book.saw(rule, of, seen[of], now)
@@ -55,8 +56,7 @@ func (a *Alerts) look() {
 // saw takes records that a rule fits.
 func (b *book) saw(rule *Rule, of sight, one sighting, now time.Time) {
 	o := Occurrence{Object: one.object, Times: uint32(min(one.times, math.MaxUint32)), Reason: saying(rule, of, one)}
-	at := time.Unix(of.second, 0)
-	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, o.key(rule), happened{at, one.times}, now) {
+	if rule.Category == "ROLLINGWINDOW" && !b.counts(rule, o.key(rule), of.at, one.times, now) {
 		return
 	}
 	b.fire(rule, o, now, true)
@@ -65,7 +65,7 @@ func (b *book) saw(rule *Rule, of sight, one sighting, now time.Time) {
 // saying says what fits a rule, and names a record that `weir explain` tells about.
 func saying(rule *Rule, of sight, one sighting) string {
 	said := fmt.Sprintf("%s that fit: %d at %s, such as %s", logKinds[rule.Source], one.times,
-		time.Unix(of.second, 0).UTC().Format("15:04:05"), one.last)
+		of.at.Format("15:04:05"), one.last)
 	if rule.Category == "ROLLINGWINDOW" {
 		said += fmt.Sprintf("; at least %d within %v", rule.Threshold, lengthOf(rule))
 	}

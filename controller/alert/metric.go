@@ -142,9 +142,9 @@ func (a *Alerts) judge(rule *Rule, object Object, values []map[string]float64, h
 	}
 	if rule.Category == "ROLLINGWINDOW" {
 		if holds {
-			holds = a.book.counts(rule, key, happened{now, 1}, now)
+			holds = a.book.counts(rule, key, now, 1, now)
 		} else {
-			holds = lasts && a.book.windowOf(rule, key, now).times() >= uint64(rule.Threshold)
+			holds = lasts && a.book.isOften(rule, key, now)
 		}
 	}
 	if holds {

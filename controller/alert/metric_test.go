@@ -102,11 +102,11 @@ func TestWindowFollowsAThresholdThatIsLowered(t *testing.T) {
 	rule, b := ruleOn(t, `{"name":"often","source":"EVENT_LOGS","category":"ROLLINGWINDOW","threshold":5,
 		"rolling_window":60,"alert_rule":{"sys_event_rule":[{"event_id":"VS_DOWN"}]}}`), newBook()
 	for range 4 {
-		b.counts(rule, "key", happened{noon, 1}, noon)
+		b.counts(rule, "key", noon, 1, noon)
 	}
 	rule.Threshold = 2
 	for range 10 {
-		if !b.counts(rule, "key", happened{noon, 1}, noon) || len(b.windows["key"]) != 1 {
+		if !b.counts(rule, "key", noon, 1, noon) || len(b.windows["key"]) != 1 {
 			t.Fatalf("the window has %d", len(b.windows["key"]))
 		}
 	}

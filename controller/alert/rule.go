@@ -3,6 +3,7 @@ package alert
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,12 @@ func (r *Rule) fitsEvent(entry events.Entry) bool {
 		return slices.ContainsFunc(r.Rule.Events, one)
 	}
 	return !slices.ContainsFunc(r.Rule.Events, func(rule kinds.AlertRuleEvent) bool { return !one(rule) })
+}
+
+// fitsAs tells whether a rule fits the same as an earlier state of it.
+func (r *Rule) fitsAs(earlier *Rule) bool {
+	return r == earlier || earlier != nil && r.Source == earlier.Source && r.ObjectType == earlier.ObjectType &&
+		r.ObjectUUID == earlier.ObjectUUID && reflect.DeepEqual(r.Rule, earlier.Rule)
 }
 
 func fits(rule kinds.AlertRuleEvent, entry events.Entry) bool {

@@ -26,7 +26,11 @@ func (a *Alerts) save(ctx context.Context) {
 	if ctx.Err() != nil || a.config.Now().Before(a.saveAfter) {
 		return
 	}
-	for some := range slices.Chunk(a.unsaved(), savedAtOnce) {
+	unsaved := a.unsaved()
+	if counts := func(e *entry) bool { return e.again }; slices.ContainsFunc(unsaved, counts) {
+		a.countsAfter = a.config.Now().Add(tickEvery)
+	}
+	for some := range slices.Chunk(unsaved, savedAtOnce) {
 		err := a.store(ctx, some...)
 		if isRefusal(err) {
 			err = a.storeEach(ctx, some)
@@ -40,13 +44,15 @@ func (a *Alerts) save(ctx context.Context) {
 	a.savePause.Reset()
 }
 
-// unsaved are the alerts that are to be saved.
+// unsaved are the alerts that are to be saved. Those that only were repeated are among them once in a while: a rule may
+// fit thousands of records each second.
 func (a *Alerts) unsaved() (changed []*entry) {
+	counts := !a.config.Now().Before(a.countsAfter)
 	for id, e := range a.book.entries {
 		switch {
 		case e.refused && e.gone:
 			a.book.forget(id)
-		case e.dirty && !e.refused:
+		case (e.dirty || e.again && counts) && !e.refused:
 			changed = append(changed, e)
 		}
 	}
@@ -63,7 +69,7 @@ func (a *Alerts) store(ctx context.Context, some ...*entry) error {
 		return err
 	}
 	for _, e := range some {
-		if e.dirty, e.fresh = false, false; e.gone {
+		if e.dirty, e.again, e.fresh = false, false, false; e.gone {
 			a.book.forget(e.alert.UUID)
 		}
 	}

@@ -82,3 +82,28 @@ func TestWhatHappensAgainBeforeItsAlertIsDeletedIsANewAlert(t *testing.T) {
 		t.Errorf("stored are %d alerts of %d", len(d.stored), len(d.alerts.book.entries))
 	}
 }
+
+func TestCountsOfRepetitionsAreSavedOnceInAWhileAndTheRestAtOnce(t *testing.T) {
+	d := newDesk(t, ruleOn(t, downRule))
+	d.happens("VS_DOWN", "vs-1", "")
+	d.wants("first", "hook FIRING web")
+	d.happens("VS_DOWN", "vs-1", "") // the alert is throttled now
+	d.sent()
+	before := d.saves
+	for range 50 {
+		d.now = d.now.Add(100 * time.Millisecond)
+		d.happens("VS_DOWN", "vs-1", "")
+		d.sent()
+	}
+	if got := d.saves - before; got != 1 {
+		t.Errorf("saved %d times in 5 s", got)
+	}
+	d.happens("VS_DOWN", "vs-1", "")
+	d.happens("VS_UP", "vs-1", "")
+	d.wants("up", "hook RESOLVED web")
+	for _, stored := range d.stored {
+		if stored.Condition != resolved || stored.ThrottleCount != 52 {
+			t.Errorf("stored is %+v", stored)
+		}
+	}
+}

@@ -20,6 +20,16 @@ func (b *book) load(content *Content) {
 	}
 }
 
+// fires tells whether there is an alert about an event that lasts.
+func (b *book) fires(event string) bool {
+	for _, e := range b.entries {
+		if e.alert.EventID == event && e.alert.Condition == firing {
+			return true
+		}
+	}
+	return false
+}
+
 // heed takes what operators did to alerts: they dismiss and delete them.
 func (b *book) heed(content *Content) {
 	for id, e := range b.entries {

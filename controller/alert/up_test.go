@@ -1,0 +1,22 @@
+package alert
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAlertAboutASlowServerEndsIfNobodyTold(t *testing.T) {
+	d := newDesk(t, ruleOn(t, `{"name":"slow","source":"EVENT_LOGS",
+		"alert_rule":{"sys_event_rule":[{"event_id":"SERVER_SLOW"}]}}`))
+	d.slow = true
+	d.happens(slowID, "pool-1", "10.0.0.1:80")
+	d.pass(2 * time.Minute)
+	d.wants("it is slow", "hook FIRING pool 10.0.0.1:80")
+	deliver(d)
+	d.restart()
+	d.slow = false
+	d.pass(30 * time.Second)
+	d.wants("the new leader does not know yet")
+	d.pass(time.Minute)
+	d.wants("it is not slow", "hook RESOLVED pool 10.0.0.1:80")
+}
