@@ -81,8 +81,8 @@ func TestRulesOnLogsThatStandCanBeSilencedAndDisabled(t *testing.T) {
 	r.wants(r.create("admin", "old", "ge(response_code,500)"), "")
 	r.gate.Check(ruleKind, checkRules(Config{}, nil))
 	r.wants(r.create("admin", "new", "ge(response_code,500)"), "--logs memory")
-	r.wants(r.set("old", "weir_silences", []any{schema.Object{"until": "2126-11-26T12:00:00Z", "why": "x", "by": "y"}}),
-		"")
+	silence := schema.Object{"until": "2126-11-26T12:00:00Z", "why": "x", "by": "y"}
+	r.wants(r.set("old", "weir_silences", []any{silence}), "")
 	r.wants(r.set("old", "source", "CONN_LOGS"), "--logs memory")
 	r.wants(r.set("old", "enabled", false), "")
 	r.wants(r.set("old", "enabled", true), "--logs memory")

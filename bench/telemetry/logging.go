@@ -10,8 +10,8 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// loggingSpan is how long each of the two services is asked in a pair. What else the machine does changes from second to
-// second, so a pair has to be short.
+// loggingSpan is how long each of the two services is asked in a pair. What else the machine does changes from second
+// to second, so a pair has to be short.
 const loggingSpan = "500ms"
 
 // measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and

@@ -21,6 +21,8 @@ export const comparedFields: { name: string; field: string; title: string }[] = 
 export interface Facet {
   field: string
   values?: { value: unknown; weight: number }[]
+  /** It has more values than the controller counts at once: none are here. */
+  too_many?: boolean
 }
 
 export interface Found {
@@ -36,6 +38,19 @@ export interface Difference {
   /** Shares of the requests that have the value, from 0 to 1. */
   inside: number
   outside: number
+  /** The share outside is at most this: the value is not among the most frequent ones of all. */
+  isBound: boolean
+}
+
+/** How many requests facets are of: each has gone on with a session of TLS or not, so that field never has too many values. */
+export function allOf(facets: Facet[]): number {
+  return (facets.find((facet) => facet.field === 'ssl_session_reused')?.values ?? []).reduce((sum, one) => sum + one.weight, 0)
+}
+
+/** Titles of the fields that cannot be compared. */
+export function notCompared(inside: Found, whole: Found): string[] {
+  const tooMany = new Set([...inside.facets, ...whole.facets].filter((facet) => facet.too_many).map((facet) => facet.field))
+  return comparedFields.filter((one) => tooMany.has(one.field)).map((one) => one.title)
 }
 
 const least = 0.05
@@ -46,12 +61,15 @@ export function differences(inside: Found, whole: Found): Difference[] {
   const outsideAll = whole.all - inside.all
   if (inside.all <= 0 || outsideAll <= 0) return []
   const found = comparedFields.flatMap(({ name, field, title }) => {
-    const everywhere = new Map((whole.facets.find((facet) => facet.field === field)?.values ?? []).map((one) => [String(one.value), one.weight]))
+    const listed = whole.facets.find((facet) => facet.field === field)?.values ?? []
+    const everywhere = new Map(listed.map((one) => [String(one.value), one.weight]))
+    // What is not listed is no more frequent than the last one that is.
+    const bound = listed.at(-1)?.weight
     return (inside.facets.find((facet) => facet.field === field)?.values ?? []).flatMap(({ value, weight }) => {
-      const whole = everywhere.get(String(value))
-      // A value that is not among the most frequent ones of all is rare outside; how rare is not known.
+      const known = everywhere.get(String(value))
+      const whole = known ?? bound
       if (whole === undefined || value === '') return []
-      return [{ name, title, value: String(value), inside: weight / inside.all, outside: Math.max(0, whole - weight) / outsideAll }]
+      return [{ name, title, value: String(value), inside: weight / inside.all, outside: Math.max(0, whole - weight) / outsideAll, isBound: known === undefined }]
     })
   })
   return found

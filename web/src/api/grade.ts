@@ -1,7 +1,7 @@
 // A letter for the TLS of a virtual service, by rules that docs/health.md has in words. Each reason says what it costs, and where to
 // change it. It is about what clients are offered, and says nothing of what they use.
-export type Letter = 'A+' | 'A' | 'B' | 'C' | 'D' | 'F'
-const letters: Letter[] = ['A+', 'A', 'B', 'C', 'D', 'F']
+export type Letter = 'A+' | 'A' | 'B' | 'C' | 'D' | 'F' | 'unknown'
+const letters: Letter[] = ['A+', 'A', 'B', 'C', 'D', 'F', 'unknown']
 
 export interface Reason {
   /** The best letter that is left. */
@@ -27,7 +27,7 @@ export interface GradedProfile {
 export interface GradedCertificate {
   uuid: string
   name: string
-  certificate?: { certificate?: string; not_after?: string; self_signed?: boolean; signature_algorithm?: string }
+  certificate?: { certificate?: string; not_before?: string; not_after?: string; self_signed?: boolean; signature_algorithm?: string }
   ca_certs?: unknown[]
   key_params?: { algorithm?: string; rsa_params?: { key_size?: string }; ec_params?: { curve?: string } }
 }
@@ -40,6 +40,10 @@ export interface GradedApplication {
 }
 
 export interface Graded {
+  /** The virtual service. */
+  uuid: string
+  /** Objects that it refers to, and that cannot be read. */
+  missing: { kind: string; uuid: string }[]
   profile: GradedProfile | undefined
   certificates: GradedCertificate[]
   application: GradedApplication | undefined
@@ -50,8 +54,25 @@ export interface Graded {
 const dayMs = 86_400_000
 
 export function gradeOf(of: Graded, nowMs: number): Grade {
-  const reasons = [...ofProfile(of.profile), ...of.certificates.flatMap((one) => ofCertificate(one, nowMs)), ...ofApplication(of)].toSorted((a, b) => letters.indexOf(b.letter) - letters.indexOf(a.letter))
+  const reasons = [...ofMissing(of), ...ofProfile(of.profile), ...of.certificates.flatMap((one) => ofCertificate(one, nowMs)), ...ofApplication(of)].toSorted((a, b) => letters.indexOf(b.letter) - letters.indexOf(a.letter))
   return { letter: reasons[0]?.letter ?? 'A+', reasons }
+}
+
+/** Without all of its parts, a service has no grade. */
+function ofMissing({ uuid, missing, certificates }: Graded): Reason[] {
+  const names: Record<string, string> = { sslprofile: 'the TLS profile', sslkeyandcertificate: 'a certificate', applicationprofile: 'the application profile' }
+  const unread: Reason[] = missing.map((one) => ({ letter: 'unknown', text: `${names[one.kind] ?? one.kind} cannot be read`, ...one }))
+  if (certificates.length > 0 || unread.some((one) => one.kind === 'sslkeyandcertificate')) return unread
+  return [...unread, { letter: 'unknown', text: 'the virtual service has no certificate', kind: 'virtualservice', uuid }]
+}
+
+/** The time of a text such as 2026-11-26 00:00:00, which is in UTC. */
+function timeOf(text: string | undefined): number {
+  return text ? Date.parse(`${text.replace(' ', 'T')}Z`) : NaN
+}
+
+function inDays(days: number): string {
+  return days === 0 ? 'ends within a day' : `ends in ${days} ${days === 1 ? 'day' : 'days'}`
 }
 
 function ofProfile(profile: GradedProfile | undefined): Reason[] {
@@ -65,11 +86,11 @@ function ofProfile(profile: GradedProfile | undefined): Reason[] {
 function ofCertificate(of: GradedCertificate, nowMs: number): Reason[] {
   const reasons: Reason[] = []
   const add = (letter: Letter, text: string) => reasons.push({ letter, text: `certificate ${of.name} ${text}`, kind: 'sslkeyandcertificate', uuid: of.uuid })
-  const ends = of.certificate?.not_after ? Date.parse(`${of.certificate.not_after.replace(' ', 'T')}Z`) : NaN
-  const days = Math.floor((ends - nowMs) / dayMs)
+  const days = Math.floor((timeOf(of.certificate?.not_after) - nowMs) / dayMs)
+  if (timeOf(of.certificate?.not_before) > nowMs) add('F', 'is not valid yet')
   if (days < 0) add('F', 'has expired')
-  else if (days < 7) add('C', `ends in ${days} days`)
-  else if (days < 30) add('B', `ends in ${days} days`)
+  else if (days < 7) add('C', inDays(days))
+  else if (days < 30) add('B', inDays(days))
   const bits = Number(/KEY_(\d+)_BITS/.exec(of.key_params?.rsa_params?.key_size ?? '')?.[1] ?? NaN)
   if (bits < 2048) add('D', `has an RSA key of ${bits} bits`)
   if (/md5/i.test(of.certificate?.signature_algorithm ?? '')) add('F', 'is signed with MD5')

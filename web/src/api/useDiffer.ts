@@ -1,6 +1,6 @@
 import { boundsOf, type Range, stamp } from '../time/range'
 import { call } from './client'
-import { comparedFields, type Difference, differences, type Facet, type Found } from './differ'
+import { allOf, comparedFields, type Difference, differences, type Facet, type Found, notCompared } from './differ'
 import type { Box } from './heat'
 import { type Data, useReading } from './useData'
 
@@ -11,6 +11,10 @@ export interface Differing {
   inside: number
   outside: number
   differences: Difference[]
+  /** Titles of the fields that have too many values. */
+  notCompared: string[]
+  /** Not all records could be read in time: nothing is compared. */
+  isPartial: boolean
 }
 
 /** Compares the records of a service that are in a box of time and latency with the others of the range. */
@@ -22,15 +26,14 @@ export function useDiffer(uuid: string, box: Box, range: Range): Data<Differing>
       facetsOf(uuid, box.fromMs, box.toMs, [`ge(total_time,"${Math.floor(box.lowMs)}")`, `le(total_time,"${Math.ceil(box.highMs)}")`], request),
       facetsOf(uuid, Math.min(fromMs, box.fromMs), Math.max(toMs, box.toMs), [], request),
     ])
-    return { inside: inside.all, outside: whole.all - inside.all, differences: differences(inside, whole) }
+    const isPartial = inside.remaining > 0 || whole.remaining > 0
+    return { inside: inside.all, outside: Math.max(0, whole.all - inside.all), differences: isPartial ? [] : differences(inside, whole), notCompared: notCompared(inside, whole), isPartial }
   })
 }
 
-async function facetsOf(uuid: string, fromMs: number, toMs: number, filters: string[], request: { tenant: string; signal: AbortSignal; background: boolean }): Promise<Found> {
+async function facetsOf(uuid: string, fromMs: number, toMs: number, filters: string[], request: { tenant: string; signal: AbortSignal; background: boolean }): Promise<Found & { remaining: number }> {
   const form = new URLSearchParams({ type: '1', virtualservice: uuid, start: stamp(fromMs), end: stamp(toMs), facets: comparedFields.map((one) => one.field).join(','), page_size: String(valuesMost), timeout: '10' })
   for (const filter of filters) form.append('filter', filter)
-  const { results } = await call<{ results: Facet[] }>(`/api/analytics/logs?${form}`, request)
-  // Each request has one method, or none: what its values add up to is how many there are.
-  const methods = results.find((facet) => facet.field === 'method')?.values ?? []
-  return { all: methods.reduce((sum, one) => sum + one.weight, 0), facets: results }
+  const { results, percent_remaining: remaining = 0 } = await call<{ results: Facet[]; percent_remaining?: number }>(`/api/analytics/logs?${form}`, request)
+  return { all: allOf(results), facets: results, remaining }
 }

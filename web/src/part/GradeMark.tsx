@@ -5,7 +5,7 @@ import css from './score.module.css'
 import { Shape } from './State'
 import type { Look } from './state'
 
-const looks: Record<string, Look> = { 'A+': 'good', A: 'good', B: 'attention', C: 'attention', D: 'bad', F: 'bad' }
+const looks: Record<string, Look> = { 'A+': 'good', A: 'good', B: 'attention', C: 'attention', D: 'bad', F: 'bad', unknown: 'off' }
 
 /** The grade of the TLS of a service. It opens its reasons, each with the object to change. */
 export function GradeMark({ of, name }: { of: Grade | undefined; name: string }) {
@@ -19,13 +19,13 @@ export function GradeMark({ of, name }: { of: Grade | undefined; name: string })
       <Popover.Portal>
         <Popover.Positioner sideOffset={6} align="start" className={css.positioner}>
           <Popover.Popup className={css.popup} aria-label={`TLS of ${name}`}>
-            {of.reasons.length === 0 && <p>TLS 1.3, a certificate that clients can trust, and HSTS: nothing to improve.</p>}
+            {of.reasons.length === 0 && <p>Nothing to improve.</p>}
             <ul className={css.reasons}>
               {of.reasons.map((reason) => (
                 <li key={reason.text}>
-                  <b>{reason.letter}</b>
+                  <b>{reason.letter === 'unknown' ? '?' : reason.letter}</b>
                   <span>{reason.text}</span>
-                  <small><Link to={`/objects/${reason.kind}/${reason.uuid}`}>change it</Link></small>
+                  <small><Link to={`/objects/${reason.kind}/${reason.uuid}`}>{reason.letter === 'unknown' ? 'open it' : 'change it'}</Link></small>
                 </li>
               ))}
             </ul>
@@ -37,7 +37,7 @@ export function GradeMark({ of, name }: { of: Grade | undefined; name: string })
   )
 }
 
-/** The grade in a row of a table, and the first of its reasons. */
+/** The grade in a row of a table. */
 export function GradeText({ of }: { of: Grade | undefined }) {
   if (!of) return '–'
   return <span className={css.text} data-look={looks[of.letter]}><Shape look={looks[of.letter] ?? 'off'} />{of.letter}</span>

@@ -4,7 +4,7 @@ import { Empty } from '../part/Shown'
 import { clockMs, ms } from '../time/format'
 import { type Entry, useEntries } from './ask'
 import { idOf, TimingBar } from './columns'
-import type { Field, Kind } from './fields'
+import type { Field, Kind } from '../api/fields'
 import css from './record.module.css'
 import { headline, partsOf, stagesOf, text } from './sentence'
 

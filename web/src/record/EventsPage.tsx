@@ -1,6 +1,6 @@
 import { Page } from '../part/Page'
 import { Explorer } from './Explorer'
-import { events } from './fields'
+import { events } from '../api/fields'
 
 export default function EventsPage() {
   return (

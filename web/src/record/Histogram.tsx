@@ -2,7 +2,7 @@ import { type PointerEvent, useRef, useState } from 'react'
 import { clock, count } from '../time/format'
 import { drawn, type Range } from '../time/range'
 import type { Bucket, Counted } from './ask'
-import type { Kind } from './fields'
+import type { Kind } from '../api/fields'
 import css from './record.module.css'
 
 interface Bar {

@@ -3,7 +3,7 @@ import { useData } from '../api/useData'
 import { Page } from '../part/Page'
 import { ServiceTabs } from '../part/ServiceTabs'
 import { setParams, useParam } from '../url/location'
-import { connections, requests } from './fields'
+import { connections, requests } from '../api/fields'
 import { Explorer } from './Explorer'
 import css from './record.module.css'
 

@@ -1,6 +1,6 @@
 import { count, percent } from '../time/format'
 import type { Top } from './ask'
-import { fieldOf, type Kind } from './fields'
+import { fieldOf, type Kind } from '../api/fields'
 import css from './record.module.css'
 
 /** The most frequent values of some fields, each to be kept or left out. */

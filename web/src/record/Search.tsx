@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useId, useState } from 'react'
 import { setParam, setParams } from '../url/location'
-import { fieldOf, type Kind } from './fields'
-import { isAlternative, parse, turned, withoutTerm, withTerm } from './filter'
+import { fieldOf, type Kind } from '../api/fields'
+import { isAlternative, parse, turned, withoutTerm, withTerm } from '../api/filter'
 import css from './record.module.css'
 
 /** The search as text and as chips: both are the same terms. */

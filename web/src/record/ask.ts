@@ -2,8 +2,8 @@
 import { call } from '../api/client'
 import { type Data, useReading } from '../api/useData'
 import { boundsOf, type Range, stamp } from '../time/range'
-import { fieldOf, type Kind } from './fields'
-import { conditionsIn } from './filter'
+import { fieldOf, type Kind } from '../api/fields'
+import { conditionsIn } from '../api/filter'
 
 /** A record as the API has it: fields by Avi's names. */
 export type Entry = Record<string, unknown> & { report_timestamp: string }

@@ -3,7 +3,7 @@ import { bytes, clockMs, ms } from '../time/format'
 import { Link } from '../url/Link'
 import { setParam } from '../url/location'
 import type { Entry } from './ask'
-import type { Kind } from './fields'
+import type { Kind } from '../api/fields'
 import css from './record.module.css'
 import { partsOf, reasons, text, timeOf } from './sentence'
 

@@ -19,7 +19,7 @@ export function Expiry({ endings }: { endings: Ending[] }) {
   return (
     <>
       <div className={css.scroll} tabIndex={0} role="region" aria-label="Ends of certificates on a line">
-        <svg className={css.line} viewBox={`0 0 ${width} 56`} role="img" aria-label={`The next certificate ends in ${endings[0]!.days} days: ${endings[0]!.certificate.name}`}>
+        <svg className={css.line} viewBox={`0 0 ${width} 56`} role="img" aria-label={`The next certificate ends in ${endings[0]!.days} ${endings[0]!.days === 1 ? 'day' : 'days'}: ${endings[0]!.certificate.name}`}>
           <path d={`M20 24H${width - 40}`} className={css.axis} />
           {marks.map(([name, days]) => (
             <g key={name} transform={`translate(${placeOf(days)} 0)`}>

@@ -39,7 +39,7 @@ export default function SecurityPage() {
   )
 }
 
-const gradesWorst = ['F', 'D', 'C', 'B', 'A', 'A+']
+const gradesWorst = ['unknown', 'F', 'D', 'C', 'B', 'A', 'A+']
 
 function Content({ services, certificates }: { services: Service[]; certificates: Certificate[] }) {
   const grades = useGrades()

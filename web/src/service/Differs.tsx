@@ -1,8 +1,8 @@
 import { type Box } from '../api/heat'
 import { useDiffer } from '../api/useDiffer'
 import { Shown } from '../part/Shown'
-import { fieldOf, requests } from '../record/fields'
-import { withTerm } from '../record/filter'
+import { fieldOf, requests } from '../api/fields'
+import { withTerm } from '../api/filter'
 import { count, percent } from '../time/format'
 import type { Range } from '../time/range'
 import { Link } from '../url/Link'
@@ -17,12 +17,14 @@ export function Differs({ uuid, box, range, logs }: { uuid: string; box: Box; ra
   }
   return (
     <Shown of={found} what="the records of these requests">
-      {({ inside, outside, differences }) => {
+      {({ inside, outside, differences, notCompared, isPartial }) => {
+        const missing = notCompared.length > 0 ? ` Not compared, as they have too many values: ${notCompared.join(', ')}.` : ''
+        if (isPartial) return <p className={css.none}>Not all records of this range could be read in time, so these requests are not compared. Choose a shorter range.</p>
         if (inside === 0) return <p className={css.none}>No record of these requests was kept, so they cannot be compared. Full logs in the analytics policy of the service keep one of each.</p>
-        if (differences.length === 0) return <p className={css.none}>{`Nothing differs: the ${count(inside)} requests inside that have records are like the ${count(outside)} others of this range.`}</p>
+        if (differences.length === 0) return <p className={css.none}>{`Nothing differs: the ${count(inside)} requests inside that have records are like the ${count(outside)} others of this range.${missing}`}</p>
         return (
           <table className={css.bands} aria-label="What differs inside the box">
-            <caption>{`What differs: by the records of ${count(inside)} requests inside, and ${count(outside)} outside`}</caption>
+            <caption>{`What differs: by the records of ${count(inside)} requests inside, and ${count(outside)} outside.${missing}`}</caption>
             <thead>
               <tr>{['Field', 'Value', 'Inside', 'Outside', ''].map((head) => <th key={head} scope="col">{head || <span className="hidden">Records</span>}</th>)}</tr>
             </thead>
@@ -32,7 +34,7 @@ export function Differs({ uuid, box, range, logs }: { uuid: string; box: Box; ra
                   <th scope="row">{one.title}</th>
                   <td><code>{one.value}</code></td>
                   <td><Share of={one.inside} look="inside" /></td>
-                  <td><Share of={one.outside} look="outside" /></td>
+                  <td><Share of={one.outside} look="outside" isBound={one.isBound} /></td>
                   <td><Link to={logs(termOf(one.name, one.value))}>log records</Link></td>
                 </tr>
               ))}
@@ -44,10 +46,10 @@ export function Differs({ uuid, box, range, logs }: { uuid: string; box: Box; ra
   )
 }
 
-function Share({ of, look }: { of: number; look: string }) {
+function Share({ of, look, isBound = false }: { of: number; look: string; isBound?: boolean }) {
   return (
     <span className={css.share} data-look={look}>
-      <span>{percent(of)}</span>
+      <span>{isBound ? `at most ${percent(of)}` : percent(of)}</span>
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width={of * 100} height="8" /></svg>
     </span>
   )

@@ -5,7 +5,7 @@ import { portsOf, useVips } from '../api/objects'
 import { pointOf, seriesOf } from '../api/series'
 import { nameOf, type Pool, type Service, uuidOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
-import { useGrades } from '../api/useGrades'
+import { useGrade } from '../api/useGrades'
 import { GradeMark } from '../part/GradeMark'
 import { Page } from '../part/Page'
 import { Panel, Reasons } from '../part/Panel'
@@ -28,7 +28,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   const pool = useData<Pool>(poolUUID ? `/api/pool/${poolUUID}?join_subresources=runtime&include_name` : null, every)
   const series = seriesOf(`${useTenant()} ${uuid}`)
   const runtime = service.value?.runtime
-  const grade = useGrades().get(uuid)
+  const grade = useGrade(service.value)
   useEffect(() => {
     if (live.mode === 'poll' && runtime) series.add([pointOf(runtime, service.at)])
   }, [live.mode, runtime, service.at, series])
