@@ -3,7 +3,7 @@
 
 use weir_telemetry::{id, record::Slab};
 
-use crate::records::Slot;
+use crate::records::slot::Slot;
 
 /// Requests of which notes are kept at once. One more leaves no record, and waits to be stood for.
 pub(super) const SLOTS: usize = 4096;
