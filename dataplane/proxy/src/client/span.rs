@@ -62,8 +62,11 @@ pub(super) fn span_of<I: Io>(
 #[inline(never)]
 fn trace_of<I: Io>(io: &mut I, draws: &mut Draws, traces: &Traces, head: &RequestHead<'_>) -> Trace {
     let span = (draws.next(io) | 1).to_le_bytes();
-    let sent =
-        head.fields.iter().find(|field| is_trace_parent(*field)).and_then(|field| TraceParent::read(field.value));
+    let mut parents = head.fields.iter().filter(|field| is_trace_parent(*field));
+    let sent = match (parents.next(), parents.next()) {
+        (Some(only), None) => TraceParent::read(only.value),
+        _ => None, // two say nothing
+    };
     if let Some(sent) = sent {
         return Trace { parent: TraceParent { span, ..sent }, is_new: false };
     }
@@ -87,9 +90,9 @@ mod tests {
         let mut seen = HashSet::new();
         for _ in 0..10_000 {
             let [s0, mut s1] = state;
-            let expected = (s0.wrapping_add(s1) << 17 | s0.wrapping_add(s1) >> 47).wrapping_add(s0);
+            let expected = s0.wrapping_add(s1).rotate_left(17).wrapping_add(s0);
             s1 ^= s0;
-            state = [(s0 << 49 | s0 >> 15) ^ s1 ^ (s1 << 21), s1 << 28 | s1 >> 36];
+            state = [s0.rotate_left(49) ^ s1 ^ (s1 << 21), s1.rotate_left(28)];
             let drawn = draws.step();
             assert_eq!(drawn, expected);
             assert!(seen.insert(drawn), "{drawn} comes twice");

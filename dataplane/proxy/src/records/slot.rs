@@ -86,6 +86,7 @@ impl Slot {
         self.client_span = (!is_new).then_some(fixed.span);
         (fixed.trace, fixed.span) = (parent.trace, parent.span);
         fixed.flags |= Flags::TRACED | Flags::OWN_SPAN;
+        fixed.flags.remove(Flags::SAMPLED);
         if parent.is_sampled {
             fixed.flags |= Flags::SAMPLED;
         }

@@ -55,6 +55,11 @@ fn request_without_a_trace_begins_one() {
         ("", true),
         ("", false),
         ("traceparent: 00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01\r\ntracestate: a=b\r\n", true),
+        (
+            "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\
+             traceparent: 00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01\r\n",
+            false,
+        ),
     ] {
         let mut stage = Stage::new(&tracing(plan(1), if sampled { 1_000_000 } else { 0 }));
         let client = stage.client();
