@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,7 +71,7 @@ func (o *office) join(name string) *store.Record {
 func (o *office) newest() string {
 	entry := o.Gate.Audit.Entries()[0]
 	return strings.TrimSpace(
-		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", entry.Object, " ", entry.Refused),
+		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", cmp.Or(entry.Name, entry.Object), " ", entry.Refused),
 	)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_policy::HttpProfile;
+use weir_policy::{HttpProfile, Trace};
 use weir_snapshot::VirtualService;
 use weir_telemetry::Happening;
 use weir_wire::{
@@ -75,8 +75,8 @@ impl Client {
                     let hints = (may_go_on, bytes.len() > request.len);
                     let numbers = (&mut core.draws, &mut core.records);
                     let trace = span_of(io, numbers, service.analytics.as_deref(), &request.head, self.noted);
-                    let asked = self.asked(service, http, &request, websocket.as_ref(), hints);
-                    let asked = Received { trace, ..asked };
+                    let with = (websocket.as_ref(), trace.as_ref());
+                    let asked = self.asked(service, http, &request, with, hints);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
                     self.connection.inbox.head_read(len);
@@ -95,7 +95,7 @@ impl Client {
         service: &'r Arc<VirtualService>,
         http: &HttpProfile,
         request: &'r Request<'r>,
-        websocket: Option<&'r websocket::Key>,
+        (websocket, trace): (Option<&'r websocket::Key>, Option<&'r Trace>),
         (may_go_on, more_has_come): (bool, bool),
     ) -> Received<'r> {
         let head = &request.head;
@@ -117,7 +117,7 @@ impl Client {
             to_client: Target::Text(Hop::to_client(head.version, stays)),
             to_server,
             websocket,
-            trace: None,
+            trace,
         }
     }
 }

@@ -161,7 +161,7 @@ impl Client {
             to_client: if call.is_some() { Target::Call } else { Target::Block },
             to_server: if request.is_websocket { Hop::websocket() } else { Hop::to_server(Framing::of(head.body)) },
             websocket: websocket.as_ref(),
-            trace,
+            trace: trace.as_ref(),
         };
         let next = received.take(io, self, conn, core.date.line(), exchanges);
         // Many streams may wait at once, and each would hold a whole block.

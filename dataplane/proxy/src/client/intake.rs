@@ -82,7 +82,7 @@ pub(super) struct Received<'r> {
     /// It asks the server to switch to WebSocket.
     pub websocket: Option<&'r websocket::Key>,
     /// What its server hears of a trace, if not what the client says.
-    pub trace: Option<Trace>,
+    pub trace: Option<&'r Trace>,
 }
 
 impl Received<'_> {
@@ -122,12 +122,12 @@ impl Received<'_> {
                 return Next::refused(Error::Request(weir_wire::Error::Connect), head);
             }
             None => head::write_text(io, http.request_bytes_max(head) + key_bytes, self.to_server, |out| {
-                http.write_request(head, facts, self.trace.as_ref(), out);
+                http.write_request(head, facts, self.trace, out);
                 if let Some(key) = made_key {
                     out.field(websocket::KEY, [key.text()]);
                 }
             }),
-            Some(pool) => write_block(head, self.trace.as_ref(), facts, (http, pool)),
+            Some(pool) => write_block(head, self.trace, facts, (http, pool)),
         };
         let written = match written {
             Ok(written) => written,
