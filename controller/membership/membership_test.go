@@ -71,7 +71,8 @@ func (o *office) join(name string) *store.Record {
 func (o *office) newest() string {
 	entry := o.Gate.Audit.Entries()[0]
 	return strings.TrimSpace(
-		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", cmp.Or(entry.Name, entry.Object), " ", entry.Refused),
+		fmt.Sprint(entry.User, " ", entry.Action, " ", entry.Kind, " ", cmp.Or(entry.Name, entry.Object),
+			" ", entry.Refused),
 	)
 }
 
