@@ -15,7 +15,7 @@ use crate::{
     client::{
         Client, Stage,
         intake::{Next, Received},
-        span::span_of,
+        span::{span_of, traced},
     },
     core::Core,
     error::Error,
@@ -73,9 +73,16 @@ impl Client {
                     let upgrades = request.head.fields.has(Name::Upgrade);
                     let websocket = if upgrades { key_of(service, http, &request.head) } else { None };
                     let hints = (may_go_on, bytes.len() > request.len);
-                    let numbers = (&mut core.draws, &mut core.records);
-                    let trace = span_of(io, numbers, service.analytics.as_deref(), &request.head, self.noted);
-                    let with = (websocket.as_ref(), trace.as_ref());
+                    let span;
+                    let trace = match traced(service) {
+                        None => None,
+                        Some(with) => {
+                            let numbers = (&mut core.draws, &mut core.records);
+                            span = span_of(io, numbers, with, &request.head, self.noted);
+                            Some(&span)
+                        }
+                    };
+                    let with = (websocket.as_ref(), trace);
                     let asked = self.asked(service, http, &request, with, hints);
                     let (next, len) =
                         (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);

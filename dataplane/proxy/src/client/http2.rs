@@ -18,7 +18,7 @@ use crate::{
     client::{
         Client, Stage,
         intake::{Next, Received},
-        span::span_of,
+        span::{span_of, traced},
     },
     core::Core,
     error::Error,
@@ -149,7 +149,7 @@ impl Client {
         }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let numbers = (&mut core.draws, &mut core.records);
-        let trace = span_of(io, numbers, service.analytics.as_deref(), head, self.noted);
+        let trace = traced(service).map(|with| span_of(io, numbers, with, head, self.noted));
         let received = Received {
             service,
             head,

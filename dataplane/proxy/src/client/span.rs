@@ -2,7 +2,7 @@
 //! the parent.
 
 use weir_policy::{Trace, is_trace_parent};
-use weir_snapshot::{Analytics, Traces};
+use weir_snapshot::{Analytics, Traces, VirtualService};
 use weir_wire::{TraceParent, head::RequestHead};
 
 use crate::{
@@ -39,27 +39,31 @@ impl Draws {
     }
 }
 
-/// The span of a request. `None`: its trace, if it has one, passes as it is.
-#[inline]
+/// Which requests of a service have a span. `None`: their traces pass as they are.
+#[inline(always)]
+pub(super) fn traced(service: &VirtualService) -> Option<(&Analytics, &Traces)> {
+    let analytics = service.analytics.as_deref()?;
+    Some((analytics, analytics.traces.as_ref()?))
+}
+
+/// The span of a request.
+#[inline(never)]
 pub(super) fn span_of<I: Io>(
     io: &mut I,
     (draws, records): (&mut Draws, &mut Recorder),
-    analytics: Option<&Analytics>,
+    (analytics, traces): (&Analytics, &Traces),
     head: &RequestHead<'_>,
     noted: Noted,
-) -> Option<Trace> {
-    let analytics = analytics?;
-    let traces = analytics.traces.as_ref()?;
+) -> Trace {
     let trace = trace_of(io, draws, traces, head);
     let is_shown = analytics.hidden.as_ref().is_none_or(|hidden| hidden.trace_parent.is_none());
     if is_shown && let Some(slot) = records.slot(noted) {
         slot.join(&trace);
     }
-    Some(trace)
+    trace
 }
 
 /// The client's trace goes on, if it is a valid one. Else there is a new one.
-#[inline(never)]
 fn trace_of<I: Io>(io: &mut I, draws: &mut Draws, traces: &Traces, head: &RequestHead<'_>) -> Trace {
     let span = (draws.next(io) | 1).to_le_bytes();
     let mut parents = head.fields.iter().filter(|field| is_trace_parent(*field));

@@ -154,8 +154,7 @@ impl Recorder {
         let Some(slot) = self.slots.find(at) else { return };
         let holder = slot.draft.fixed.service;
         if self.keeper.end(asker, analytics, slot, end) {
-            let is_plain = slot.other_method.is_empty() && slot.block.is_none() && !slot.has_client_span();
-            if is_plain && asker.server_name.is_empty() && asker.offered.is_empty() {
+            if slot.is_plain() && asker.server_name.is_empty() && asker.offered.is_empty() {
                 self.keeper.current.buffer.pack(&slot.draft);
             } else {
                 let block = slot.block.and_then(|block| self.blocks.find(block));

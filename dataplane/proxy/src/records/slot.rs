@@ -92,10 +92,10 @@ impl Slot {
         }
     }
 
-    /// Whether the record has the span of the client, too.
-    #[inline]
-    pub fn has_client_span(&self) -> bool {
-        self.draft.fixed.flags.has(Flags::OWN_SPAN) && self.client_span.is_some()
+    /// Whether the record has no texts but those of the draft.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.other_method.is_empty() && self.block.is_none() && !self.draft.fixed.flags.has(Flags::OWN_SPAN)
     }
 
     /// How long the parts took that there have been until now.
