@@ -1,7 +1,6 @@
 package alert
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -123,7 +122,8 @@ func (r *logRules) compare(row *wire.Row, found map[sight]sighting) {
 			}
 			of := sightOf(rule, object.UUID, row.Time)
 			before := found[of]
-			found[of] = sighting{object, before.times + weightOf(row), valueOf(row, "request_id")}
+			found[of] = sighting{object, before.times + query.WeightOf(valueOf(row, query.WeightField)),
+				valueOf(row, "request_id")}
 		}
 	}
 }
@@ -146,15 +146,6 @@ func valueOf(row *wire.Row, name string) string {
 		}
 	}
 	return ""
-}
-
-// weightOf is how many requests or connections a record stands for.
-func weightOf(row *wire.Row) uint64 {
-	weight, err := strconv.ParseUint(valueOf(row, query.WeightField), 10, 64)
-	if err != nil {
-		return 1
-	}
-	return max(1, weight)
 }
 
 // objectIn is the object that a rule is about, in a record. Without a uuid: the record has none.

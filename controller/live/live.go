@@ -15,13 +15,14 @@ import (
 
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health/score"
+	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // Live is what happens now.
 type Live struct {
 	fleet  *fleet.Fleet
 	scores Scores
-	slow   Slow
+	slow   slowness.Of
 	now    func() time.Time
 
 	mu       sync.Mutex
@@ -37,7 +38,7 @@ type Live struct {
 type Scores func(serviceUUID string) (score.Score, bool)
 
 // New returns what happens in a fleet. Run counts it.
-func New(fleet *fleet.Fleet, scores Scores, slow Slow, now func() time.Time) *Live {
+func New(fleet *fleet.Fleet, scores Scores, slow slowness.Of, now func() time.Time) *Live {
 	return &Live{
 		fleet: fleet, scores: scores, slow: slow, now: now, ring: newRing(), statuses: newStatuses(),
 		turned: make(chan struct{}), memo: map[string][]byte{},

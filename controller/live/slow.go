@@ -2,14 +2,10 @@ package live
 
 import (
 	"github.com/weir-lb/weir/controller/model"
-	"github.com/weir-lb/weir/controller/slowness"
 )
 
 // slowNamed is the number of slow servers that an overview names of one virtual service.
 const slowNamed = 3
-
-// Slow returns the slow servers of a pool, the slowest first. It must not wait for the fleet, which is locked.
-type Slow func(poolUUID string) []slowness.Server
 
 // slowJSON is a server that needs far longer for its answers than the others of its pool.
 type slowJSON struct {

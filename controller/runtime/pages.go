@@ -18,15 +18,14 @@ const engineKind = "serviceengine"
 // Pages makes the pages from what the fleet knows when a page is read.
 type Pages struct {
 	fleet *fleet.Fleet
-	slow  Slow
+	slow  slowness.Of
 	now   func() time.Time
 }
 
-// Slow returns the slow servers of a pool, the slowest first. It must not wait for the fleet, which is locked.
-type Slow func(poolUUID string) []slowness.Server
-
 // New returns the pages of a fleet.
-func New(fleet *fleet.Fleet, slow Slow, now func() time.Time) *Pages { return &Pages{fleet, slow, now} }
+func New(fleet *fleet.Fleet, slow slowness.Of, now func() time.Time) *Pages {
+	return &Pages{fleet, slow, now}
+}
 
 // operStates are Avi's names of the states.
 var operStates = map[health.State]string{

@@ -49,13 +49,18 @@ type found struct {
 	servers []Server
 }
 
+// Of returns the slow servers of a pool, the slowest first. It does not wait for the fleet, so it may be asked under
+// the lock of the fleet.
+type Of func(poolUUID string) []Server
+
 // Watch knows the slow servers. It is safe for concurrent use.
 type Watch struct {
 	fleet  *fleet.Fleet
 	events *events.Log
 	now    func() time.Time
 
-	last map[string]*fleet.Sample // of each engine at the last look; only Look uses it
+	last  map[string]*fleet.Sample // of each engine at the last look; only Look uses it
+	turns map[string]fleet.Turn    // of each pool at the last look; only Look uses it
 
 	mu    sync.RWMutex
 	pools map[string]found // by uuid; pools without slow servers are not there
@@ -80,8 +85,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Of returns the slow servers of a pool, the slowest first. It does not wait for the fleet, so it may be asked under
-// the lock of the fleet.
+// Of is an [Of].
 func (w *Watch) Of(poolUUID string) []Server {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -98,17 +102,22 @@ func (w *Watch) Look() {
 			samples[uuid] = engine.Sample
 		}
 	})
-	at, next := w.now(), map[string]found{}
+	at, next, turns := w.now(), map[string]found{}, map[string]fleet.Turn{}
 	for len(pools) > 0 {
 		some := pools[:min(lookedAtOnce, len(pools))]
 		pools = pools[len(some):]
 		w.fleet.Read(func(known *fleet.Known) {
 			for _, pool := range some {
 				// The model may have changed meanwhile.
-				if pool = known.Pool(pool.UUID); pool != nil && len(pool.Members) <= sizeMost {
-					if slow := w.follow(pool, w.slowIn(known, pool), at); len(slow) > 0 {
-						next[pool.UUID] = found{pool, slow}
-					}
+				if pool = known.Pool(pool.UUID); pool == nil || len(pool.Members) > sizeMost {
+					continue
+				}
+				turns[pool.UUID] = known.PoolTurn(pool.UUID)
+				if turns[pool.UUID] == w.turns[pool.UUID] && len(w.pools[pool.UUID].servers) == 0 {
+					continue // nothing was counted since the last look, which found nothing
+				}
+				if slow := w.follow(pool, w.slowIn(known, pool), at); len(slow) > 0 {
+					next[pool.UUID] = found{pool, slow}
 				}
 			}
 		})
@@ -120,7 +129,7 @@ func (w *Watch) Look() {
 			}
 		}
 	}
-	w.last = samples
+	w.last, w.turns = samples, turns
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pools = next
