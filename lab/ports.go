@@ -2,27 +2,70 @@ package lab
 
 import (
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 )
 
-// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port. Another process that asks
-// for a wanted port that was returned here gets another one, for as long as this process lives.
+// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port. No other process gets a port
+// that was returned here, for as long as this process lives.
 func FreePort(host string, wanted int) (int, error) {
-	for _, port := range []int{wanted, 0} {
-		address := net.JoinHostPort(host, strconv.Itoa(port))
-		if port != 0 && !claimed.claim(address) {
-			continue
+	if wanted != 0 {
+		address := net.JoinHostPort(host, strconv.Itoa(wanted))
+		if claimed.claim(address) && isFree(listenTCP, address) {
+			return wanted, nil
 		}
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			continue
-		}
-		free := listener.Addr().(*net.TCPAddr).Port
-		return free, listener.Close()
 	}
-	return 0, fmt.Errorf("no free port on %s", host)
+	return anyPort(host, listenTCP)
+}
+
+// FreeDatagramPort returns a port of UDP that nobody uses on host. As FreePort, it returns a port once.
+func FreeDatagramPort(host string) (int, error) { return anyPort(host, listenUDP) }
+
+func listenTCP(address string) (io.Closer, error) { return net.Listen("tcp", address) }
+
+func listenUDP(address string) (io.Closer, error) { return net.ListenPacket("udp", address) }
+
+func isFree(listen func(address string) (io.Closer, error), address string) bool {
+	socket, err := listen(address)
+	return err == nil && socket.Close() == nil
+}
+
+// anyPort returns a free port of those that the kernel gives to no connection. A port of the kernel's choice would be
+// free now, and could be the near end of somebody's connection when the process that it is meant for listens.
+func anyPort(host string, listen func(address string) (io.Closer, error)) (int, error) {
+	const attempts = 100
+	first, end := listeningPorts()
+	for range attempts {
+		port := first + rand.IntN(end-first)
+		address := net.JoinHostPort(host, strconv.Itoa(port))
+		if claimed.claimFirst(address) && isFree(listen, address) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port on %s: %d ports from %d to %d were tried", host, attempts, first, end-1)
+}
+
+// listeningPorts are the unprivileged ports below, or else above, those that the kernel gives to connections.
+func listeningPorts() (first, end int) {
+	const unprivileged, enough, all = 1024, 1000, 1 << 16
+	first, end = 32768, 61000 // where the kernel says nothing
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		if _, err := fmt.Sscan(string(text), &first, &end); err != nil {
+			first, end = 32768, 61000
+		}
+	}
+	switch low := 10000; {
+	case first-low >= enough:
+		return low, first
+	case all-end >= enough:
+		return end + 1, all
+	default:
+		return unprivileged, all
+	}
 }
 
 // claimed are the addresses that this process may use. Without them, two labs that start at the same moment would both
@@ -39,9 +82,17 @@ type claims struct {
 func (c *claims) claim(address string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held[address] != nil {
-		return true
-	}
+	return c.held[address] != nil || c.take(address)
+}
+
+// claimFirst is claim, but refuses an address that this process was given before.
+func (c *claims) claimFirst(address string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held[address] == nil && c.take(address)
+}
+
+func (c *claims) take(address string) bool {
 	socket, err := net.Listen("unix", "@weir-port-"+address)
 	if err != nil {
 		return false
@@ -51,13 +102,4 @@ func (c *claims) claim(address string) bool {
 	}
 	c.held[address] = socket
 	return true
-}
-
-// FreeDatagramPort returns a port of UDP that nobody uses on host.
-func FreeDatagramPort(host string) (int, error) {
-	socket, err := net.ListenPacket("udp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		return 0, fmt.Errorf("no free port of UDP on %s: %w", host, err)
-	}
-	return socket.LocalAddr().(*net.UDPAddr).Port, socket.Close()
 }
