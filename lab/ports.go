@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port. No other process gets a port
-// that was returned here, for as long as this process lives.
+// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port. No other process gets a
+// port that was returned here, for as long as this process lives.
 func FreePort(host string, wanted int) (int, error) {
 	if wanted != 0 {
 		address := net.JoinHostPort(host, strconv.Itoa(wanted))

@@ -51,8 +51,10 @@ func TestPortIsNoneThatTheKernelGivesToConnections(t *testing.T) {
 		}
 		defer listener.Close()
 		first, end := listeningPorts()
-		if kernels := listener.Addr().(*net.TCPAddr).Port; port < first || port >= end || kernels >= first && kernels < end {
-			t.Errorf("port %d, and the kernel gave %d: want ports from %d to %d here, and no such there", port, kernels, first, end)
+		if kernels := listener.Addr().(*net.TCPAddr).Port; port < first || port >= end ||
+			kernels >= first && kernels < end {
+			t.Errorf("port %d, and the kernel gave %d: want ports from %d to %d here, and no such there", port,
+				kernels, first, end)
 		}
 	}
 }

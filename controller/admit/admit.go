@@ -1,6 +1,6 @@
 // Package admit checks every write before it reaches the store. There is one file for each step: session (who asks),
-// tenant (in which tenant), role (is it allowed, by the rights of the user), escalation (does the user get more), schema (is the object valid), references, listeners and portal (does
-// it fit the other objects), audit (who did what).
+// tenant (in which tenant), role and rights (is it allowed), escalation (does anybody get more than the writer has),
+// schema (is the object valid), references, listeners and portal (does it fit the other objects), audit (who did what).
 //
 // rest calls it for users. Parts of the controller that write objects call it as System. store commits the writes that
 // pass. Each step is a decision on one view of the objects. The steps run inside the store's transaction, so nothing
