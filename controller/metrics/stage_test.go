@@ -83,8 +83,26 @@ func (s *stage) restart() {
 	s.begin()
 }
 
-// pass lets time pass, with collections. Before each, count is called with its number.
-func (s *stage) pass(collections int, count func(n int)) {
+// turn is how long an engine of a stage takes to count: three collections.
+const turn = 15 * time.Second
+
+// pass lets time pass, with collections. At the end of each turn, count is called with its number.
+func (s *stage) pass(turns int, count func(n int)) {
+	for n := range turns {
+		next := s.Now.Truncate(turn).Add(turn)
+		for s.Now.Truncate(collectEvery).Add(collectEvery).Before(next) {
+			s.collect(1, nil)
+		}
+		s.collect(1, func(int) {
+			if count != nil {
+				count(n)
+			}
+		})
+	}
+}
+
+// collect lets time pass, with collections. Before each, count is called with its number.
+func (s *stage) collect(collections int, count func(n int)) {
 	for n := range collections {
 		s.Now = s.Now.Truncate(collectEvery).Add(collectEvery)
 		if count != nil {

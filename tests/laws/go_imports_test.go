@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 		"controller/series"},
 	"controller/unusual/habit": {},
 	"controller/unusual": {"controller/events", "controller/fleet", "controller/health/score", "controller/model",
-		"controller/series", "controller/unusual/habit"},
+		"controller/schema/kinds", "controller/series", "controller/unusual/habit"},
 	"controller/syslog":       {},
 	"controller/alert/notify": {"controller/syslog"},
 	"controller/alert": {"backoff", "controller/alert/notify", "controller/events", "controller/schema",
