@@ -70,16 +70,14 @@ func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.M
 		header["pool_uuid"] = record.UUID
 	}
 	if one.Server != "" {
-		header["server"], header["obj_id"], header["obj_id_type"] = one.Server, one.Server, "METRICS_OBJ_TYPE_SERVER"
+		addServer(header, one.Server)
 	}
 	data := []any{}
 	for _, point := range one.Points {
 		switch {
 		case !point.Null:
 			item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
-			if m.server == "" {
-				c.addBand(item, record.UUID, metric.ID, point.At.Add(-m.step/2))
-			}
+			c.addBand(item, record.UUID, one.Server, metric.ID, point.At.Add(-m.step/2))
 			data = append(data, item)
 		case m.padded:
 			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,
@@ -87,6 +85,11 @@ func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.M
 		}
 	}
 	return schema.Object{"header": header, "data": data}
+}
+
+// addServer says which server of a pool something is about.
+func addServer(to schema.Object, server string) {
+	to["server"], to["obj_id"], to["obj_id_type"] = server, server, "METRICS_OBJ_TYPE_SERVER"
 }
 
 // statistics sum up the values that are known.
