@@ -36,7 +36,7 @@ type countable struct {
 	perSecond bool         // otherwise in a step
 }
 
-func equal(field, value string) query.Expr    { return query.Compare(field, query.Eq, value) }
+func equal(field, value string) query.Expr   { return query.Compare(field, query.Eq, value) }
 func differs(field, value string) query.Expr { return query.Compare(field, query.Ne, value) }
 
 // countables are by id. Means and shares are not among them: the store adds up, and does not multiply by weights.
