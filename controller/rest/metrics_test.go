@@ -18,6 +18,7 @@ type numbers struct {
 	asked     []series.Question
 	query     series.Query
 	selection series.Selection
+	exposed   series.Sight
 	failure   error
 }
 
@@ -76,8 +77,9 @@ func (n *numbers) Metadata(name string) (series.Found, error) {
 
 func (*numbers) Language() string { return "3.15.0" }
 
-func (n *numbers) Expose(_ context.Context, tenant, _ string) (string, []byte, error) {
-	return textContent, []byte("weir_of{tenant_uuid=\"" + tenant + "\"} 1\n"), n.failure
+func (n *numbers) Expose(_ context.Context, sight series.Sight, _ string) (string, []byte, error) {
+	n.exposed = sight
+	return textContent, []byte("weir_of{tenant_uuid=\"" + sight.Tenant + "\"} 1\n"), n.failure
 }
 
 // measuring is a house with a history, and a virtual service of tenant admin and one of tenant blue.

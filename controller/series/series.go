@@ -74,10 +74,16 @@ type Point struct {
 	Null  bool // nothing is known about this step
 }
 
+// Sight is which series a question sees.
+type Sight struct {
+	Tenant string // uuid of the tenant whose series they are; empty: all
+	Kinds  []Kind // of the objects that they are about; nil: all
+}
+
 // Query is a query in PromQL. Start is Stop and Step is 0 for a value at one time.
 type Query struct {
+	Sight
 	Text    string
-	Tenant  string // uuid of the tenant whose series the query sees; empty: all
 	Start   time.Time
 	Stop    time.Time
 	Step    time.Duration
@@ -86,8 +92,8 @@ type Query struct {
 
 // Selection asks which series there are.
 type Selection struct {
+	Sight
 	Matches []string // selectors, such as weir_service_requests_total{service="web"}; none: all series
-	Tenant  string   // uuid; empty: all
 	Start   time.Time
 	Stop    time.Time
 	Limit   int // of the answer; 0: the most that is allowed
