@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/series"
 	"github.com/weir-lb/weir/controller/store"
@@ -132,8 +133,11 @@ func (m *metricRequest) alignSteps() {
 	m.start, m.stop = m.start.Add(-beyond), m.stop.Add(-beyond)
 }
 
-// askRecords answers a request with a dimension.
+// askRecords answers a request with a dimension, if a role opens records of requests: the values are what clients sent.
 func (c *call) askRecords(m *metricRequest) (answers []series.Answer, err error) {
+	if err := c.need(need{access: admit.ReadAccess, resource: schema.TrafficResource}); err != nil {
+		return nil, err
+	}
 	if c.api.logs == nil {
 		return nil, &badQuery{"dimensions", "this controller keeps no records of requests: it runs with --logs memory"}
 	}
