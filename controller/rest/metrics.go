@@ -119,6 +119,9 @@ func (c *call) askMetrics(asked *metricRequest, uuids string) (answers []series.
 	if err := boundValues(asked); err != nil {
 		return nil, err
 	}
+	if asked.split != nil {
+		return c.askRecords(asked)
+	}
 	return c.api.metrics.Ask(c.r.Context(), asked.questions(c.tenant))
 }
 

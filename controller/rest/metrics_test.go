@@ -152,7 +152,7 @@ func TestMetricsTakeWhatClientsOfAviSend(t *testing.T) {
 	for query, problem := range map[string]string{
 		"metric_id=a&step=x":                  `step: "x" is not a whole number`,
 		"metric_id=a&start=noon":              `start: "noon" is no time`,
-		"metric_id=a&dimensions=x":            "keeps no metrics by dimension",
+		"metric_id=a&order_by=a":              "order_by",
 		"metric_id=a&serviceengine_uuid=se-1": "keeps no metrics of one object on one engine",
 		"metric_id=a&start=2026-01-02T03:00:00Z&stop=2026-01-01T03:00:00Z":     "start: is less than one step before the stop",
 		"metric_id=a&server=10.0.0.1:80":                                       "only pools have servers",

@@ -329,6 +329,22 @@ func TestAPoolInTheParametersIsNoWayAroundARole(t *testing.T) {
 		"?metric_id=l4_server.avg_bandwidth&pool_uuid="+h.uuidOf("pool", "servers"), nil)
 }
 
+func TestADimensionIsNoWayAroundARole(t *testing.T) {
+	h, store, admin, path := splitting(t)
+	user := h.play(admin, "eve")
+	user.may(privileges("PERMISSION_VIRTUALSERVICE", "READ_ACCESS"))
+	web := strings.TrimPrefix(path[:strings.Index(path, "?")], "/api/analytics/metrics/virtualservice/")
+	body := schema.Object{"metric_requests": []any{schema.Object{"metric_id": "l7_client.avg_total_requests",
+		"entity_uuid": web, "dimensions": "URL"}}}
+	user.lacks("READ_ACCESS", "PERMISSION_TRAFFIC_CAPTURE", "admin", "GET", path+"CLIENT_IP", nil)
+	user.lacks("READ_ACCESS", "PERMISSION_TRAFFIC_CAPTURE", "admin", "POST", "/api/analytics/metrics/collection", body)
+	if len(store.asked) > 0 {
+		t.Errorf("asked %+v", store.asked)
+	}
+	user.may(privileges("PERMISSION_VIRTUALSERVICE", "READ_ACCESS", "PERMISSION_TRAFFIC_CAPTURE", "READ_ACCESS"))
+	user.want(http.StatusOK, "GET", path+"URL", nil)
+}
+
 func TestStreamEndsWhenItsRoleDoes(t *testing.T) {
 	for _, topic := range []string{"overview", "engines"} {
 		h := newHouse(t)

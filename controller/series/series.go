@@ -62,7 +62,9 @@ type Answer struct {
 type Series struct {
 	UUID   string
 	Server string // "10.0.0.1:80"; empty: the whole object
-	Points []Point
+	// Dimension is the value of a dimension that the series is about; only of series from records.
+	Dimension string
+	Points    []Point
 }
 
 // Point is a value at the end of a step.
