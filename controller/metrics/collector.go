@@ -16,8 +16,8 @@ const (
 	idleAfter = 1800 * time.Second
 	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.
 	seriesMax = 200_000
-	// headMax bounds the series that a tier has in memory, also of objects that were renamed or deleted since its last
-	// block was written, which can be days ago.
+	// headMax bounds the series that a tier has in memory, also of objects that were renamed or deleted and are not yet
+	// swept out.
 	headMax = 2 * seriesMax
 	// serversMax is the number of servers of a pool up to which each has series of its own. The servers of larger pools
 	// share theirs.
@@ -37,10 +37,12 @@ type collector struct {
 	ticks   int64
 	headMax int
 	refused int // series that are not kept because of seriesMax
+	leaving leaving
 }
 
 func newCollector(config Config, now time.Time) *collector {
-	c := &collector{config: config, groups: map[string]*group{}, blank: map[string]fleet.Turn{}, headMax: headMax}
+	c := &collector{config: config, groups: map[string]*group{}, blank: map[string]fleet.Turn{}, headMax: headMax,
+		leaving: leaving{}}
 	for i := range c.written {
 		c.written[i] = now
 	}
@@ -121,7 +123,7 @@ func (c *collector) observe(seen map[string]bool, key, kind string, of labelled,
 	}
 	seen[key] = true
 	c.groups[key] = g
-	g.take(of, r.moved, at)
+	g.take(of, r.moved, at, c.leaving)
 }
 
 // write appends the values of all groups to the tiers whose time has come.
@@ -130,7 +132,9 @@ func (c *collector) write(into *tiers, at time.Time) error {
 	refused, room, crowded := 0, seriesMax, into.inMemory() >= c.headMax
 	for key, g := range c.groups {
 		if g.ended {
-			samples.end(g)
+			for _, e := range g.entries {
+				c.leaving.add(e)
+			}
 			delete(c.groups, key)
 			continue
 		}
@@ -141,6 +145,7 @@ func (c *collector) write(into *tiers, at time.Time) error {
 		}
 		samples.add(g)
 	}
+	c.leaving.end(samples)
 	c.refused = refused
 	if err := samples.commit(); err != nil {
 		return err
