@@ -22,8 +22,6 @@ const (
 	// serversMax is the number of servers of a pool up to which each has series of its own. The servers of larger pools
 	// share theirs.
 	serversMax = 20
-	// readAtOnce is the number of objects that are read under the lock of the fleet before it is given up for a moment.
-	readAtOnce = 100
 )
 
 // collector reads what engines have counted, and keeps the series of each object with the last value.
@@ -59,11 +57,13 @@ func (c *collector) read(at time.Time) {
 	})
 	c.ticks++
 	c.readController(m, seen, at)
-	each(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+	fleet.ReadEach(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		c.readService(known, vs, seen, at)
 	})
-	each(c.config.Fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) { c.readPool(known, pool, seen, at) })
-	each(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+	fleet.ReadEach(c.config.Fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
+		c.readPool(known, pool, seen, at)
+	})
+	fleet.ReadEach(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		c.readEngine(known, engine, seen, at)
 	})
 	c.forget(m)
@@ -95,19 +95,6 @@ func (c *collector) forget(m *model.Model) {
 		return
 	}
 	clear(c.blank) // the next collection reads all objects
-}
-
-// each reads objects, some under the lock of the fleet at a time.
-func each[T any](from *fleet.Fleet, objects []T, read func(*fleet.Known, T)) {
-	for len(objects) > 0 {
-		some := objects[:min(readAtOnce, len(objects))]
-		from.Read(func(known *fleet.Known) {
-			for _, object := range some {
-				read(known, object)
-			}
-		})
-		objects = objects[len(some):]
-	}
 }
 
 // observe gives the readings of an object to its group, which begins with the first number that is not zero.
@@ -144,6 +131,7 @@ func (c *collector) write(into *tiers, at time.Time) error {
 			continue
 		}
 		samples.add(g)
+		samples.next()
 	}
 	c.leaving.end(samples)
 	c.refused = refused

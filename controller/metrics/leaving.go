@@ -45,6 +45,7 @@ func (l leaving) end(samples *samples) {
 		} else {
 			delete(l, hash)
 		}
+		samples.next()
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/controller/turns"
 	"github.com/weir-lb/weir/host"
 )
 
@@ -129,14 +130,7 @@ func (h *History) set(tiers *tiers) {
 
 // collect collects at each multiple of collectEvery until ctx ends.
 func (h *History) collect(ctx context.Context, into *tiers) {
-	for {
-		now := h.config.Now()
-		next := now.Truncate(collectEvery).Add(collectEvery)
-		if !wait(ctx, next.Sub(now)) {
-			return
-		}
-		h.tick(into, next)
-	}
+	turns.Run(ctx, h.config.Now, collectEvery, turns.Metrics, func(at time.Time) { h.tick(into, at) })
 }
 
 // tick collects once. at is the time of the samples.
