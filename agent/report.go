@@ -86,7 +86,9 @@ func wireHost(counts host.Counts, at time.Time) *enginev1.HostSample {
 		MemoryBytes: counts.MemoryBytes, MemoryAvailableBytes: counts.MemoryAvailableBytes,
 		DiskBytes: counts.DiskBytes, DiskFreeBytes: counts.DiskFreeBytes,
 		ListenOverflowsTotal: counts.ListenOverflows, ListenDropsTotal: counts.ListenDrops,
-		SynCookiesTotal: counts.SYNCookies, AgentCpuUs: counts.OwnCPUUs, AgentRssBytes: counts.OwnRSSBytes,
+		SynCookiesTotal: counts.SYNCookies, TcpSentSegmentsTotal: counts.SentSegments,
+		TcpRetransmittedSegmentsTotal: counts.RetransmittedSegments, AgentCpuUs: counts.OwnCPUUs,
+		AgentRssBytes: counts.OwnRSSBytes,
 	}
 	for _, each := range counts.Interfaces {
 		sample.Interfaces = append(sample.Interfaces, &enginev1.NetworkInterface{

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // stage is everything that runs while one row is measured. It is built anew for each: no row inherits another's memory.
@@ -124,9 +125,9 @@ func (s *stage) build(ctx context.Context) error {
 // setup is what a proxy of this row has to serve.
 func (s *stage) setup(name, host string) (peers.Setup, error) {
 	service := s.workload.Service
-	port, err := lab.FreePort(host, 0)
+	port, err := ports.Free(host, 0)
 	if service.Protocol == workloads.UDP {
-		port, err = lab.FreeDatagramPort(host)
+		port, err = ports.FreeDatagram(host)
 	}
 	if err != nil {
 		return peers.Setup{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // siteService is where the seed has it, and announced to the router.
@@ -17,10 +18,10 @@ var siteService = service{address: "3.3.3.3", tlsPort: 443, plainPort: 80, adver
 // loopbackService replaces it without root: at 127.3.3.3, with ports 8443 and 8080 for 443 and 80.
 func loopbackService() (s service, err error) {
 	s.address = "127.3.3.3"
-	if s.tlsPort, err = lab.FreePort(s.address, 8443); err != nil {
+	if s.tlsPort, err = ports.Free(s.address, 8443); err != nil {
 		return s, err
 	}
-	s.plainPort, err = lab.FreePort(s.address, 8080)
+	s.plainPort, err = ports.Free(s.address, 8080)
 	return s, err
 }
 

@@ -22,7 +22,10 @@ type Counts struct {
 	// connections that found the queue of a listener full, or were dropped there
 	ListenOverflows, ListenDrops uint64
 	SYNCookies                   uint64 // sent, because a queue of half-open connections was full
-	OwnCPUUs, OwnRSSBytes        uint64
+	// Segments of TCP that were sent for the first time, and those that were sent again. They are of the network
+	// namespace of this process.
+	SentSegments, RetransmittedSegments uint64
+	OwnCPUUs, OwnRSSBytes               uint64
 }
 
 // Interface counts what a network interface received and sent.
@@ -47,6 +50,7 @@ func Read(dir string) Counts {
 	c.memory(text("/proc/meminfo"))
 	c.network(text("/proc/net/dev"))
 	c.listeners(text("/proc/net/netstat"))
+	c.segments(text("/proc/net/snmp"))
 	c.own(text("/proc/self/stat"))
 	var disk unix.Statfs_t
 	if unix.Statfs(dir, &disk) == nil {
@@ -120,25 +124,33 @@ func (c *Counts) network(dev string) {
 	c.Interfaces = c.Interfaces[:min(len(c.Interfaces), interfacesMax)]
 }
 
-// listeners reads /proc/net/netstat: pairs of lines, names above and values below.
+// listeners reads /proc/net/netstat.
 func (c *Counts) listeners(netstat string) {
-	lines := strings.Split(netstat, "\n")
+	counts := counted(netstat, "TcpExt:")
+	c.ListenOverflows, c.ListenDrops = counts["ListenOverflows"], counts["ListenDrops"]
+	c.SYNCookies = counts["SyncookiesSent"]
+}
+
+// segments reads /proc/net/snmp.
+func (c *Counts) segments(snmp string) {
+	counts := counted(snmp, "Tcp:")
+	c.SentSegments, c.RetransmittedSegments = counts["OutSegs"], counts["RetransSegs"]
+}
+
+// counted has the counts of one protocol from pairs of lines, names above and values below.
+func counted(pairs, protocol string) map[string]uint64 {
+	counts := map[string]uint64{}
+	lines := strings.Split(pairs, "\n")
 	for i := 0; i+1 < len(lines); i += 2 {
 		names, values := strings.Fields(lines[i]), strings.Fields(lines[i+1])
-		if len(names) == 0 || names[0] != "TcpExt:" {
+		if len(names) == 0 || names[0] != protocol {
 			continue
 		}
 		for at, name := range names[:min(len(names), len(values))] {
-			switch name {
-			case "ListenOverflows":
-				c.ListenOverflows = number(values[at])
-			case "ListenDrops":
-				c.ListenDrops = number(values[at])
-			case "SyncookiesSent":
-				c.SYNCookies = number(values[at])
-			}
+			counts[name] = number(values[at])
 		}
 	}
+	return counts
 }
 
 // own reads /proc/self/stat. Behind the name in brackets, which may hold anything, utime is field 12, stime 13 and

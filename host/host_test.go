@@ -49,6 +49,14 @@ func TestListenersTellOfConnectionsThatFoundNoPlace(t *testing.T) {
 	}
 }
 
+func TestSegmentsTellOfThoseSentAgain(t *testing.T) {
+	var c Counts
+	c.segments("Ip: Forwarding\nIp: 1\nTcp: MaxConn InSegs OutSegs RetransSegs InErrs\nTcp: -1 20 30 4 0\n")
+	if c.SentSegments != 30 || c.RetransmittedSegments != 4 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestANameWithBracketsDoesNotShiftTheFieldsOfTheProcess(t *testing.T) {
 	var c Counts
 	c.own("1 (a) b) 9) S 1 1 1 0 -1 4194304 1 0 0 0 300 200 0 0 20 0 9 0 77 1234 50 18446744073709551615")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/weir-lb/weir/lab/network"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // Host is where processes of a lab run: on this machine's loopback interface, or in a namespace of a network.
@@ -83,5 +84,5 @@ func (h *Host) port(wanted int) (int, error) {
 	if h.space != nil {
 		return wanted, nil
 	}
-	return FreePort(h.Address, wanted)
+	return ports.Free(h.Address, wanted)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 // users alone. It passes bytes on, and knows nothing of what they mean. It prefers the wanted port, and ends with ctx.
 func (h *Host) Relay(ctx context.Context, to string, wanted int) (address string, err error) {
 	const loopback = "127.0.0.1"
-	port, err := FreePort(loopback, wanted)
+	port, err := ports.Free(loopback, wanted)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/agent/plan"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // listeningAt is a Plan whose only virtual service listens there.
@@ -31,12 +32,11 @@ func at(address string, port uint32) netip.AddrPort {
 
 func freePort(t *testing.T) uint32 {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := ports.Free("127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return uint32(netip.MustParseAddrPort(listener.Addr().String()).Port())
+	return uint32(port)
 }
 
 func openFor(t *testing.T, owned sockets, plan *plan.Plan, workers uint32) (places, error) {

@@ -30,6 +30,7 @@ import (
 	"github.com/weir-lb/weir/controller/membership"
 	"github.com/weir-lb/weir/controller/pki"
 	"github.com/weir-lb/weir/controller/pki/pkitest"
+	server "github.com/weir-lb/weir/tests/accept"
 )
 
 // patience is far more than anything here takes.
@@ -158,7 +159,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{
-		diary: diary{t, make(chan string, 100)}, authority: authority, address: "127.0.0.1:0",
+		diary: diary{t, make(chan string, 100)}, authority: authority, address: server.FreeAddress(t),
 		tokens: pki.NewTokens(pkitest.NewVault(), authority, time.Now),
 	}
 	return r
@@ -171,7 +172,6 @@ func (r *rig) serve() (stop func()) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.address = listener.Addr().String()
 	engines := fleet{r.diary, r.full}
 	r.server = controller.NewServer(r.authority, r.tokens, engines, engines, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -167,12 +167,7 @@ func TestHTTPSMonitorSaysWhenTheServerSpeaksNoTLS(t *testing.T) {
 }
 
 func TestMonitorsSayWhyAServerCannotBeReached(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := listener.Addr()
-	listener.Close()
+	closed := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(accept.FreeAddress(t)))
 	if outcome := Probe(t.Context(), targetAt(closed, httpMonitor(
 		plan.HTTPCheck{}))); outcome.Reason != "connection refused" {
 		t.Errorf("got %+v", outcome)

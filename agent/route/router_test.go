@@ -3,7 +3,6 @@ package route
 import (
 	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -13,6 +12,8 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
+
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // patience is how long a session and a route may take to come or to go, on a machine that is busy.
@@ -164,12 +165,19 @@ func attribute(attributes []bgp.PathAttributeInterface, kind bgp.BGPAttrType) st
 
 func freePort(t *testing.T, address string) uint16 {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	port, err := ports.Free(address, 0)
 	if err != nil {
 		t.Skipf("this machine has no %s: %v", address, err)
 	}
-	defer listener.Close()
-	return uint16(listener.Addr().(*net.TCPAddr).Port)
+	return uint16(port)
+}
+
+// freeForBFD is an address of this end at which BFD may listen.
+func freeForBFD(t *testing.T) netip.AddrPort {
+	t.Helper()
+	port, err := ports.FreeDatagram("127.0.0.1")
+	must(t, err)
+	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))
 }
 
 func must(t *testing.T, err error) {

@@ -271,12 +271,12 @@ func TestSpeaksFromNoAddressThatOtherEnginesHaveToo(t *testing.T) {
 func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	hears, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(r.address, 0)))
+	s.bfd.Config.Listen = freeForBFD(t)
+	hears, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(
+		netip.AddrPortFrom(r.address, s.bfd.Config.Listen.Port())))
 	must(t, err)
 	defer hears.Close()
 	must(t, hears.SetReadDeadline(time.Now().Add(patience)))
-	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"),
-		hears.LocalAddr().(*net.UDPAddr).AddrPort().Port())
 	peer := watchedPeerAt(r.address)
 	must(t, s.configure(routerWith(65000, peer), nil))
 	s.untilState(t, "127.0.0.2", established)
@@ -307,7 +307,7 @@ func TestBFDWatchesASessionThatStandsAndDoesNotDisturbIt(t *testing.T) {
 func TestSessionThatEndsBetweenTwoLooksIsBegunAnewWhereBFDWatchedIt(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	s.bfd.Config.Listen = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), freePort(t, "127.0.0.1"))
+	s.bfd.Config.Listen = freeForBFD(t)
 	router := routerWith(65000, watchedPeerAt(r.address))
 	must(t, s.configure(router, nil))
 	s.untilState(t, "127.0.0.2", established)
@@ -334,9 +334,9 @@ func TestSessionThatEndsBetweenTwoLooksIsBegunAnewWhereBFDWatchedIt(t *testing.T
 func TestPeerThatCouldNotBeSpokenToIsTriedAgain(t *testing.T) {
 	r := startRouter(t, "127.0.0.2", 65000, 65000, "")
 	s := newStage(t, r.port)
-	busy, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	s.bfd.Config.Listen = freeForBFD(t)
+	busy, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(s.bfd.Config.Listen))
 	must(t, err)
-	s.bfd.Config.Listen = busy.LocalAddr().(*net.UDPAddr).AddrPort()
 	peer := watchedPeerAt(r.address)
 	if err := s.configure(routerWith(65000, peer), nil); err == nil {
 		t.Error("hears BFD where somebody else does")

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-lb/weir/bench/ours"
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/client"
-	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // Every balancer may have the usual number of open descriptors, and takes as many connections as Weir's data plane does
@@ -57,10 +57,10 @@ const (
 
 // startWeir has a Weir serve both services.
 func (s *stage) startWeir(ctx context.Context, victim, attacked service) (b balancer, err error) {
-	if victim.Port, err = lab.FreePort(victimVIP, 0); err != nil {
+	if victim.Port, err = ports.Free(victimVIP, 0); err != nil {
 		return b, err
 	}
-	if attacked.Port, err = lab.FreePort(attackedVIP, 0); err != nil {
+	if attacked.Port, err = ports.Free(attackedVIP, 0); err != nil {
 		return b, err
 	}
 	w, err := ours.Start(ctx, s.lab, ours.Setup{Name: weirName, Dir: s.dir, Programs: s.programs, Cores: s.cores,
@@ -131,7 +131,7 @@ func (p peer) render(name string) ([]byte, error) {
 // startPeer has one of the peers serve both services.
 func (s *stage) startPeer(ctx context.Context, found found, victim, attacked service) (b balancer, err error) {
 	for _, service := range []*service{&victim, &attacked} {
-		if service.Port, err = lab.FreePort(peerHost, 0); err != nil {
+		if service.Port, err = ports.Free(peerHost, 0); err != nil {
 			return b, err
 		}
 	}

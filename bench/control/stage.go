@@ -12,6 +12,7 @@ import (
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 const (
@@ -63,7 +64,7 @@ func (s *stage) build(ctx context.Context) (err error) {
 		return fmt.Errorf("servers: %w", err)
 	}
 	// Two runs at the same time must not share a port, because data planes of both would get its connections.
-	if s.port, err = lab.FreePort(addressOf(loaded), servicePort); err != nil {
+	if s.port, err = ports.Free(addressOf(loaded), servicePort); err != nil {
 		return err
 	}
 	if s.controller, err = s.lab.Controller(ctx); err != nil {

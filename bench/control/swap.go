@@ -14,6 +14,7 @@ import (
 	"github.com/weir-lb/weir/bench/origin"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/clients"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 const (
@@ -46,7 +47,7 @@ func measureSwap(ctx context.Context, s *stage) (point Point, err error) {
 		return point, err
 	}
 	defer alone.endServing()
-	port, err := lab.FreePort(addressOf(loaded), swapPort)
+	port, err := ports.Free(addressOf(loaded), swapPort)
 	if err != nil {
 		return point, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // Object is the file that every request asks for.
@@ -101,9 +102,9 @@ func (s Setup) listenFlag() string {
 
 func (s Setup) freePort() (int, error) {
 	if s.Datagrams {
-		return lab.FreeDatagramPort("127.0.0.1")
+		return ports.FreeDatagram("127.0.0.1")
 	}
-	return lab.FreePort("127.0.0.1", 0)
+	return ports.Free("127.0.0.1", 0)
 }
 
 // furnish writes the configuration and the object.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // patience is how long a peer may take to start, or to answer, on a machine that is busy.
@@ -49,7 +50,7 @@ func startPeer(t *testing.T, peer Peer, layer int, server string) (*lab.Process,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Stop() })
-	port, err := lab.FreePort("127.0.0.1", 0)
+	port, err := ports.Free("127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // stage is a controller with one engine on loopback, and servers in this process.
@@ -96,7 +97,7 @@ func (s *stage) serveServers(ctx context.Context, name string, servers []string,
 	err error) {
 	s.made++
 	host := fmt.Sprintf("127.%d.%d.%d", 20+os.Getpid()>>8%200, os.Getpid()%256, s.made)
-	port, err := lab.FreePort(host, 8000)
+	port, err := ports.Free(host, 8000)
 	if err != nil {
 		return made, err
 	}

@@ -19,11 +19,22 @@ func machineOf(host map[string]any) table {
 		return fmt.Sprintf("%.0f %% of %s", 100*(all-free)/all, bytesText(all))
 	}
 	rows := table{{"MACHINE", "CPU %", "MEMORY IN USE", "DISK IN USE", "AGENT'S MEMORY",
-		"LISTEN OVERFLOWS", "SYN COOKIES"}}
+		"LISTEN OVERFLOWS", "SYN COOKIES", "RETRANSMITS"}}
 	return append(rows, []string{"", decimal(host, 1, "cpu_percent"),
 		of(number("memory_bytes"), number("memory_available_bytes")),
 		of(number("disk_bytes"), number("disk_free_bytes")),
-		bytesText(number("agent_rss_bytes")), column.Text(host["listen_overflows"]), column.Text(host["syn_cookies"])})
+		bytesText(number("agent_rss_bytes")), column.Text(host["listen_overflows"]),
+		column.Text(host["syn_cookies"]), retransmits(host)})
+}
+
+// retransmits is the share of segments of TCP that the machine sent again, since it started.
+func retransmits(host map[string]any) string {
+	first, _ := host["tcp_sent_segments"].(float64)
+	again, _ := host["tcp_retransmitted_segments"].(float64)
+	if first == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f %%", 100*again/first)
 }
 
 // interfacesOf has a row for each network interface of the machine. It is empty if none is known.

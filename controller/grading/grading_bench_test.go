@@ -1,7 +1,6 @@
 package grading
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -15,24 +14,15 @@ func BenchmarkFiveThousandVirtualServices(b *testing.B) {
 	grades := New(c.Fleet, func() time.Time { return c.Now })
 	c.Pass()
 	c.Pass()
-	before := inUse()
+	before := fleettest.InUse()
 	for range points {
 		c.Now = c.Now.Add(every)
 		c.Pass()
 		grades.Grade()
 	}
-	kept := inUse() - before
+	kept := fleettest.InUse() - before
 	for b.Loop() {
 		grades.Grade()
 	}
 	b.ReportMetric(float64(kept)/(1<<20), "MiB-kept")
-}
-
-// inUse is the memory that is not garbage.
-func inUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return int64(memory.HeapAlloc)
 }

@@ -37,6 +37,9 @@ var hostAliases = []alias{
 		"CPU time of the agent, of one core"},
 	{engine, "weir.avg_agent_mem", ofBytes, gauge("weir_engine_agent_resident_bytes").known(),
 		"memory of the agent"},
+	{engine, "weir.pct_tcp_retransmits", percent, rate("weir_engine_tcp_retransmitted_segments_total").
+		per("weir_engine_tcp_sent_segments_total").times(100),
+		"segments of TCP that the machine sent again, of those that it sent"},
 	{engine, "weir.avg_listen_overflows", perSecond, rate("weir_engine_listen_overflows_total"),
 		"connections that found the queue of a listener full"},
 	{engine, "weir.avg_syn_cookies", perSecond, rate("weir_engine_syn_cookies_total"),

@@ -11,7 +11,7 @@ import (
 const (
 	// collectEvery is the time between two collections. Samples have the times of its multiples, so each window of a
 	// multiple of it has the same number of samples.
-	collectEvery = 15 * time.Second
+	collectEvery = 5 * time.Second
 	// idleAfter is how long an object whose numbers do not move keeps its series.
 	idleAfter = 1800 * time.Second
 	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.

@@ -13,7 +13,7 @@ func TestTheControllerHasTheIDsOfAvi(t *testing.T) {
 	read := uint64(0)
 	s.history.collector.config.Machine = func() host.Counts {
 		read++
-		return host.Counts{CPUBusyUs: 1e12 + 10e6*read, CPUTotalUs: 9e12 + 40e6*read, OwnCPUUs: 3e6 * read,
+		return host.Counts{CPUBusyUs: 1e12 + 10e6*read, CPUTotalUs: 9e12 + 40e6*read, OwnCPUUs: 1e6 * read,
 			OwnRSSBytes: 1 << 20, MemoryBytes: 100, MemoryAvailableBytes: 70, DiskBytes: 50, DiskFreeBytes: 45}
 	}
 	s.Serve("se-one")

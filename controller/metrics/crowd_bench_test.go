@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"log/slog"
-	"runtime"
 	"testing"
 	"time"
 
@@ -23,7 +22,7 @@ func BenchmarkManyEngines(b *testing.B) {
 	history.set(opened)
 	c.Pass()
 	c.Pass()
-	before := inUse()
+	before := fleettest.InUse()
 	collect := func() {
 		c.Now = c.Now.Truncate(collectEvery).Add(collectEvery - time.Second)
 		c.Pass()
@@ -32,7 +31,7 @@ func BenchmarkManyEngines(b *testing.B) {
 	for range 20 {
 		collect()
 	}
-	kept := inUse() - before
+	kept := fleettest.InUse() - before
 	for b.Loop() {
 		collect()
 	}
@@ -42,13 +41,4 @@ func BenchmarkManyEngines(b *testing.B) {
 	if err := opened.close(); err != nil {
 		b.Fatal(err)
 	}
-}
-
-// inUse is the memory that is not garbage.
-func inUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return int64(memory.HeapAlloc)
 }

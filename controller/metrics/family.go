@@ -137,6 +137,8 @@ var families = []family{
 	{"weir_engine_listen_overflows_total", "counter", "connections that found the queue of a listener full"},
 	{"weir_engine_listen_drops_total", "counter", "connections that the kernel dropped at a listener"},
 	{"weir_engine_syn_cookies_total", "counter", "SYN cookies sent, because a queue of connections was full"},
+	{"weir_engine_tcp_sent_segments_total", "counter", "segments of TCP that the machine sent for the first time"},
+	{"weir_engine_tcp_retransmitted_segments_total", "counter", "segments of TCP that the machine sent again"},
 	{"weir_controller_host_cpu_busy_seconds_total", "counter",
 		"CPU time of the controller's machine, without idle time"},
 	{"weir_controller_host_cpu_seconds_total", "counter", "CPU time of the controller's machine, with idle time"},

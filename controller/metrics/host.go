@@ -20,6 +20,8 @@ func hostCounts(sample *enginev1.HostSample, take func(name, of string, value fl
 	take("weir_engine_listen_overflows_total", "", float64(sample.GetListenOverflowsTotal()))
 	take("weir_engine_listen_drops_total", "", float64(sample.GetListenDropsTotal()))
 	take("weir_engine_syn_cookies_total", "", float64(sample.GetSynCookiesTotal()))
+	take("weir_engine_tcp_sent_segments_total", "", float64(sample.GetTcpSentSegmentsTotal()))
+	take("weir_engine_tcp_retransmitted_segments_total", "", float64(sample.GetTcpRetransmittedSegmentsTotal()))
 	for _, each := range sample.GetInterfaces() {
 		of := each.GetName()
 		take("weir_engine_interface_received_bytes_total", of, float64(each.GetRxBytesTotal()))

@@ -14,6 +14,7 @@ func (s *stage) hostReport(engine string, busyUs, totalUs, received uint64) {
 		UnixMs: uint64(s.Now.UnixMilli()), CpuBusyUs: busyUs, CpuTotalUs: totalUs, DiskBytes: 100, DiskFreeBytes: 30,
 		Interfaces: []*enginev1.NetworkInterface{{Name: "eth0", RxBytesTotal: received},
 			{Name: "eth1", TxBytesTotal: 5}},
+		TcpSentSegmentsTotal: 400 + received, TcpRetransmittedSegmentsTotal: received / 50,
 	}}})
 }
 
@@ -41,6 +42,7 @@ func TestMachinesOfEnginesHaveTheIDsOfAvi(t *testing.T) {
 	for id, want := range map[string]float64{
 		"se_if.avg_rx_bytes": 200, "se_if.avg_tx_bytes": 0, "se_if.avg_bandwidth": 1600, "se_stats.avg_disk1_usage": 70,
 		"weir.avg_host_cpu_usage": 20, "se_stats.avg_ingress_latency": 0.5, "se_stats.avg_worst_ingress_latency": 20,
+		"weir.pct_tcp_retransmits": 2,
 	} {
 		if got := *s.ofEngine(id); got < want-0.01 || got > want+0.01 {
 			t.Errorf("%s is %v, want %v", id, got, want)

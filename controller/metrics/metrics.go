@@ -1,4 +1,4 @@
-// Package metrics is the history of numbers: a collector reads what engines counted, each 15 s, and Prometheus' tsdb
+// Package metrics is the history of numbers: a collector reads what engines counted, each 5 s, and Prometheus' tsdb
 // keeps it in three tiers, which differ in the time between samples and in how long they keep them. Questions come in
 // PromQL, or by the metric ids of Avi, which alias.go maps to our series.
 //

@@ -73,9 +73,9 @@ func TestReceiverGetsEachSampleOnceAlsoAfterARestartAndWhileItIsAway(t *testing.
 	s.report("se-one", 7, requested(total))
 	begun := s.Now.Truncate(collectEvery)
 	sender := newRemote(s.history, to)
-	s.pass(3, s.each150(&total))
+	s.collect(3, s.each150(&total))
 	s.send(sender)
-	s.pass(5, s.each150(&total))
+	s.collect(5, s.each150(&total))
 	to.err = errors.New("it is away")
 	if _, err := sender.step(s.Context()); !errors.Is(err, to.err) {
 		t.Errorf("got %v", err)
@@ -97,8 +97,8 @@ func TestReceiverThatStaysAwayLosesWhatIsOlderThanTwoHoursAndOperatorsHearOfIt(t
 	total, to := uint64(1000), &receiver{err: errors.New("connection refused")}
 	s.report("se-one", 7, requested(total))
 	sender := newRemote(s.history, to)
-	for range 3 * 60 * 4 {
-		s.pass(1, s.each150(&total))
+	for range int(3 * time.Hour / collectEvery) {
+		s.collect(1, s.each150(&total))
 		if _, err := sender.step(s.Context()); err == nil {
 			t.Fatal("it took samples")
 		}
@@ -126,8 +126,8 @@ func TestRefusedSamplesAreToldOnceAnHourWithTheirCount(t *testing.T) {
 	total, to := uint64(1000), &receiver{err: &Refusal{errors.New("out of order")}}
 	s.report("se-one", 7, requested(total))
 	sender := newRemote(s.history, to)
-	for range 2 * 60 * 4 { // two hours
-		s.pass(1, s.each150(&total))
+	for range int(2 * time.Hour / collectEvery) {
+		s.collect(1, s.each150(&total))
 		s.send(sender)
 	}
 	var told []string

@@ -57,7 +57,7 @@ func (s *stage) rename(name string, revision uint64) {
 
 func TestSeriesThatHaveEndedAreSweptOutOfMemoryAndStayOnDisk(t *testing.T) {
 	s := newStage(t)
-	const hour = int(time.Hour / collectEvery)
+	const hour = int(time.Hour / turn)
 	s.report("se-one", 1, requested(0))
 	s.pass(5*hour/2, func(n int) { // two and a half hours, with a new name after each half of one
 		if n%hour == hour/2 {
@@ -104,7 +104,7 @@ func (s *stage) ofAllNames() (found []string) {
 			`count_over_time(weir_service_requests_total[5h])`,
 			`max_over_time(weir_service_requests_total[5h])`,
 		} {
-			result, err := s.history.run(s.Context(), view{only, "", s.Now},
+			result, err := s.history.run(s.Context(), view{only, series.Sight{}, s.Now},
 				series.Query{Text: text, Start: s.Now, Stop: s.Now})
 			s.must(err)
 			lines := strings.Split(result.value.String(), "\n")

@@ -27,7 +27,7 @@ type tierSpec struct {
 
 // The tiers, the finest first. The lengths of blocks keep two tiers from compacting in the same hour.
 var tierSpecs = [...]tierSpec{
-	{name: "15s", step: collectEvery, keep: 7 * day, bytesMax: 8 << 30, block: 2 * time.Hour},
+	{name: "5s", step: collectEvery, keep: 7 * day, bytesMax: 8 << 30, block: 2 * time.Hour},
 	{name: "5min", step: 5 * time.Minute, keep: 90 * day, bytesMax: 4 << 30, block: day},
 	{name: "1h", step: time.Hour, keep: 456 * day, bytesMax: 2 << 30, block: 5 * day},
 }

@@ -8,19 +8,32 @@ import (
 	"github.com/weir-lb/weir/controller/schema"
 )
 
-// steady knows that one metric is usually 5 to 9.
-type steady struct{ uuid string }
+// steady knows that one metric of a service is usually 5 to 9, and one of a server of a pool 1 to 2.
+type steady struct{ service, pool string }
 
-func (s steady) Band(uuid, metric string, at time.Time) (low, high float64, known bool) {
-	return 5, 9, uuid == s.uuid && metric == "l7_client.avg_total_requests"
+const theServer = "10.0.0.1:80"
+
+func (s steady) Band(uuid, server, metric string, at time.Time) (low, high float64, known bool) {
+	switch {
+	case uuid == s.service && server == "" && metric == "l7_client.avg_total_requests":
+		return 5, 9, true
+	case uuid == s.pool && server == theServer && metric == "l7_server.avg_resp_5xx":
+		return 1, 2, true
+	}
+	return 0, 0, false
 }
 
 func (s steady) Anomalies(uuid string) []Anomaly {
-	if uuid != s.uuid {
-		return nil
+	since := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	switch uuid {
+	case s.service:
+		return []Anomaly{{Metric: "l7_client.avg_total_requests", Text: "requests are 4.1 σ above", High: true,
+			Since: since}}
+	case s.pool:
+		return []Anomaly{{Metric: "l7_server.avg_resp_5xx", Text: "5xx of all", Since: since},
+			{Server: theServer, Metric: "l7_server.avg_resp_5xx", Text: "5xx of one", Since: since}}
 	}
-	return []Anomaly{{Metric: "l7_client.avg_total_requests", Text: "requests are 4.1 σ above", High: true,
-		Since: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)}}
+	return nil
 }
 
 func TestMetricsSayWhatIsUsual(t *testing.T) {
@@ -31,7 +44,7 @@ func TestMetricsSayWhatIsUsual(t *testing.T) {
 	if first := dataOf(series[0])[0].(schema.Object); first["prediction_interval_low"] != nil {
 		t.Errorf("nothing is known, and it says %v", first)
 	}
-	h.api.habits = steady{web}
+	h.api.habits = steady{service: web}
 	series = admin.want(http.StatusOK, "GET", path, nil)["series"].([]any)
 	first, other := dataOf(series[0])[0].(schema.Object), dataOf(series[1])[0].(schema.Object)
 	if first["prediction_interval_low"] != 5.0 || first["prediction_interval_high"] != 9.0 ||
@@ -45,6 +58,31 @@ func TestMetricsSayWhatIsUsual(t *testing.T) {
 		t.Errorf("got %v", all)
 	}
 	blue.want(http.StatusNotFound, "GET", "/api/analytics/anomaly/virtualservice/"+web, nil)
+}
+
+func TestPoolsAndServersSayWhatIsUsual(t *testing.T) {
+	h, _, admin, _, _, _ := measuring(t)
+	pools := admin.want(http.StatusOK, "GET", "/api/pool?name=servers", nil)["results"].([]any)
+	pool := pools[0].(schema.Object)["uuid"].(string)
+	h.api.habits = steady{pool: pool}
+	path := "/api/analytics/anomaly/pool/" + pool
+	all := admin.want(http.StatusOK, "GET", path, nil)["results"].([]any)
+	whole, one := all[0].(schema.Object), all[1].(schema.Object)
+	if len(all) != 2 || whole["obj_id"] != nil || one["obj_id"] != theServer || one["server"] != theServer ||
+		one["prediction_interval_high"] != 2.0 || whole["prediction_interval_high"] != nil {
+		t.Errorf("got %v", all)
+	}
+	if some := admin.want(http.StatusOK, "GET", path+"?server="+theServer, nil); some["count"] != 1.0 {
+		t.Errorf("of one server: %v", some)
+	}
+	admin.want(http.StatusBadRequest, "GET", "/api/analytics/anomaly/virtualservice/x?server="+theServer, nil)
+	for server, want := range map[string]any{theServer: 1.0, "10.0.0.2:80": nil} {
+		series := admin.want(http.StatusOK, "GET", "/api/analytics/metrics/pool/"+pool+
+			"?metric_id=l7_server.avg_resp_5xx&limit=1&server="+server, nil)["series"].([]any)
+		if first := dataOf(series[0])[0].(schema.Object); first["prediction_interval_low"] != want {
+			t.Errorf("%s: got %v, want %v", server, first, want)
+		}
+	}
 }
 
 func dataOf(series any) []any { return series.(schema.Object)["data"].([]any) }

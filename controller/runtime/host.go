@@ -16,6 +16,8 @@ func hostOf(engine *fleet.Engine) schema.Object {
 		"agent_rss_bytes": int64(now.GetAgentRssBytes()), "agent_cpu_us": int64(now.GetAgentCpuUs()),
 		"listen_overflows": int64(now.GetListenOverflowsTotal()), "listen_drops": int64(now.GetListenDropsTotal()),
 		"syn_cookies": int64(now.GetSynCookiesTotal()), "at": unixMs(now.GetUnixMs()),
+		"tcp_sent_segments":          int64(now.GetTcpSentSegmentsTotal()),
+		"tcp_retransmitted_segments": int64(now.GetTcpRetransmittedSegmentsTotal()),
 	}
 	if then == nil || now.GetUnixMs() <= then.GetUnixMs() {
 		then = nil

@@ -10,7 +10,7 @@ import (
 
 // When the works are due, after a multiple of their periods.
 const (
-	Metrics  = 0 // each 15 s: their samples have the times of the multiples
+	Metrics  = 0 // their samples have the times of the multiples
 	Slowness = time.Second
 	Unusual  = 3 * time.Second
 	Grading  = 7 * time.Second // each 15 s; the others each 5 s

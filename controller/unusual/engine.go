@@ -10,9 +10,9 @@ import (
 // ofEngines are the metrics of engines that are counted live. Which virtual services an engine has changes more often
 // than the time of day shows, so they are compared with the last hour.
 var ofEngines = []metric{
-	{"se_stats.avg_cpu_usage", false, "CPU usage", 10},
-	{"se_stats.avg_connections", false, "open connections", 100},
-	{"se_stats.avg_bandwidth", false, "bandwidth", 1e6},
+	{id: "se_stats.avg_cpu_usage", name: "CPU usage", least: 10},
+	{id: "se_stats.avg_connections", name: "open connections", least: 100},
+	{id: "se_stats.avg_bandwidth", name: "bandwidth", least: 1e6},
 }
 
 // enginesMost bounds the engines with habits. More have none.
@@ -45,7 +45,7 @@ func (w *Watch) sampleEngines() {
 				w.engines[uuid] = e
 			}
 			e.seenAt = w.now()
-			e.of[i].sum, e.of[i].count = e.of[i].sum+value, e.of[i].count+1
+			e.of[i].add(value)
 		}
 	})
 }
@@ -55,7 +55,7 @@ func (w *Watch) sampleEngines() {
 func (w *Watch) judgeEngines(at time.Time) {
 	for uuid, e := range w.engines {
 		name, exists := w.EngineName(uuid)
-		about := events.Entry{Kind: "SERVICEENGINE", UUID: uuid, Name: name, Tenant: adminTenant}
+		about := subject{Entry: events.Entry{Kind: "SERVICEENGINE", UUID: uuid, Name: name, Tenant: adminTenant}}
 		if !exists || at.Sub(e.seenAt) > settles {
 			w.endAll(e.habits, about, "the engine is away")
 			delete(w.engines, uuid)

@@ -58,7 +58,7 @@ func TestTellsOfEnginesThatAreUnlikeTheirLastHour(t *testing.T) {
 	if all := watch.Unusual("se-1"); len(all) != 1 || all[0].High || all[0].Metric != "se_stats.avg_cpu_usage" {
 		t.Errorf("unusual is %+v", all)
 	}
-	if low, high, known := watch.Band("se-1", "se_stats.avg_cpu_usage", s.Now); !known || low > 20 ||
+	if low, high, known := watch.Band("se-1", "", "se_stats.avg_cpu_usage", s.Now); !known || low > 20 ||
 		high < 20 || high > 60 {
 		t.Errorf("the band is %v to %v, %v", low, high, known)
 	}

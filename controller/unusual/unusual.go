@@ -1,6 +1,7 @@
-// Package unusual finds metrics of virtual services and engines that are unlike their habits: traffic by the time of
-// day, and times by the last hour. It looks each minute at what live counts, and tells of what it finds as events;
-// health scores take points for it, and charts show the bands of what is usual.
+// Package unusual finds metrics of virtual services, pools, servers and engines that are unlike their habits: traffic
+// by the time of day, and times and errors by the last hour. It looks each minute at what live and the fleet have
+// counted, and tells of what it finds as events; health scores take points for it, and charts show the bands of what is
+// usual.
 //
 // It belongs to the leader. Habits are in memory: the next leader reads the days before from the history.
 package unusual
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/series"
 	"github.com/weir-lb/weir/controller/turns"
 	"github.com/weir-lb/weir/controller/unusual/habit"
@@ -39,16 +41,19 @@ type metric struct {
 	seasonal bool // it follows the time of day, and is of high priority
 	name     string
 	least    float64 // what is below is noise
+	share    float64 // what is below this share of the requests or connections is noise, too
+	// rising: only more than usual is unusual. Servers without errors, and faster ones, are welcome.
+	rising bool
 }
 
 // ofServices are those that are counted live. The first four are of those that Avi marks as having a season.
 var ofServices = []metric{
-	{"l4_client.avg_bandwidth", true, "bandwidth", 0},
-	{"l4_client.avg_new_established_conns", true, "new connections", 0},
-	{"l4_client.max_open_conns", true, "open connections", 0},
-	{"l7_client.avg_complete_responses", true, "responses", 0},
-	{"l7_client.avg_client_txn_latency", false, "mean time of requests", 0},
-	{"weir.p99_total_time", false, "99 % of the times of requests", 0},
+	{id: "l4_client.avg_bandwidth", seasonal: true, name: "bandwidth"},
+	{id: "l4_client.avg_new_established_conns", seasonal: true, name: "new connections"},
+	{id: "l4_client.max_open_conns", seasonal: true, name: "open connections"},
+	{id: "l7_client.avg_complete_responses", seasonal: true, name: "responses"},
+	{id: "l7_client.avg_client_txn_latency", name: "mean time of requests"},
+	{id: "weir.p99_total_time", name: "99 % of the times of requests"},
 }
 
 // Numbers are what is counted live.
@@ -66,7 +71,13 @@ type Watch struct {
 
 	mu       sync.Mutex
 	services map[string]*service // by uuid; those that had traffic
+	pools    map[string]*pool    // the same
 	engines  map[string]*engine  // by uuid
+
+	// Only Look uses them.
+	turns    map[string]fleet.Turn // of each pool at the last look
+	lookedAt time.Time
+
 	// EngineName is what an engine is called; false: it is deleted. Set it before Run; nil: nobody looks at engines.
 	EngineName func(uuid string) (name string, exists bool)
 }
@@ -74,7 +85,7 @@ type Watch struct {
 // New returns a watch that knows no habits. Run learns them.
 func New(fleet *fleet.Fleet, numbers Numbers, told *events.Log, now func() time.Time) *Watch {
 	return &Watch{fleet: fleet, numbers: numbers, events: told, now: now, services: map[string]*service{},
-		engines: map[string]*engine{}}
+		pools: map[string]*pool{}, engines: map[string]*engine{}}
 }
 
 // service is a virtual service with its habits.
@@ -105,13 +116,17 @@ type watched struct {
 	habit *habit.Habit
 	sum   float64 // of the samples of this minute
 	count int
-	bands [bandsKept]stepBand
+	bands *bands  // nil: it was never known what is usual
 	usual float64 // the mean, as of the last minute
 
 	unusualAt time.Time // when it last was; zero: it is usual
 	since     time.Time
 	text      string
+	told      bool // an event tells that it is unusual
 }
+
+// add takes a sample.
+func (m *watched) add(value float64) { m.sum, m.count = m.sum+value, m.count+1 }
 
 func newService() *service { return &service{habits: habitsOf(ofServices)} }
 
@@ -143,7 +158,7 @@ func (w *Watch) sample() {
 				s = newService()
 				w.services[uuid] = s
 			}
-			s.of[i].sum, s.of[i].count = s.of[i].sum+value, s.of[i].count+1
+			s.of[i].add(value)
 		}
 	})
 }
@@ -164,6 +179,7 @@ func (w *Watch) Look(at time.Time) {
 			objects[vs.UUID] = vs
 		}
 	})
+	readings := w.readPools()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for uuid, s := range w.services {
@@ -178,7 +194,9 @@ func (w *Watch) Look(at time.Time) {
 			w.forget(uuid, "it has no traffic any more")
 		}
 	}
+	w.judgePools(readings, at)
 	w.judgeEngines(at)
+	w.lookedAt = at
 }
 
 // meet notes whether an operator has changed the virtual service, or its pool.
@@ -201,28 +219,41 @@ func (w *Watch) judge(s *service, at time.Time) {
 	if rate > 0 {
 		s.busyAt = at
 	}
-	off := s.object.Analytics != nil && !s.object.Analytics.EnableAdvancedAnalytics
-	quiet := off || rate < busyLeast || at.Sub(s.changedAt) < settles
+	quiet := isOff(s.object.Analytics) || rate < busyLeast || at.Sub(s.changedAt) < settles
 	w.look(s.habits, s.about(), quiet, at)
 }
 
-// about is what events about a virtual service have in common.
-func (s *service) about() events.Entry {
-	return events.Entry{Kind: "VIRTUALSERVICE", UUID: s.object.UUID, Name: s.object.Name, Tenant: s.object.Tenant()}
+// isOff tells whether an operator wants to hear nothing of anomalies.
+func isOff(of *kinds.AnalyticsProfile) bool { return of != nil && !of.EnableAdvancedAnalytics }
+
+// subject is what events about an object have in common.
+type subject struct {
+	events.Entry
+	rate float64 // of its requests or connections, per second
+	// left is how many more events may tell that something is unusual, in this minute; nil: any number.
+	left *int
+}
+
+// about is the subject of events about a virtual service.
+func (s *service) about() subject {
+	return subject{Entry: events.Entry{Kind: "VIRTUALSERVICE", UUID: s.object.UUID, Name: s.object.Name,
+		Tenant: s.object.Tenant()}}
 }
 
 // look judges the metrics of one object in the minute that has ended.
-func (w *Watch) look(h habits, about events.Entry, quiet bool, at time.Time) {
+func (w *Watch) look(h habits, about subject, quiet bool, at time.Time) {
 	for i := range h.of {
-		one := &h.of[i]
+		one, metric := &h.of[i], &h.metrics[i]
 		if one.count == 0 { // nothing was counted, or no request ended
 			if one.lasted(at) {
-				w.end(h, i, about, h.metrics[i].name+" cannot be measured any more: nothing is counted")
+				w.end(h, i, about, metric.name+" cannot be measured any more: nothing is counted")
 			}
 			continue
 		}
 		value := one.mean()
-		verdict := one.habit.Look(at, value, quiet || value < h.metrics[i].least && !one.knows(h.metrics[i].least))
+		least := max(metric.least, metric.share*about.rate)
+		noise := value < least && !one.knows(least) || metric.rising && value <= one.usual
+		verdict := one.habit.Look(at, value, quiet || noise)
 		one.sum, one.count = 0, 0
 		if verdict.Known {
 			one.note(at, verdict.Band)
@@ -242,16 +273,19 @@ func (m *watched) mean() float64 {
 }
 
 // turn notes whether a metric is unusual, and tells when that begins and ends.
-func (w *Watch) turn(h habits, i int, about events.Entry, value float64, verdict habit.Verdict, at time.Time) {
-	one, was := &h.of[i], !h.of[i].unusualAt.IsZero()
+func (w *Watch) turn(h habits, i int, about subject, value float64, verdict habit.Verdict, at time.Time) {
+	one := &h.of[i]
 	one.usual = verdict.Mean
 	switch {
 	case verdict.Unusual:
+		if one.unusualAt.IsZero() {
+			one.since = at
+		}
 		if one.unusualAt = at; verdict.Off != 0 {
 			one.text = textOf(h.metrics[i], value, verdict)
 		}
-		if !was {
-			one.since = at
+		if !one.told && about.mayTell() {
+			one.told = true
 			w.tell(h, i, about, "ANOMALY", one.text)
 		}
 	case one.lasted(at):
@@ -259,18 +293,31 @@ func (w *Watch) turn(h habits, i int, about events.Entry, value float64, verdict
 	}
 }
 
+// mayTell tells whether an event may say that something is unusual, which is then taken as said.
+func (s subject) mayTell() bool {
+	if s.left == nil {
+		return true
+	}
+	*s.left--
+	return *s.left >= 0
+}
+
 // lasted tells whether a metric was unusual, and that is long ago.
 func (m *watched) lasted(at time.Time) bool {
 	return !m.unusualAt.IsZero() && at.Sub(m.unusualAt) > lingers
 }
 
-func (w *Watch) end(h habits, i int, about events.Entry, why string) {
-	h.of[i].unusualAt = time.Time{}
-	w.tell(h, i, about, "ANOMALY_ENDED", why)
+func (w *Watch) end(h habits, i int, about subject, why string) {
+	one := &h.of[i]
+	one.unusualAt = time.Time{}
+	if one.told {
+		one.told = false
+		w.tell(h, i, about, "ANOMALY_ENDED", why)
+	}
 }
 
 // endAll ends what is unusual about an object.
-func (w *Watch) endAll(h habits, about events.Entry, why string) {
+func (w *Watch) endAll(h habits, about subject, why string) {
 	for i := range h.of {
 		if !h.of[i].unusualAt.IsZero() {
 			w.end(h, i, about, why)
@@ -298,13 +345,21 @@ func textOf(of metric, value float64, verdict habit.Verdict) string {
 	return fmt.Sprintf("%s is %.4g, %.1f σ %s %s habit of %.4g", of.name, value, off, where, habit, verdict.Mean)
 }
 
-func (w *Watch) tell(h habits, i int, about events.Entry, id, message string) {
-	about.ID, about.Message, about.Part = id, message, h.metrics[i].id
-	w.events.Add(about)
+// tell adds an event. One about a server of a pool has the server as its part.
+func (w *Watch) tell(h habits, i int, about subject, id, message string) {
+	event := about.Entry
+	event.ID, event.Message, event.Part = id, message, h.metrics[i].id
+	if about.Part != "" {
+		event.Message, event.Part = "server "+about.Part+": "+message, about.Part+" "+event.Part
+	}
+	w.events.Add(event)
 }
 
-// habitsOf are the habits of a virtual service or an engine; none: nothing is known of it.
-func (w *Watch) habitsOf(uuid string) habits {
+// habitsOf are the habits of an object, or of a server of a pool; none: nothing is known of it.
+func (w *Watch) habitsOf(uuid, server string) habits {
+	if p := w.pools[uuid]; p != nil {
+		return p.habitsOf(server)
+	}
 	if s := w.services[uuid]; s != nil {
 		return s.habits
 	}
@@ -318,7 +373,7 @@ func (w *Watch) habitsOf(uuid string) habits {
 func (w *Watch) Unusual(uuid string) (all []score.Anomalous) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := w.habitsOf(uuid)
+	h := w.habitsOf(uuid, "")
 	for i, metric := range h.metrics {
 		if !h.of[i].unusualAt.IsZero() {
 			all = append(all, score.Anomalous{Metric: metric.id, High: metric.seasonal, Text: h.of[i].text})

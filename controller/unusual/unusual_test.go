@@ -82,11 +82,11 @@ func TestTellsWhatIsUnusualAndWhenItIsOver(t *testing.T) {
 	if len(told) != 2 || !strings.Contains(told[0], "ANOMALY_ENDED VIRTUALSERVICE web") {
 		t.Errorf("told %q", told)
 	}
-	low, high, known := w.watch.Band("vs-1", "l7_client.avg_complete_responses", w.Now)
+	low, high, known := w.watch.Band("vs-1", "", "l7_client.avg_complete_responses", w.Now)
 	if !known || low > 100 || high < 100 || high > 150 {
 		t.Errorf("the band is %v to %v, %v", low, high, known)
 	}
-	if _, _, known := w.watch.Band("vs-1", "l7_client.avg_complete_responses", w.Now.Add(-24*time.Hour)); known {
+	if _, _, known := w.watch.Band("vs-1", "", "l7_client.avg_complete_responses", w.Now.Add(-24*time.Hour)); known {
 		t.Error("the band of yesterday is known")
 	}
 }
@@ -167,7 +167,7 @@ func TestHabitsComeBackFromTheHistory(t *testing.T) {
 		}
 		return []series.Answer{{Series: []series.Series{one}}}, nil
 	}
-	if err := w.watch.recall(t.Context(), past, []string{"vs-1"}); err != nil {
+	if err := w.watch.recall(t.Context(), past, series.VirtualService, ofServices, []string{"vs-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if told := w.pass(4, 300); len(told) == 0 || !strings.Contains(strings.Join(told, " "), "this time of day") &&

@@ -91,10 +91,7 @@ func compare(field string, op query.Op, value string) string {
 		if value == "" {
 			return "*"
 		}
-		if op == query.StartsWith {
-			return column + "=" + quote(value) + "*"
-		}
-		return column + "*" + quote(value) + "*"
+		return column + partOf(op, value)
 	case query.Has:
 		return hasWord(column, value)
 	case query.Lt:
@@ -106,8 +103,37 @@ func compare(field string, op query.Op, value string) string {
 	case query.Ge:
 		return column + ">=" + quote(value)
 	}
-	return column + "=" + quote(value)
+	return equals(column, value)
 }
+
+// equals finds a whole value. Where the storage keeps a column as numbers, it takes -0 for 0, and 7.0 for 7.
+func equals(column, value string) string {
+	filter := column + "=" + quote(value)
+	number, err := strconv.ParseFloat(value, 64)
+	if err == nil && isOfNumber(value) && query.FormatNumber(number) != value {
+		filter += " and " + column + "~" + quote("^"+regexp.QuoteMeta(value)+"$")
+	}
+	return filter
+}
+
+// partOf finds a beginning, or a part. The storage keeps a column of numbers or addresses as such, and its filters for
+// parts then take short ways that miss rows: 01 is no number, so it would not be a part of 101; 9. is greater than 9,
+// so no address would begin with it. Its filter for expressions reads the values as they were, and finds a plain text
+// as fast.
+func partOf(op query.Op, value string) string {
+	switch {
+	case op == query.StartsWith && (value[0] == '9' || value[0] == '-'):
+		return "~" + quote("^"+regexp.QuoteMeta(value))
+	case op == query.StartsWith:
+		return "=" + quote(value) + "*"
+	case isOfNumber(value):
+		return "~" + quote(regexp.QuoteMeta(value))
+	}
+	return "*" + quote(value) + "*"
+}
+
+// isOfNumber tells whether a text may be a number, or a part of one.
+func isOfNumber(text string) bool { return strings.Trim(text, "-.0123456789") == "" }
 
 // hasWord finds a word among others. The storage finds the text faster than the expression, so that comes first.
 func hasWord(column, value string) string {

@@ -1,9 +1,13 @@
-// Package accept gives tests a server that speaks what they want: a listener at loopback and its accept loop.
+// Package accept gives tests a server that speaks what they want: a listener at loopback and its accept loop; or an
+// address for none.
 package accept
 
 import (
 	"net"
+	"strconv"
 	"testing"
+
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // Each gives every connection to serve, in a goroutine of its own, and closes the connection afterwards. It returns the
@@ -31,4 +35,15 @@ func On(listener net.Listener, serve func(*net.TCPConn)) {
 			serve(connection.(*net.TCPConn))
 		}()
 	}
+}
+
+// FreeAddress is one at loopback where nobody listens. As long as the program of the test runs, nobody but the test
+// does, however often it listens there and closes again.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, err := ports.Free("127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

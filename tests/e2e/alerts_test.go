@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/alert/notify"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 const hookToken = "a token of the test"
@@ -88,7 +89,7 @@ type breakable struct {
 
 func newBreakable(t *testing.T) *breakable {
 	b := &breakable{T: t}
-	b.start("127.0.0.1:0")
+	b.start(accept.FreeAddress(t))
 	t.Cleanup(func() { b.server.Close() })
 	return b
 }

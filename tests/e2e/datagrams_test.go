@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/tests/accept"
 )
 
 const (
@@ -101,10 +102,7 @@ func (s *stage) dial(address string) net.Conn {
 // dnsmasq starts a DNS server, whose answers carry its name, and returns its address.
 func (s *stage) dnsmasq(name string) string {
 	s.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	s.must(err)
-	address := netip.MustParseAddrPort(free.Addr().String())
-	s.must(free.Close())
+	address := netip.MustParseAddrPort(accept.FreeAddress(s))
 	long := strings.Repeat("x", 250)
 	server := exec.CommandContext(s.ctx, "dnsmasq", "--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
 		"--bind-interfaces", "--listen-address=127.0.0.1", fmt.Sprintf("--port=%d", address.Port()), "--user=root",
@@ -196,10 +194,7 @@ func TestRadiusClientKeepsItsServerUntilThatServerRefuses(t *testing.T) {
 	named := func(name string) func([]byte) []byte {
 		return func(question []byte) []byte { return append([]byte{2, question[1]}, name...) }
 	}
-	gone, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	s.must(err)
-	refusing := gone.LocalAddr().String()
-	s.must(gone.Close())
+	refusing := accept.FreeAddress(t)
 	s.create("pool", client.Object{"name": "radius", "lb_algorithm": "LB_ALGORITHM_ROUND_ROBIN",
 		"servers": serverList([]string{datagramServer(t, named("one")), datagramServer(t, named("two")), refusing})})
 	s.create("networkprofile", client.Object{"name": "radius", "profile": map[string]any{

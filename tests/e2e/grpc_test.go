@@ -57,7 +57,7 @@ func onCalls(handle func(grpc.ServerStream) error) grpc.ServerOption {
 }
 
 func TestClientOfGRPCGetsAStatusWhereOthersGetAPage(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	gone, err := net.Listen("tcp", accept.FreeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,16 +273,10 @@ func TestStalledServerIsTimedOut(t *testing.T) {
 }
 
 func TestRequestIsTakenToAnotherServerWhenOneRefuses(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := listener.Addr().String()
-	listener.Close()
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{refusing, badServer(t)})})
+	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{accept.FreeAddress(t), badServer(t)})})
 	s.createVirtualService("web", "web", vip, tlsPort, plainPort)
 	s.waitUp("web")
 	for range 20 {

@@ -137,10 +137,7 @@ func TestLayer4ClientIsResetWhenNoServerTakesItsConnection(t *testing.T) {
 	s := bareStage(t)
 	s.must(s.startController())
 	s.must(s.startEngine())
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	s.must(err)
-	s.must(gone.Close())
-	s.create("pool", client.Object{"name": "gone", "servers": serverList([]string{gone.Addr().String()})})
+	s.create("pool", client.Object{"name": "gone", "servers": serverList([]string{accept.FreeAddress(t)})})
 	at := s.createLayer4("gone", "gone", "System-L4-Application", plainPort, false)
 	conn, err := net.Dial("tcp", at)
 	if err == nil { // else the reset was faster than Dial

@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/lab"
+	"github.com/weir-lb/weir/lab/ports"
 	"github.com/weir-lb/weir/tests/built"
 )
 
@@ -107,7 +108,7 @@ func TestLoadWorksWithServersOfOthers(t *testing.T) {
 // startOrigin runs weir-origin.
 func startOrigin(t *testing.T) (address string) {
 	t.Helper()
-	port, err := lab.FreePort("127.0.0.1", 0)
+	port, err := ports.Free("127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

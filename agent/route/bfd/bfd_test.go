@@ -7,6 +7,8 @@ import (
 	"time"
 
 	wire "github.com/osrg/gobgp/v4/pkg/packet/bfd"
+
+	"github.com/weir-lb/weir/lab/ports"
 )
 
 // patience is how long a session may take, on a machine that is busy.
@@ -61,12 +63,11 @@ func (e *end) until(t *testing.T, other *end, wanted State) (lost bool) {
 
 func freePort(t *testing.T) uint16 {
 	t.Helper()
-	socket, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)})
+	port, err := ports.FreeDatagram("127.0.0.2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close()
-	return socket.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+	return uint16(port)
 }
 
 func TestEnginesSessionIsTakenUpByTheNextAgentAndMissedWithoutOne(t *testing.T) {

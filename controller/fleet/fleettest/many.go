@@ -3,6 +3,7 @@ package fleettest
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -131,4 +132,13 @@ func spread(count uint64, first uint32) *dataplanev1.Histogram {
 		h.Counts[i] = uint32(count / 24)
 	}
 	return h
+}
+
+// InUse is the memory that is not garbage.
+func InUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return int64(memory.HeapAlloc)
 }

@@ -25,7 +25,7 @@ export interface Span {
 }
 
 /** The steps of a range: they begin at whole multiples of the step, so that a chart that moves keeps its points. */
-export function spanOf(range: Range, pixels: number, leastStepS = 15, nowMs = Date.now()): Span {
+export function spanOf(range: Range, pixels: number, leastStepS = 5, nowMs = Date.now()): Span {
   const { fromMs, toMs } = boundsOf(range, nowMs)
   const stepS = Math.max(leastStepS, stepFor((toMs - fromMs) / 1000, pixels))
   const fromS = Math.ceil(fromMs / 1000 / stepS) * stepS

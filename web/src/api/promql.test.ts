@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { frameOf, type Matrix, queryOf, selector, windowsFor } from './promql'
 
 test('a window is at least a step, and two samples of the tier that is read', () => {
-  expect(windowsFor(15, 1800)).toEqual({ windowS: 60, histogramS: 180 })
+  expect(windowsFor(5, 1800)).toEqual({ windowS: 20, histogramS: 180 })
   expect(windowsFor(3600, 86_400)).toEqual({ windowS: 3600, histogramS: 3600 })
   expect(windowsFor(15, 8 * 86_400).windowS).toBe(900)
   expect(windowsFor(3600, 100 * 86_400).windowS).toBe(10_800)
@@ -10,7 +10,7 @@ test('a window is at least a step, and two samples of the tier that is read', ()
 
 test('several lines are one query', () => {
   expect(queryOf([{ key: 'a', expression: 'rate(x[$w])' }, { key: 'b', expression: 'f(y[$h])' }], 15, 60)).toBe(
-    'label_replace(rate(x[60s]), "line", "a", "", "") or label_replace(f(y[180s]), "line", "b", "", "")',
+    'label_replace(rate(x[20s]), "line", "a", "", "") or label_replace(f(y[180s]), "line", "b", "", "")',
   )
 })
 

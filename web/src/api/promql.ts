@@ -7,9 +7,9 @@ export interface Asked {
   expression: string
 }
 
-// Samples are 15 s apart for 7 days, then 5 min for 90 days, then an hour; histograms are a minute apart at first.
+// Samples are 5 s apart for 7 days, then 5 min for 90 days, then an hour; histograms are a minute apart at first.
 const tiers = [
-  { ageS: 7 * 86_400, windowS: 60, histogramS: 180 },
+  { ageS: 7 * 86_400, windowS: 20, histogramS: 180 },
   { ageS: 90 * 86_400, windowS: 900, histogramS: 900 },
   { ageS: Infinity, windowS: 3 * 3600, histogramS: 3 * 3600 },
 ]

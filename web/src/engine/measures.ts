@@ -24,5 +24,10 @@ export function measuresOf(uuid: string): Measure[] {
         { key: 'received', name: 'From clients', colour: 'transfer', dash: [5, 3], live: (point) => point.received_bytes_per_s, expression: rate('received_bytes_total') },
       ],
     },
+    {
+      key: 'retransmits', name: 'TCP retransmits', write: percent, lines: [
+        { key: 'share', name: 'Of all segments sent', colour: 'accent', expression: `${rate('tcp_retransmitted_segments_total')} / ${rate('tcp_sent_segments_total')}` },
+      ],
+    },
   ]
 }

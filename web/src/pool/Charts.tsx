@@ -1,14 +1,23 @@
 import { useMemo } from 'react'
+import { useMarks } from '../api/marks'
 import { Chart } from '../chart/Chart'
+import { Happened } from '../chart/Happened'
+import { useRange } from '../url/useRange'
+import { concerns } from './concerns'
 import { measuresOf } from './measures'
 import css from './pool.module.css'
 
-/** How a pool, or one of its servers, did in the range of the page. */
+/** How a pool, or one of its servers, did in the range of the page, and what happened to it. */
 export function Charts({ uuid, server, of }: { uuid: string; server?: string; of: string }) {
   const measures = useMemo(() => measuresOf(uuid, server), [uuid, server])
+  const all = useMarks([uuid], useRange())
+  const marks = useMemo(() => (server ? all.filter((mark) => concerns(mark.text, server)) : all), [all, server])
   return (
-    <div className={css.charts}>
-      {measures.map((measure) => <Chart key={measure.key} measure={measure} of={of} />)}
-    </div>
+    <>
+      <div className={css.charts}>
+        {measures.map((measure) => <Chart key={measure.key} measure={measure} of={of} marks={marks} />)}
+      </div>
+      <Happened marks={marks} />
+    </>
   )
 }

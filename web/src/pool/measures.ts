@@ -1,7 +1,7 @@
 // What the charts of a pool show, or of one of its servers.
 import { selector } from '../api/promql'
 import type { Measure } from '../chart/measure'
-import { bytes, count, percent } from '../time/format'
+import { bytes, count, ms, percent } from '../time/format'
 
 export function measuresOf(uuid: string, server?: string): Measure[] {
   const of = selector(server ? { uuid, server } : { uuid })
@@ -12,6 +12,12 @@ export function measuresOf(uuid: string, server?: string): Measure[] {
         { key: 'requests', name: 'Requests/s', colour: 'accent', expression: rate('requests_total') },
         { key: '5xx', name: '5xx/s', colour: 'bad', dash: [5, 3], expression: rate('responses_total', 'class="5xx"') },
         { key: 'failures', name: 'Failures/s', colour: 'warn', dash: [2, 3], expression: rate('failures_total') },
+      ],
+    },
+    {
+      key: 'time', name: 'Time of answers', write: ms, lines: [
+        { key: 'mean', name: 'Mean', colour: 'accent', expression: `1000 * ${rate('app_response_seconds_sum')} / (${rate('timed_requests_total')} > 0)` },
+        { key: 'connect', name: 'Connect, mean', colour: 'server-rtt', dash: [5, 3], expression: `1000 * ${rate('connect_seconds_sum')} / (${rate('connections_total')} > 0)` },
       ],
     },
     {

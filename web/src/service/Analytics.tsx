@@ -1,13 +1,13 @@
 import { useMemo } from 'react'
 import { figuresOf } from '../api/figures'
-import { type Mark, useMarks } from '../api/marks'
+import { useMarks } from '../api/marks'
 import type { Series } from '../api/series'
 import type { ServiceRuntime } from '../api/types'
 import { Chart } from '../chart/Chart'
+import { Happened } from '../chart/Happened'
 import { TimingBar } from '../chart/TimingBar'
 import { Panel, Tile, Tiles } from '../part/Panel'
-import { bytes, clock, count, ms, percent } from '../time/format'
-import { Link } from '../url/Link'
+import { bytes, count, ms, percent } from '../time/format'
 import { setParam, useParam } from '../url/location'
 import { useRange } from '../url/useRange'
 import { Latency } from './Latency'
@@ -33,19 +33,6 @@ export function Analytics({ uuid, poolUUID, name, runtime, series, isPolled }: {
       <Happened marks={marks} />
       <Latency uuid={uuid} name={name} />
     </>
-  )
-}
-
-const shownMost = 5
-
-/** The newest events of the range, which the charts mark. */
-function Happened({ marks }: { marks: Mark[] }) {
-  if (marks.length === 0) return null
-  return (
-    <p className={css.happened}>
-      {marks.slice(0, shownMost).map((mark, at) => <span key={at}>{`▼ ${clock(mark.atMs)} ${mark.text}`}</span>)}
-      {marks.length > shownMost && <Link to="/events">{`${marks.length - shownMost} more`}</Link>}
-    </p>
   )
 }
 

@@ -30,6 +30,6 @@ test('zooming out doubles, and never goes into the future', () => {
 
 test('a chart has at most a point for two pixels', () => {
   const spans = [300, 1800, 86_400, 604_800, 86_400 * 400]
-  expect(spans.map((span) => stepFor(span, 600))).toEqual([15, 15, 300, 3600, 86_400])
+  expect(spans.map((span) => stepFor(span, 600))).toEqual([5, 10, 300, 3600, 86_400])
   expect(stepFor(86_400, 200)).toBe(900)
 })

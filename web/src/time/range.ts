@@ -68,9 +68,9 @@ export function wider(range: Range, nowMs: number): Range {
   return { kind: 'fixed', fromMs: Math.max(end - 2 * (toMs - fromMs), nowMs - longestS * 1000), toMs: end }
 }
 
-const steps = [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400]
+const steps = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400]
 
-/** The step of a chart of so many pixels, in s: at most one point for two pixels. Samples are 15 s apart. */
+/** The step of a chart of so many pixels, in s: at most one point for two pixels. Samples are 5 s apart. */
 export function stepFor(spanS: number, pixels: number): number {
   return steps.find((step) => spanS / step <= pixels / 2) ?? 86_400
 }

@@ -3058,9 +3058,11 @@ type HostSample struct {
 	AgentCpuUs           uint64                 `protobuf:"varint,12,opt,name=agent_cpu_us,json=agentCpuUs,proto3" json:"agent_cpu_us,omitempty"`
 	AgentRssBytes        uint64                 `protobuf:"varint,13,opt,name=agent_rss_bytes,json=agentRssBytes,proto3" json:"agent_rss_bytes,omitempty"`
 	// Of at most 1,000 monitored servers; with more of them, each message has the next ones.
-	CheckTimes    []*CheckTime `protobuf:"bytes,14,rep,name=check_times,json=checkTimes,proto3" json:"check_times,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CheckTimes                    []*CheckTime `protobuf:"bytes,14,rep,name=check_times,json=checkTimes,proto3" json:"check_times,omitempty"`
+	TcpSentSegmentsTotal          uint64       `protobuf:"varint,15,opt,name=tcp_sent_segments_total,json=tcpSentSegmentsTotal,proto3" json:"tcp_sent_segments_total,omitempty"` // for the first time
+	TcpRetransmittedSegmentsTotal uint64       `protobuf:"varint,16,opt,name=tcp_retransmitted_segments_total,json=tcpRetransmittedSegmentsTotal,proto3" json:"tcp_retransmitted_segments_total,omitempty"`
+	unknownFields                 protoimpl.UnknownFields
+	sizeCache                     protoimpl.SizeCache
 }
 
 func (x *HostSample) Reset() {
@@ -3189,6 +3191,20 @@ func (x *HostSample) GetCheckTimes() []*CheckTime {
 		return x.CheckTimes
 	}
 	return nil
+}
+
+func (x *HostSample) GetTcpSentSegmentsTotal() uint64 {
+	if x != nil {
+		return x.TcpSentSegmentsTotal
+	}
+	return 0
+}
+
+func (x *HostSample) GetTcpRetransmittedSegmentsTotal() uint64 {
+	if x != nil {
+		return x.TcpRetransmittedSegmentsTotal
+	}
+	return 0
 }
 
 // How long the last check of a server took, by the slowest of its monitors.
@@ -4312,7 +4328,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tpassed_on\x18\x04 \x01(\x04R\bpassedOn\x12\x14\n" +
 	"\x05taken\x18\x05 \x01(\x04R\x05taken\x12\x18\n" +
 	"\aunowned\x18\x06 \x01(\x04R\aunowned\x12\x18\n" +
-	"\adropped\x18\a \x01(\x04R\adropped\"\xdf\x04\n" +
+	"\adropped\x18\a \x01(\x04R\adropped\"\xdf\x05\n" +
 	"\n" +
 	"HostSample\x12\x17\n" +
 	"\aunix_ms\x18\x01 \x01(\x04R\x06unixMs\x12\x1e\n" +
@@ -4335,7 +4351,9 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"agentCpuUs\x12&\n" +
 	"\x0fagent_rss_bytes\x18\r \x01(\x04R\ragentRssBytes\x12:\n" +
 	"\vcheck_times\x18\x0e \x03(\v2\x19.weir.engine.v1.CheckTimeR\n" +
-	"checkTimes\"^\n" +
+	"checkTimes\x125\n" +
+	"\x17tcp_sent_segments_total\x18\x0f \x01(\x04R\x14tcpSentSegmentsTotal\x12G\n" +
+	" tcp_retransmitted_segments_total\x18\x10 \x01(\x04R\x1dtcpRetransmittedSegmentsTotal\"^\n" +
 	"\tCheckTime\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12\x17\n" +

@@ -1,4 +1,4 @@
-package lab
+package ports
 
 import (
 	"net"
@@ -7,11 +7,11 @@ import (
 )
 
 func TestGivesTheWantedPortUnlessItIsTaken(t *testing.T) {
-	wanted, err := FreePort("127.0.0.1", 0)
+	wanted, err := Free("127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := FreePort("127.0.0.1", wanted); err != nil || got != wanted {
+	if got, err := Free("127.0.0.1", wanted); err != nil || got != wanted {
 		t.Errorf("got %d, %v; want %d", got, err, wanted)
 	}
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -20,7 +20,7 @@ func TestGivesTheWantedPortUnlessItIsTaken(t *testing.T) {
 	}
 	defer taken.Close()
 	wanted = taken.Addr().(*net.TCPAddr).Port
-	if got, err := FreePort("127.0.0.1", wanted); err != nil || got == wanted || got == 0 {
+	if got, err := Free("127.0.0.1", wanted); err != nil || got == wanted || got == 0 {
 		t.Errorf("got %d, %v; want another port than %d", got, err, wanted)
 	}
 }
@@ -28,7 +28,7 @@ func TestGivesTheWantedPortUnlessItIsTaken(t *testing.T) {
 func TestNoPortIsGivenTwice(t *testing.T) {
 	given := map[int]bool{}
 	for range 500 {
-		port, err := FreePort("127.0.0.1", 0)
+		port, err := Free("127.0.0.1", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestNoPortIsGivenTwice(t *testing.T) {
 
 func TestPortIsNoneThatTheKernelGivesToConnections(t *testing.T) {
 	for range 20 {
-		port, err := FreeDatagramPort("127.0.0.1")
+		port, err := FreeDatagram("127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,26 +51,28 @@ func TestPortIsNoneThatTheKernelGivesToConnections(t *testing.T) {
 		}
 		defer listener.Close()
 		first, end := listeningPorts()
-		if kernels := listener.Addr().(*net.TCPAddr).Port; port < first || port >= end || kernels >= first && kernels < end {
-			t.Errorf("port %d, and the kernel gave %d: want ports from %d to %d here, and no such there", port, kernels, first, end)
+		if kernels := listener.Addr().(*net.TCPAddr).Port; port < first || port >= end ||
+			kernels >= first && kernels < end {
+			t.Errorf("port %d, and the kernel gave %d: want ports from %d to %d here, and no such there", port,
+				kernels, first, end)
 		}
 	}
 }
 
 func TestSaysThatAHostHasNoPorts(t *testing.T) {
-	if port, err := FreePort("192.0.2.77", 0); err == nil {
+	if port, err := Free("192.0.2.77", 0); err == nil {
 		t.Errorf("got port %d of a host that is elsewhere", port)
 	}
 }
 
-func TestPortThatOneLabHasIsNotGivenToAnother(t *testing.T) {
+func TestPortThatOneProcessHasIsNotGivenToAnother(t *testing.T) {
 	const wanted = 9871
 	other := claims{} // as another process has
 	if !other.claim(net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted))) {
 		t.Fatal("a port that nobody has cannot be claimed")
 	}
 	t.Cleanup(func() { _ = other.held[net.JoinHostPort("127.0.0.1", strconv.Itoa(wanted))].Close() })
-	if got, err := FreePort("127.0.0.1", wanted); err != nil || got == wanted {
+	if got, err := Free("127.0.0.1", wanted); err != nil || got == wanted {
 		t.Errorf("got %d, %v; want another port", got, err)
 	}
 }

@@ -1,4 +1,7 @@
-package lab
+// Package ports finds ports of this host for what will listen there. A port that the kernel chooses, as for the address
+// 127.0.0.1:0, serves for a socket that stays open. As soon as it is closed, the kernel may give its port to anybody's
+// connection.
+package ports
 
 import (
 	"fmt"
@@ -10,20 +13,20 @@ import (
 	"sync"
 )
 
-// FreePort returns wanted if nobody listens there, otherwise a free port. 0 means any port. No other process gets a port
+// Free returns wanted if nobody listens there, otherwise a free port. 0 means any port. No other process gets a port
 // that was returned here, for as long as this process lives.
-func FreePort(host string, wanted int) (int, error) {
+func Free(host string, wanted int) (int, error) {
 	if wanted != 0 {
 		address := net.JoinHostPort(host, strconv.Itoa(wanted))
 		if claimed.claim(address) && isFree(listenTCP, address) {
 			return wanted, nil
 		}
 	}
-	return anyPort(host, listenTCP)
+	return anyOf(host, listenTCP)
 }
 
-// FreeDatagramPort returns a port of UDP that nobody uses on host. As FreePort, it returns a port once.
-func FreeDatagramPort(host string) (int, error) { return anyPort(host, listenUDP) }
+// FreeDatagram returns a port of UDP that nobody uses on host. As Free, it returns a port once.
+func FreeDatagram(host string) (int, error) { return anyOf(host, listenUDP) }
 
 func listenTCP(address string) (io.Closer, error) { return net.Listen("tcp", address) }
 
@@ -34,9 +37,8 @@ func isFree(listen func(address string) (io.Closer, error), address string) bool
 	return err == nil && socket.Close() == nil
 }
 
-// anyPort returns a free port of those that the kernel gives to no connection. A port of the kernel's choice would be
-// free now, and could be the near end of somebody's connection when the process that it is meant for listens.
-func anyPort(host string, listen func(address string) (io.Closer, error)) (int, error) {
+// anyOf returns a free port of those that the kernel gives to no connection.
+func anyOf(host string, listen func(address string) (io.Closer, error)) (int, error) {
 	const attempts = 100
 	first, end := listeningPorts()
 	for range attempts {
@@ -68,8 +70,8 @@ func listeningPorts() (first, end int) {
 	}
 }
 
-// claimed are the addresses that this process may use. Without them, two labs that start at the same moment would both
-// find a port free.
+// claimed are the addresses that this process may use. Without them, two processes that ask at the same moment would
+// both find a port free.
 var claimed claims
 
 type claims struct {
