@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -134,7 +135,9 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 			if user.UUID == w.Who.UUID {
 				return &Forbidden{fmt.Sprintf("%s is a role of yours: somebody else has to change it", role.Name)}
 			}
-			where = append(where, g.where(view))
+			if at := g.where(view); !slices.Contains(where, at) {
+				where = append(where, at)
+			}
 		}
 	}
 	for _, role := range []*store.Record{stored, next} {

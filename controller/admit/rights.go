@@ -39,6 +39,7 @@ type rights []grant
 
 // rightsOf reads the access of a user. barredBy is the first role that gives nothing; empty: none.
 func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy string) {
+	has := map[grant]bool{}
 	for _, entry := range accessOf(user) {
 		of := grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true}
 		ref := textOf(entry, "role_ref")
@@ -46,7 +47,8 @@ func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy st
 		switch {
 		case ref != "" && (of.role == nil || !of.roleFits()):
 			barredBy = cmp.Or(barredBy, ref)
-		case of.all || of.tenant != "":
+		case (of.all || of.tenant != "") && !has[of]: // each is looked at for each resource: repetitions would cost
+			has[of] = true
 			granted = append(granted, of)
 		}
 	}
