@@ -270,6 +270,21 @@ func TestEachPathAsksForItsResource(t *testing.T) {
 	}
 }
 
+func TestHowFarAWriteIsNamesNoEnginesToThoseWhoMayNotReadThem(t *testing.T) {
+	h := newHouse(t)
+	h.api.progress = func(int64, string) schema.Object {
+		return schema.Object{"refusals": []any{schema.Object{"engine": "e"}}}
+	}
+	user := h.play(h.login(), "eve")
+	for resource, want := range map[string]string{"PERMISSION_POOL": "[]", "PERMISSION_SERVICEENGINE": "[map[engine:e]]"} {
+		user.may(privileges(resource, "READ_ACCESS"))
+		shown := user.want(http.StatusOK, "GET", "/api/weir/applied?revision=1", nil)
+		if got := fmt.Sprint(shown["refusals"]); got != want {
+			t.Errorf("with %s: %s", resource, got)
+		}
+	}
+}
+
 func TestNoPathIsWithoutTest(t *testing.T) {
 	tested := map[string]bool{"POST /api/macro": true, "GET /api/audit": true, "GET /api/weir/live": true}
 	for at := range roleAsks {

@@ -71,7 +71,7 @@ func showApplied(c *call) error {
 	progress := c.api.progress(revision, uuid)
 	engines, _ := schema.Lookup("serviceengine")
 	if c.who.Access(engines.Permission, c.tenant) < admit.ReadAccess {
-		delete(progress, "refusals") // they name engines
+		progress["refusals"] = []any{} // they name engines
 	}
 	return c.reply(http.StatusOK, progress)
 }
