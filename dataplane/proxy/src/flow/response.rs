@@ -106,7 +106,8 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
-        parties.note_end(spans);
+        parties.client.note_round_trip(io, parties.core);
+        parties.note_end(io, spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -153,7 +154,6 @@ impl Proxy {
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
-        client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
             let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
             self.record_request(io, conn, noted);
@@ -188,6 +188,7 @@ impl Proxy {
         if let Some(content) = content {
             client.connection.deliver(io, &mut self.core.unflushed, content);
         }
+        client.note_round_trip(io, &mut self.core);
         self.finish_client(io, conn, keep_alive);
     }
 }
