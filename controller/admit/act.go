@@ -11,10 +11,14 @@ import (
 // once. It writes records that are no objects, with Keep.
 func (g *Gate) Act(ctx context.Context, w Write, id, action string,
 	do func(tx *Tx, object *store.Record) error) error {
-	err, acted := w.mayWrite(action), change{}
+	err, acted := w.mayWrite(), change{}
 	if err == nil {
 		err = g.Update(ctx, w.Who, func(tx *Tx) error {
-			object, err := Find(tx.View(), w.Tenant, w.Kind, id)
+			w, err := w.now(tx.View())
+			if err != nil {
+				return err
+			}
+			object, err := w.known(tx.View(), id)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,6 @@
 // Package admit checks every write before it reaches the store. There is one file for each step: session (who asks),
-// tenant (in which tenant), role (is it allowed), schema (is the object valid), references, listeners and portal (does
-// it fit the other objects), audit (who did what).
+// tenant (in which tenant), role and rights (is it allowed), escalation (does anybody get more than the writer has),
+// schema (is the object valid), references, listeners and portal (does it fit the other objects), audit (who did what).
 //
 // rest calls it for users. Parts of the controller that write objects call it as System. store commits the writes that
 // pass. Each step is a decision on one view of the objects. The steps run inside the store's transaction, so nothing
@@ -119,8 +119,14 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	if err != nil {
 		return nil, err
 	}
+	if w, err = w.now(tx.View()); err != nil {
+		return nil, err
+	}
 	tenant, err := ownerOf(tx.View(), w, sent)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.mayWriteIn(tx.View(), tenant); err != nil {
 		return nil, err
 	}
 	stamp(w.Kind, sent, id, tenant)
@@ -131,7 +137,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*store.Record, error) {
 	var was, made *store.Record
 	w.chores = &chores{}
-	err := w.mayWrite("change")
+	err := w.mayWrite()
 	if err == nil {
 		err = g.update(ctx, w.chores, func(tx *store.Tx) (err error) {
 			was, made, err = g.change(tx, w, id, edit)
@@ -149,7 +155,10 @@ func (g *Gate) Change(ctx context.Context, w Write, id string, edit Edit) (*stor
 }
 
 func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *store.Record, err error) {
-	was, err = Find(tx.View(), w.Tenant, w.Kind, id)
+	if w, err = w.now(tx.View()); err != nil {
+		return nil, nil, err
+	}
+	was, err = w.known(tx.View(), id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +180,9 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (
 	*store.Record, error) {
 	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
-		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: w.system}, stored)
+		// A user can have roles of any tenant.
+		all := w.system || w.Kind.Name == userKind
+		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: all}, stored)
 	})
 	if err != nil {
 		return nil, err
@@ -186,6 +197,9 @@ func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Reco
 		Name: textOf(object, "name"), Object: object}
 	if stored != nil && reflect.DeepEqual(stored.Object, object) {
 		return stored, nil // nothing has changed, so no engine needs a new Plan
+	}
+	if err := w.mayGrant(tx.View(), stored, record); err != nil {
+		return nil, err
 	}
 	if err := keepsBuiltInName(stored, record); err != nil {
 		return nil, err
@@ -228,7 +242,11 @@ func (g *Gate) Delete(ctx context.Context, w Write, id string) error {
 
 // remove deletes an object, and returns what it was.
 func remove(tx *store.Tx, w Write, id string) (*store.Record, error) {
-	stored, err := Find(tx.View(), w.Tenant, w.Kind, id)
+	w, err := w.now(tx.View())
+	if err != nil {
+		return nil, err
+	}
+	stored, err := w.known(tx.View(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +254,9 @@ func remove(tx *store.Tx, w Write, id string) (*store.Record, error) {
 		return nil, err
 	}
 	if err := staysBuiltIn(stored); err != nil {
+		return nil, err
+	}
+	if err := w.mayGrant(tx.View(), stored, nil); err != nil {
 		return nil, err
 	}
 	if err := notReferred(tx.View(), stored); err != nil {

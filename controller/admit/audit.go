@@ -72,6 +72,11 @@ func (a *Audit) Note(who Principal, action, kind, object string, err error) {
 	a.add(Entry{User: who.Name, Address: who.Address, Action: action, Kind: kind, Object: object}, err)
 }
 
+// NoteRefusal records a write that was refused before it came to the gate.
+func (g *Gate) NoteRefusal(w Write, action, object string, why error) {
+	g.Audit.noteChange(w, action, object, change{}, why)
+}
+
 // noteChange records what an object was before and after.
 func (a *Audit) noteChange(w Write, action, object string, made change, err error) {
 	if w.system && w.Kind.Unaudited && (err == nil || a.known(w.Kind.Name+" "+action+" "+object+": "+err.Error())) {

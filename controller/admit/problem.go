@@ -29,6 +29,24 @@ type Forbidden struct{ Reason string }
 
 func (e *Forbidden) Error() string { return e.Reason }
 
+// Lacking says which access to a resource of roles the user lacks, and in which tenant ("*": all together).
+type Lacking struct {
+	User     string
+	Access   Access
+	Resource string
+	Tenant   string
+}
+
+func (e *Lacking) Error() string {
+	where := "in tenant " + e.Tenant
+	if e.Tenant == Everywhere.Name {
+		where = "in all tenants"
+	}
+	return fmt.Sprintf(
+		"User %s lacks %s to %s %s: administrators (superusers), and others with %s to %s there, can give "+
+			"the user a role that has it", e.User, e.Access, e.Resource, where, WriteAccess, userResource)
+}
+
 // NotFound says that the object does not exist, or that the tenant cannot see it.
 type NotFound struct{ Title string }
 

@@ -1,10 +1,8 @@
 package admit
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -19,18 +17,17 @@ type Principal struct {
 	Address    string // where the request came from
 	SessionID  string // empty: basic authentication, or a bearer token
 
-	bearer     string // the user token that came with the request itself
-	byToken    bool   // the request, or the login of its session, had a user token
-	mark       string // mark of the user's password; sessions with another mark are over
-	everywhere bool
-	tenants    []string // uuids
-	barredBy   string   // the first role of the user that gives no access; empty: none
-	home       string   // uuid of the tenant for requests that name none
+	bearer   string // the user token that came with the request itself
+	byToken  bool   // the request, or the login of its session, had a user token
+	mark     string // mark of the user's password; sessions with another mark are over
+	rights   rights
+	barredBy string // the first role of the user that gives no access; empty: none
+	home     string // uuid of the tenant for requests that name none
 }
 
 // MayEnter refuses a tenant that the user has no access to.
 func (p Principal) MayEnter(tenant Tenant) error {
-	if p.Superuser || p.everywhere || !tenant.All && slices.Contains(p.tenants, tenant.UUID) {
+	if p.Superuser || p.rights.enter(tenant) {
 		return nil
 	}
 	name := tenant.Name
@@ -39,48 +36,116 @@ func (p Principal) MayEnter(tenant Tenant) error {
 	}
 	why := ""
 	if p.barredBy != "" {
-		why = fmt.Sprintf(": Weir has no roles yet, and what %s allows is not known", p.barredBy)
+		why = fmt.Sprintf(": there is no role %s", p.barredBy)
 	}
 	return &Forbidden{fmt.Sprintf("User %s has no access to tenant %s%s", p.Name, name, why)}
 }
 
-// Knows tells whether the user may see an object. Users do not see the names of tenants that they have no access to.
-func (p Principal) Knows(record *store.Record) bool {
-	return record.Kind != tenantKind || p.MayEnter(Tenant{UUID: record.UUID}) == nil
+// Access tells how far the user may go with a resource of roles in a tenant.
+func (p Principal) Access(resource string, tenant Tenant) Access {
+	if p.Superuser {
+		return WriteAccess
+	}
+	return p.rights.in(tenant, resource)
 }
 
-// MayRead refuses users that are no superuser a kind whose objects describe other people.
-func (p Principal) MayRead(kind *schema.Kind) error {
-	if p.Superuser || kind.Name != userKind {
+// May refuses what needs more access to a resource than the user has in a tenant. Error: *Lacking. This is the one
+// place where a role decides.
+func (p Principal) May(access Access, resource string, tenant Tenant) error {
+	if p.Access(resource, tenant) >= access {
 		return nil
 	}
-	return &Forbidden{fmt.Sprintf("User %s may not read %s", p.Name, kind.Name)}
+	return &Lacking{User: p.Name, Access: access, Resource: resource, Tenant: tenant.Name}
+}
+
+// Knows tells whether the user may see an object that the tenant sees. Users do not see the names of tenants that they
+// have no access to, nor users who have access to tenants whose users they may not read.
+func (p Principal) Knows(record *store.Record) bool {
+	switch record.Kind {
+	case tenantKind:
+		return p.MayEnter(Tenant{UUID: record.UUID}) == nil
+	case userKind:
+		return p.UUID == record.UUID || !slices.ContainsFunc(belongings(record.Object), func(tenant Tenant) bool {
+			return p.Access(userResource, tenant) < ReadAccess
+		})
+	}
+	return true
+}
+
+const userResource = "PERMISSION_USER"
+
+// belongings are the tenants that a user belongs to. Who may write users in all of them may write the user.
+func belongings(user schema.Object) (tenants []Tenant) {
+	if user["is_superuser"] == true {
+		return []Tenant{Everywhere}
+	}
+	for _, entry := range accessOf(user) {
+		if entry["all_tenants"] == true {
+			return []Tenant{Everywhere}
+		}
+		if uuid := tenantIn(entry, "tenant_ref"); uuid != "" {
+			tenants = append(tenants, Tenant{UUID: uuid, Name: uuid})
+		}
+	}
+	if tenants == nil {
+		return []Tenant{{UUID: AdminTenant, Name: AdminTenant}}
+	}
+	return tenants
 }
 
 func (w Write) mayCreate() error {
 	if !w.Kind.Creatable() {
 		return &NotAllowed{"Method 'POST' not allowed"}
 	}
-	return w.mayWrite("create")
+	return w.mayWrite()
 }
 
 func (w Write) mayDelete() error {
 	if w.Kind.Only != "" {
 		return &NotAllowed{"Method 'DELETE' not allowed"}
 	}
-	return w.mayWrite("delete")
+	return w.mayWrite()
 }
 
-// mayWrite lets only superusers write, until roles are objects.
-func (w Write) mayWrite(action string) error { return w.Who.MayWrite(action, w.Kind) }
+// mayWrite refuses users that may not write objects of the kind in the tenant of the request.
+func (w Write) mayWrite() error { return w.Who.May(WriteAccess, w.Kind.Permission, w.Tenant) }
 
-// MayWrite refuses users that may not create, change or delete objects of a kind.
-func (p Principal) MayWrite(action string, kind *schema.Kind) error {
-	if p.Superuser {
+// mayWriteIn refuses users that may not write objects of the kind in the tenant that owns the object: a tenant sees
+// objects of admin, too, and an object can name a tenant. Of the owner of a user, mayGrant decides.
+func (w Write) mayWriteIn(view *store.View, owner string) error {
+	if w.Kind.Name == userKind {
 		return nil
 	}
-	return &Forbidden{fmt.Sprintf("User %s may not %s a %s: only administrators (superusers) may", p.Name, action,
-		kind.Name)}
+	tenant, known := tenantWith(view, owner)
+	if !known {
+		tenant = Tenant{UUID: owner, Name: owner}
+	}
+	return w.Who.May(WriteAccess, w.Kind.Permission, tenant)
+}
+
+// known returns the object that a write is about, if its author may write it. Error: *NotFound, *Lacking.
+func (w Write) known(view *store.View, id string) (*store.Record, error) {
+	record, err := Find(view, w.Tenant, w.Kind, id)
+	if err != nil {
+		return nil, err
+	}
+	if !w.Who.Knows(record) {
+		return nil, &NotFound{w.Kind.Title}
+	}
+	return record, w.mayWriteIn(view, record.Tenant)
+}
+
+// now is the write with the rights that its author has now: since the request began, they may have become fewer.
+func (w Write) now(view *store.View) (Write, error) {
+	if w.system || w.Who.UUID == "" {
+		return w, nil
+	}
+	who, active := principalOf(view, w.Who.UUID, w.Who.Address)
+	if !active {
+		return w, ErrNotLoggedIn
+	}
+	w.Who.Superuser, w.Who.rights, w.Who.barredBy = who.Superuser, who.rights, who.barredBy
+	return w, nil
 }
 
 // keepsAdministrator refuses a change after which nobody could administer the controller.
@@ -105,42 +170,15 @@ func principalOf(view *store.View, userUUID, address string) (Principal, bool) {
 	superuser, _ := record.Object["is_superuser"].(bool)
 	p := Principal{UUID: record.UUID, Name: textOf(record.Object, "username"), Superuser: superuser, Address: address,
 		mark: hashOf(textOf(record.Object, "password"))}
-	access, _ := record.Object["access"].([]any)
-	for _, item := range access {
-		entry, _ := item.(schema.Object)
-		if !letsIn(entry) {
-			p.barredBy = cmp.Or(p.barredBy, textOf(entry, "role_ref"))
-			continue
-		}
-		p.everywhere = p.everywhere || entry["all_tenants"] == true
-		if uuid := tenantIn(entry, "tenant_ref"); uuid != "" {
-			p.tenants = append(p.tenants, uuid)
-		}
-	}
+	p.rights, p.barredBy = rightsOf(view, record.Object)
 	p.home = tenantIn(record.Object, "default_tenant_ref")
-	if p.MayEnter(Tenant{UUID: p.home}) != nil && len(p.tenants) > 0 {
-		p.home = p.tenants[0]
+	if p.MayEnter(Tenant{UUID: p.home}) != nil {
+		for _, g := range p.rights {
+			if !g.all {
+				p.home = g.tenant
+				break
+			}
+		}
 	}
 	return p, true
-}
-
-// everythingRole is the role that allows everything. Weir gives its users a part of that.
-const everythingRole = "System-Admin"
-
-// letsIn tells whether an entry of a user's access lets the user into its tenant. Roles are not objects yet, so Weir
-// does not know what they allow. An entry must never give more than its role would.
-func letsIn(entry schema.Object) bool {
-	ref := textOf(entry, "role_ref")
-	if ref == "" {
-		return true
-	}
-	target, err := schema.ParseRef("role", ref)
-	_, label, labelled := strings.Cut(ref, "#")
-	name := cmp.Or(target.Name, label, target.UUID)
-	return err == nil && name == everythingRole && (!labelled || label == name)
-}
-
-// tenantIn returns the uuid that a field refers to.
-func tenantIn(object schema.Object, field string) string {
-	return strings.TrimPrefix(textOf(object, field), schema.RefPath(tenantKind, ""))
 }

@@ -8,7 +8,8 @@ import (
 const minuteLength = time.Minute
 
 // minute is what one process had counted at moments of the last minute before its newest sample, the oldest moment
-// first. With a sample, there is at least one.
+// first. With a sample, there is at least one. It has whole histograms, so that quantiles of the minute, over all
+// engines, follow from what was counted in it: the quantiles that live keeps of each step do not add up.
 type minute[T any] []moment[T]
 
 type moment[T any] struct {

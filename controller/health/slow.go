@@ -20,9 +20,6 @@ type Slow struct {
 	Share  float64       // of the answers of all servers, from 0 to 1
 }
 
-// Times is how many times as long as the others the server needs.
-func (s Slow) Times() float64 { return float64(s.Mean) / float64(max(s.Others, time.Microsecond)) }
-
 const (
 	// slowAnswers is the number of answers below which a mean says nothing.
 	slowAnswers = 10

@@ -27,7 +27,7 @@ func (h *History) Ask(ctx context.Context, questions []series.Question) ([]serie
 			return nil, err
 		}
 	}
-	err := h.ask(ctx, "", func(ctx context.Context, all view) error {
+	err := h.ask(ctx, series.Sight{}, func(ctx context.Context, all view) error {
 		for _, q := range questions {
 			answer, err := h.answer(ctx, all, q)
 			if err != nil {
@@ -81,7 +81,7 @@ func (h *History) question(all view, q series.Question) asked {
 	default:
 		matchers, key = append(matchers, fmt.Sprintf("server=%q", q.Server)), "uuid, server"
 	}
-	all.tenant = q.Tenant
+	all.sight.Tenant = q.Tenant
 	return asked{h, all, q, blanks{
 		matchers: strings.Join(matchers, ","), key: key, stepSeconds: int(window.Seconds()),
 		wideSeconds: int(max(window, 4*max(histogramEvery, resolution(all.now.Sub(q.Start)))).Seconds()),
@@ -104,7 +104,7 @@ type values map[int64]float64
 // collected tells in which steps the controller was collecting. What has no series is 0 then, and unknown otherwise.
 func (a asked) collected(ctx context.Context) (values, error) {
 	whole := a.seen
-	whole.tenant = ""
+	whole.sight.Tenant = ""
 	found, err := a.matrix(ctx, whole, fmt.Sprintf("sum(count_over_time(weir_metrics_collections_total[%ds]))",
 		a.blanks.stepSeconds))
 	if err != nil || len(found) == 0 {

@@ -121,7 +121,7 @@ func TestScrapesNeedAPlace(t *testing.T) {
 	for range queriesAtOnce + queriesQueued {
 		s.history.places.all <- struct{}{}
 	}
-	if _, _, err := s.history.Expose(t.Context(), "", ""); !errors.Is(err, series.ErrBusy) {
+	if _, _, err := s.history.Expose(t.Context(), series.Sight{}, ""); !errors.Is(err, series.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,12 +11,15 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/weir-lb/weir/controller/series"
 )
 
-// Expose writes the newest values of a tenant's series (empty: of all), for a scrape by Prometheus. Clients that accept
+// Expose writes the newest values of the series that a client sees, for a scrape by Prometheus. Clients that accept
 // protobuf get native histograms; text has none, because its histograms have other buckets. Errors: series.ErrBusy,
 // ErrTimeout.
-func (h *History) Expose(ctx context.Context, tenant, accepted string) (content string, text []byte, err error) {
+func (h *History) Expose(ctx context.Context, sight series.Sight, accepted string) (content string, text []byte,
+	err error) {
 	leave, err := h.places.enter(ctx)
 	if err != nil {
 		return "", nil, err
@@ -26,29 +29,29 @@ func (h *History) Expose(ctx context.Context, tenant, accepted string) (content 
 	h.collector.mu.Lock()
 	defer h.collector.mu.Unlock()
 	if format.FormatType() == expfmt.TypeProtoDelim {
-		text, err = h.collector.asProtobuf(tenant)
+		text, err = h.collector.asProtobuf(sight)
 		return string(format), text, err
 	}
-	return string(expfmt.FmtText), h.collector.asText(tenant), nil
+	return string(expfmt.FmtText), h.collector.asText(sight), nil
 }
 
-// shown calls show with each series of a tenant that has a value now.
-func (c *collector) shown(tenant string, show func(*group, *entry)) {
+// shown calls show with each series that has a value now, of those that a client sees.
+func (c *collector) shown(sight series.Sight, show func(*group, *entry)) {
 	for _, g := range c.groups {
-		if g.idle || g.ended || tenant != "" && tenant != g.of.tenantUUID {
+		if g.idle || g.ended || sight.Tenant != "" && sight.Tenant != g.of.tenantUUID {
 			continue
 		}
 		for _, e := range g.entries {
-			if !e.absent && !e.labels.IsEmpty() {
+			if !e.absent && !e.labels.IsEmpty() && sees(sight, e.name) {
 				show(g, e)
 			}
 		}
 	}
 }
 
-func (c *collector) asText(tenant string) (text []byte) {
+func (c *collector) asText(sight series.Sight) (text []byte) {
 	lines := map[string][]string{}
-	c.shown(tenant, func(g *group, e *entry) {
+	c.shown(sight, func(g *group, e *entry) {
 		if e.sort == times {
 			return
 		}
@@ -119,10 +122,10 @@ func (e *entry) exposed(name string, value float64) string {
 	return line.String()
 }
 
-func (c *collector) asProtobuf(tenant string) ([]byte, error) {
+func (c *collector) asProtobuf(sight series.Sight) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := expfmt.NewEncoder(&out, expfmt.FmtProtoDelim)
-	for _, f := range c.protobufs(tenant) {
+	for _, f := range c.protobufs(sight) {
 		if err := encoder.Encode(f); err != nil {
 			return nil, fmt.Errorf("%s as protobuf: %w", f.GetName(), err)
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/weir-lb/weir/controller/series"
 )
 
 // everySeries is a collector with one series of each family.
@@ -27,7 +29,7 @@ func everySeries() *collector {
 }
 
 func TestTextOfEachFamilyIsWithoutFindings(t *testing.T) {
-	text := everySeries().asText("")
+	text := everySeries().asText(series.Sight{})
 	problems, err := promlint.New(bytes.NewReader(text)).Lint()
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -56,7 +58,7 @@ func TestEachSumOfTimesHasACount(t *testing.T) {
 
 func TestProtobufHasHistogramsInPlaceOfTheirSums(t *testing.T) {
 	named := map[string]int{}
-	for _, f := range everySeries().protobufs("") {
+	for _, f := range everySeries().protobufs(series.Sight{}) {
 		named[f.GetName()+" "+f.GetType().String()]++
 	}
 	for name, count := range map[string]int{"weir_service_total_seconds HISTOGRAM": 1,

@@ -68,7 +68,7 @@ func TestHistoryOutlivesItsProcessAlsoInCoarseTiers(t *testing.T) {
 	s.restart()
 	for tier, want := range []float64{3*3600/5 - 2, 3 * 12, 3} { // the first count came with the third collection
 		text := `count_over_time(weir_service_requests_total[4h])`
-		seen := view{s.tiers, "", s.Now}
+		seen := view{s.tiers, series.Sight{}, s.Now}
 		only := &tiers{dir: s.dir}
 		for i := range only.of {
 			only.of[i] = s.tiers.of[tier]
@@ -174,7 +174,7 @@ func TestATenantSeesItsOwnSeriesOnly(t *testing.T) {
 			t.Errorf("%s: another tenant sees %v", text, got)
 		}
 	}
-	selection := series.Selection{Tenant: "tenant-red", Start: s.Now.Add(-time.Hour), Stop: s.Now,
+	selection := series.Selection{Sight: series.Sight{Tenant: "tenant-red"}, Start: s.Now.Add(-time.Hour), Stop: s.Now,
 		Matches: []string{`{__name__=~".+"}`}}
 	for name, list := range map[string]func() (series.Found, error){
 		"labels": func() (series.Found, error) { return s.history.LabelNames(t.Context(), selection) },
@@ -191,6 +191,51 @@ func TestATenantSeesItsOwnSeriesOnly(t *testing.T) {
 	if text := s.exposed("tenant-blue"); !strings.Contains(text,
 		`weir_service_requests_total{service="web",tenant="name of tenant-blue",tenant_uuid="tenant-blue",uuid="vs-1"} 300`) {
 		t.Errorf("its own tenant scrapes %s", text)
+	}
+}
+
+func TestAQuestionSeesSeriesOfItsKindsOnly(t *testing.T) {
+	s := newStage(t)
+	s.report("se-one", 7, requested(0))
+	s.pass(4, func(n int) { s.report("se-one", 7, requested(uint64(100*(n+1)))) })
+	for _, c := range []struct {
+		kinds           []series.Kind
+		service, engine bool
+	}{
+		{nil, true, true},
+		{[]series.Kind{}, false, false},
+		{[]series.Kind{series.VirtualService}, true, false},
+		{[]series.Kind{series.Engine, series.Controller}, false, true},
+		{[]series.Kind{series.VirtualService, series.Engine}, true, true},
+	} {
+		sight := series.Sight{Kinds: c.kinds}
+		for text, want := range map[string]bool{
+			`sum({__name__=~"weir_service_requests_total|weir_service_connections_total"})`: c.service,
+			`sum(weir_service_requests_total)`:                                              c.service,
+			`sum(weir_engine_workers)`:                                                      c.engine,
+			`sum({__name__=~".+"})`:                                                         c.service || c.engine,
+		} {
+			if _, there := s.queryAs(text, sight); there != want {
+				t.Errorf("%v: %s is there: %v", c.kinds, text, there)
+			}
+		}
+		found, err := s.history.LabelValues(t.Context(), "__name__", series.Selection{Sight: sight,
+			Start: s.Now.Add(-time.Hour), Stop: s.Now})
+		_, scraped, failed := s.history.Expose(t.Context(), sight, "")
+		for _, text := range []string{string(found.Data), string(scraped)} {
+			if err != nil || failed != nil || strings.Contains(text, "weir_service_requests_total") != c.service ||
+				strings.Contains(text, "weir_engine_workers") != c.engine {
+				t.Errorf("%v: %s, %v %v", c.kinds, text, err, failed)
+			}
+		}
+	}
+}
+
+func TestEachSeriesIsAboutAKindOfObject(t *testing.T) {
+	for _, f := range families {
+		if !sees(series.Sight{Kinds: series.Kinds}, f.name) {
+			t.Errorf("%s is about no kind: give it one in prefixes", f.name)
+		}
 	}
 }
 

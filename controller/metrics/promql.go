@@ -48,7 +48,7 @@ func (h *History) Query(ctx context.Context, query series.Query) (series.Found, 
 		defer cancel()
 	}
 	var found series.Found
-	err := h.ask(ctx, query.Tenant, func(ctx context.Context, seen view) error {
+	err := h.ask(ctx, query.Sight, func(ctx context.Context, seen view) error {
 		result, err := h.run(ctx, seen, query)
 		if err != nil {
 			return err
@@ -80,9 +80,9 @@ func samplesIn(value parser.Value) int {
 	return 1
 }
 
-// ask calls look with the tiers as a tenant sees them, when there is a place. All that look does has one deadline, so
+// ask calls look with the tiers as a question sees them, when there is a place. All that look does has one deadline, so
 // that no request holds a place for longer.
-func (h *History) ask(ctx context.Context, tenant string, look func(context.Context, view) error) error {
+func (h *History) ask(ctx context.Context, sight series.Sight, look func(context.Context, view) error) error {
 	leave, err := h.places.enter(ctx)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (h *History) ask(ctx context.Context, tenant string, look func(context.Cont
 		}
 		return series.ErrOpening
 	}
-	err = look(ctx, view{h.tiers, tenant, h.config.Now()})
+	err = look(ctx, view{h.tiers, sight, h.config.Now()})
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return series.ErrTimeout
 	}

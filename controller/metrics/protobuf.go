@@ -8,13 +8,15 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weir-lb/weir/controller/series"
 )
 
-// protobufs are the newest values of a tenant's series (empty: of all) in Prometheus' protobuf format, in the order of
-// the families.
-func (c *collector) protobufs(tenant string) []*dto.MetricFamily {
+// protobufs are the newest values of the series that a client sees, in Prometheus' protobuf format, in the order of the
+// families.
+func (c *collector) protobufs(sight series.Sight) []*dto.MetricFamily {
 	metrics := map[string][]*dto.Metric{}
-	c.shown(tenant, func(g *group, e *entry) {
+	c.shown(sight, func(g *group, e *entry) {
 		if g.entries[summaryOf(e.name)] != nil {
 			return // the histogram has the sum
 		}

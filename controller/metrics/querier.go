@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/weir-lb/weir/controller/series"
 )
 
-// view is the tiers as one tenant sees them.
+// view is the tiers as a question sees them.
 type view struct {
-	tiers  *tiers
-	tenant string // uuid; empty: all
-	now    time.Time
+	tiers *tiers
+	sight series.Sight
+	now   time.Time
 }
 
 // Querier returns a querier for a time, in ms since 1970.
@@ -90,7 +93,7 @@ func (v view) oldest(tier int) int64 {
 	return oldest
 }
 
-// Select returns the series that fit the matchers, of the tenant.
+// Select returns the series that fit the matchers, of those that the question sees.
 func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
 	mint, maxt, window := q.mint, q.maxt, time.Duration(0)
@@ -120,15 +123,57 @@ func (q *querier) open(spans []span) (storage.Querier, error) {
 	return merged, nil
 }
 
-// own adds to matchers that the series belong to the tenant.
+// own adds to matchers that the series are those which the question sees.
 func (v view) own(matchers []*labels.Matcher) []*labels.Matcher {
-	if v.tenant == "" {
-		return matchers
+	matchers = slices.Clone(matchers)
+	if v.sight.Tenant != "" {
+		matchers = append(matchers, labels.MustNewMatcher(labels.MatchEqual, tenantLabel, v.sight.Tenant))
 	}
-	return append(slices.Clone(matchers), labels.MustNewMatcher(labels.MatchEqual, tenantLabel, v.tenant))
+	if v.sight.Kinds != nil {
+		matchers = append(matchers, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName,
+			namesOf(v.sight.Kinds)))
+	}
+	return matchers
 }
 
-// LabelValues returns the values of a label, of the series of the tenant.
+// prefixes are the beginnings of the names of all series, with the kind of object that the series are about.
+var prefixes = []struct {
+	text string
+	kind series.Kind
+}{
+	{"weir_service_", series.VirtualService},
+	{"weir_server_", series.Pool},
+	{"weir_pool_", series.Pool},
+	{"weir_engine_", series.Engine},
+	{"weir_controller_", series.Controller},
+	{"weir_metrics_", series.Controller},
+}
+
+// namesOf is a regular expression for the names of the series of some kinds.
+func namesOf(kinds []series.Kind) string {
+	var names []string
+	for _, prefix := range prefixes {
+		if slices.Contains(kinds, prefix.kind) {
+			names = append(names, prefix.text+".*")
+		}
+	}
+	return strings.Join(names, "|")
+}
+
+// sees tells whether a question sees the series with a name.
+func sees(sight series.Sight, name string) bool {
+	if sight.Kinds == nil {
+		return true
+	}
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name, prefix.text) {
+			return slices.Contains(sight.Kinds, prefix.kind)
+		}
+	}
+	return false
+}
+
+// LabelValues returns the values of a label, of the series that the question sees.
 func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
 	merged, err := q.open(q.spans(q.mint, q.maxt, time.Duration(q.maxt-q.mint)*time.Millisecond))
@@ -138,7 +183,7 @@ func (q *querier) LabelValues(ctx context.Context, name string, hints *storage.L
 	return merged.LabelValues(ctx, name, hints, q.own(matchers)...)
 }
 
-// LabelNames returns the names of labels, of the series of the tenant.
+// LabelNames returns the names of labels, of the series that the question sees.
 func (q *querier) LabelNames(ctx context.Context, hints *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
 	merged, err := q.open(q.spans(q.mint, q.maxt, time.Duration(q.maxt-q.mint)*time.Millisecond))

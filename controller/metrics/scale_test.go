@@ -111,7 +111,7 @@ func BenchmarkManyServices(b *testing.B) {
 	}
 	b.ReportMetric(float64(time.Since(begun).Microseconds())/1000, "ms-all-ids")
 	begun = time.Now()
-	_, text, err := history.Expose(b.Context(), "", "")
+	_, text, err := history.Expose(b.Context(), series.Sight{}, "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -84,7 +84,8 @@ func TestPerfectScoreOfAnIdleServiceMakesNoSeriesAndOneThatIsDownDoes(t *testing
 
 func TestServerHasAScoreOfItsOwn(t *testing.T) {
 	s := newStage(t)
-	asked := s.history.question(view{s.tiers, "", s.Now}, series.Question{Kind: series.Pool, Server: "10.0.0.1:80"})
+	asked := s.history.question(view{s.tiers, series.Sight{}, s.Now},
+		series.Question{Kind: series.Pool, Server: "10.0.0.1:80"})
 	if asked.blanks.key != "uuid, server" {
 		t.Fatalf("the key is %s", asked.blanks.key)
 	}

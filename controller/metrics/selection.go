@@ -93,7 +93,7 @@ func (h *History) eachSelector(ctx context.Context, s series.Selection,
 	if len(selectors) == 0 {
 		selectors = append(selectors, nil)
 	}
-	return h.ask(ctx, s.Tenant, func(ctx context.Context, seen view) error {
+	return h.ask(ctx, s.Sight, func(ctx context.Context, seen view) error {
 		q, err := seen.Querier(s.Start.UnixMilli(), s.Stop.UnixMilli())
 		if err != nil {
 			return err

@@ -132,7 +132,13 @@ func requested(count uint64) *dataplanev1.VirtualServiceCounters {
 // query answers with the only value of a query; ok is false if there is none.
 func (s *stage) query(text, tenant string) (value float64, ok bool) {
 	s.Helper()
-	found, err := s.history.Query(s.Context(), series.Query{Text: text, Tenant: tenant, Start: s.Now, Stop: s.Now})
+	return s.queryAs(text, series.Sight{Tenant: tenant})
+}
+
+// queryAs is query for somebody who sees a part of the series.
+func (s *stage) queryAs(text string, sight series.Sight) (value float64, ok bool) {
+	s.Helper()
+	found, err := s.history.Query(s.Context(), series.Query{Text: text, Sight: sight, Start: s.Now, Stop: s.Now})
 	if err != nil {
 		s.Fatalf("%s: %v", text, err)
 	}
@@ -189,7 +195,7 @@ func (s *stage) points(metric string, step time.Duration, count int) (values []*
 // exposed is what a tenant scrapes.
 func (s *stage) exposed(tenant string) string {
 	s.Helper()
-	_, text, err := s.history.Expose(s.Context(), tenant, "")
+	_, text, err := s.history.Expose(s.Context(), series.Sight{Tenant: tenant}, "")
 	s.must(err)
 	return string(text)
 }

@@ -36,13 +36,6 @@ type Compiler struct {
 	assemblies map[string]*assembly       // by engine uuid
 }
 
-// NewCompiler returns a Compiler for a first revision.
-func NewCompiler(m *model.Model, rings tickets.Rings, assignments place.Assignments) *Compiler {
-	c := &Compiler{}
-	c.Turn(m, rings, assignments)
-	return c
-}
-
 // Turn changes to another revision.
 func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.Assignments) {
 	if c.model == nil {

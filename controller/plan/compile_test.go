@@ -55,10 +55,17 @@ func TestGoldenPlans(t *testing.T) {
 	}
 }
 
+// compilerOf returns a Compiler for a first revision.
+func compilerOf(m *model.Model, rings tickets.Rings, assignments place.Assignments) *Compiler {
+	c := &Compiler{}
+	c.Turn(m, rings, assignments)
+	return c
+}
+
 func compileText(t *testing.T, text string) (*enginev1.Plan, []model.Finding) {
 	t.Helper()
 	m, findings := model.Build(7, objectsIn(t, text))
-	plan, found := NewCompiler(m, nil, placed(m)).Compile(engineUUID, nil)
+	plan, found := compilerOf(m, nil, placed(m)).Compile(engineUUID, nil)
 	return plan, append(findings, found...)
 }
 
@@ -74,7 +81,7 @@ func TestEveryEngineOfAVirtualServiceIsGivenTheSameTicketKeysAndNoneWhereSession
 	ring := tickets.Ring{Profile: vs.SSLProfile.UUID, Current: secret(1), Previous: secret(2), Next: secret(3),
 		Lifetime: time.Hour, Turned: time.Unix(1_800_000_000, 0)}
 	keysIn := func() *dataplanev1.TicketKeys {
-		compiled, _ := NewCompiler(m, tickets.Rings{&ring}, placed(m)).Compile(engineUUID, nil)
+		compiled, _ := compilerOf(m, tickets.Rings{&ring}, placed(m)).Compile(engineUUID, nil)
 		for _, resource := range compiled.GetResources() {
 			if resource.GetUuid() == vs.UUID {
 				return resource.GetVirtualService().GetTls().GetTicketKeys()
@@ -220,7 +227,7 @@ func TestPlanIsTheSameHoweverOftenItIsCompiled(t *testing.T) {
 
 func TestEngineOfAnotherGroupGetsAnEmptyPlan(t *testing.T) {
 	m, _ := model.Build(7, objectsIn(t, readGolden(t, "secure_http")))
-	plan, findings := NewCompiler(m, nil, placed(m)).Compile("se-elsewhere", nil)
+	plan, findings := compilerOf(m, nil, placed(m)).Compile("se-elsewhere", nil)
 	if len(plan.GetResources()) != 0 || findings != nil || plan.GetRevision() != 7 {
 		t.Errorf("got %v, %v", plan, findings)
 	}
@@ -232,7 +239,7 @@ func TestVirtualServiceWhoseGroupCannotBeReadIsStillAdvertised(t *testing.T) {
 	for _, vs := range m.VirtualServices {
 		vs.Group = nil
 	}
-	plan, _ := NewCompiler(m, nil, seats).Compile(engineUUID, nil)
+	plan, _ := compilerOf(m, nil, seats).Compile(engineUUID, nil)
 	routes := slices.IndexFunc(plan.GetResources(), func(r *enginev1.Resource) bool {
 		return r.GetAdvertisement() != nil
 	})
@@ -249,7 +256,7 @@ func TestVirtualServiceThatIsServedKeepsItsPort(t *testing.T) {
 	incumbent := strings.Replace(newcomer, "a-newcomer", "b-incumbent", 1)
 	before, _ := compileText(t, incumbent)
 	m, _ := model.Build(8, objectsIn(t, newcomer+incumbent))
-	plan, findings := NewCompiler(m, nil, placed(m)).Compile(engineUUID, before)
+	plan, findings := compilerOf(m, nil, placed(m)).Compile(engineUUID, before)
 	if len(plan.GetResources()) != 1 || plan.GetResources()[0].GetVirtualService().GetName() != "b-incumbent" {
 		t.Errorf("got %v", plan)
 	}

@@ -263,7 +263,7 @@ func TestKeptPlansAreThoseThatWouldBeCompiledAnew(t *testing.T) {
 				was := kept.assemblies[engine]
 				touched := was != nil && len(was.stale) > 0
 				plan, findings := kept.Compile(engine, before[engine])
-				anew, found := NewCompiler(r.model, r.rings, r.assignments).Compile(engine, before[engine])
+				anew, found := compilerOf(r.model, r.rings, r.assignments).Compile(engine, before[engine])
 				if !proto.Equal(plan, anew) {
 					t.Fatalf("seed %d, step %d: %s has\n%v\nand would have\n%v", seed, step, engine, plan, anew)
 				}

@@ -15,7 +15,7 @@ func TestGroupSaysWhetherTheWorkersOfItsEnginesArePinned(t *testing.T) {
 		`{"name": "Default-Group", "weir_worker_pinning": "ALWAYS"}`: dataplanev1.WorkerPinning_WORKER_PINNING_ALWAYS,
 	} {
 		m, findings := model.Build(7, objectsIn(t, "serviceenginegroup "+said+"\n"))
-		compiled, more := NewCompiler(m, nil, placed(m)).Compile(engineUUID, nil)
+		compiled, more := compilerOf(m, nil, placed(m)).Compile(engineUUID, nil)
 		if len(findings)+len(more) > 0 {
 			t.Errorf("%s: %v %v", said, findings, more)
 		}

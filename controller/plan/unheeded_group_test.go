@@ -64,7 +64,7 @@ func TestAnEngineIsToldOfNoOtherWhereTheGroupHasThemPassNothingOn(t *testing.T) 
 				{Engine: "se-other", State: place.Serving, NextHop: netip.MustParseAddr("10.1.0.12")},
 			}})
 		}
-		compiled, _ := NewCompiler(m, nil, place.Assignments(nil).With(assignments)).Compile(engineUUID, nil)
+		compiled, _ := compilerOf(m, nil, place.Assignments(nil).With(assignments)).Compile(engineUUID, nil)
 		advertised := 0
 		for _, resource := range compiled.GetResources() {
 			if made := resource.GetAdvertisement(); made != nil {

@@ -62,7 +62,8 @@ func (s *sim) agree(in reconcile.Input) {
 // agreeOnPlans checks that updated Plans are the same as Plans that are compiled as a whole.
 func (s *sim) agreeOnPlans(in reconcile.Input, state reconcile.State) {
 	s.Helper()
-	compiler := plan.NewCompiler(in.Model, in.Rings, in.Before)
+	var compiler plan.Compiler
+	compiler.Turn(in.Model, in.Rings, in.Before)
 	for engine, kept := range state.Plans {
 		if whole, _ := compiler.Compile(engine, kept); !plan.Same(kept, whole) {
 			s.wrong("the Plan of %s is\n%v\nand as a whole\n%v", engine, kept, proto.CloneOf(whole))

@@ -1,38 +1,43 @@
 package rest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
 
 // areas are paths with endpoints below them that are no object's. A pattern has "*" for one segment.
 var areas = map[string]endpoint{
-	"api/analytics/anomaly/*/*":          {tenants, methods{"GET": showAnomalies}},
-	"api/analytics/healthscore/*":        {tenants, methods{"GET": showScores}},
-	"api/analytics/healthscore/*/*":      {tenants, methods{"GET": showScore}},
-	"api/analytics/metric_id":            {tenants, methods{"GET": listMetrics}},
-	"api/analytics/metrics-options":      {tenants, methods{"GET": listMetrics}},
-	"api/analytics/metrics/collection":   {tenants, methods{"POST": collectMetrics}},
-	"api/analytics/metrics/*":            {tenants, methods{"GET": showMetricsOfAll}},
-	"api/analytics/metrics/*/*":          {tenants, methods{"GET": showMetrics}},
-	"api/analytics/prometheus-metrics/*": {tenants, methods{"GET": showMetricsAsText}},
-	"metrics":                            {tenants, methods{"GET": exposeMetrics}},
+	"api/analytics/anomaly/*/*":          {tenants, measures, methods{"GET": showAnomalies}},
+	"api/analytics/healthscore/*":        {tenants, measures, methods{"GET": showScores}},
+	"api/analytics/healthscore/*/*":      {tenants, measures, methods{"GET": showScore}},
+	"api/analytics/metric_id":            {tenants, nothing, methods{"GET": listMetrics}},
+	"api/analytics/metrics-options":      {tenants, nothing, methods{"GET": listMetrics}},
+	"api/analytics/metrics/collection":   {tenants, saidInside, methods{"POST": collectMetrics}},
+	"api/analytics/metrics/*":            {tenants, measures, methods{"GET": showMetricsOfAll}},
+	"api/analytics/metrics/*/*":          {tenants, measures, methods{"GET": showMetrics}},
+	"api/analytics/prometheus-metrics/*": {tenants, measures, methods{"GET": showMetricsAsText}},
+	"metrics":                            {tenants, measuresSome, methods{"GET": exposeMetrics}},
 
-	"api/macro": {tenants, methods{"POST": createMacro}},
+	"api/macro": {tenants, saidInside, methods{"POST": createMacro}},
 
-	"api/weir/schema":   {users, methods{"GET": listSchemas}},
-	"api/weir/schema/*": {users, methods{"GET": showSchema}},
-	"api/weir/applied":  {tenants, methods{"GET": showApplied}},
-	"api/weir/explain":  {tenants, methods{"GET": explain, "POST": explain}},
+	"api/weir/permission": {users, nil, methods{"GET": listPermissions}},
+	"api/weir/schema":     {users, nil, methods{"GET": listSchemas}},
+	"api/weir/schema/*":   {users, nil, methods{"GET": showSchema}},
+	"api/weir/applied":    {tenants, follows, methods{"GET": showApplied}},
+	"api/weir/explain":    {tenants, readsOf("virtualservice"), methods{"GET": explain, "POST": explain}},
 
-	"api/weir/explain/*": {tenants, methods{"GET": explainRecord}},
+	"api/weir/explain/*": {tenants, reads(schema.TrafficResource), methods{"GET": explainRecord}},
 
-	promqlPath + "/query":          {tenants, methods{"GET": queryPromQL, "POST": queryPromQL}},
-	promqlPath + "/query_range":    {tenants, methods{"GET": queryRange, "POST": queryRange}},
-	promqlPath + "/labels":         {tenants, methods{"GET": promqlLabels, "POST": promqlLabels}},
-	promqlPath + "/label/*/values": {tenants, methods{"GET": promqlLabelValues}},
-	promqlPath + "/series":         {tenants, methods{"GET": promqlSeries, "POST": promqlSeries}},
-	promqlPath + "/metadata":       {tenants, methods{"GET": promqlMetadata}},
+	promqlPath + "/query":          {tenants, measuresSome, methods{"GET": queryPromQL, "POST": queryPromQL}},
+	promqlPath + "/query_range":    {tenants, measuresSome, methods{"GET": queryRange, "POST": queryRange}},
+	promqlPath + "/labels":         {tenants, measuresSome, methods{"GET": promqlLabels, "POST": promqlLabels}},
+	promqlPath + "/label/*/values": {tenants, measuresSome, methods{"GET": promqlLabelValues}},
+	promqlPath + "/series":         {tenants, measuresSome, methods{"GET": promqlSeries, "POST": promqlSeries}},
+	promqlPath + "/metadata":       {tenants, nothing, methods{"GET": promqlMetadata}},
 
-	promqlPath + "/status/buildinfo": {users, methods{"GET": promqlBuild}},
-	promqlPath + "/query_exemplars":  {tenants, methods{"GET": promqlExemplars, "POST": promqlExemplars}},
+	promqlPath + "/status/buildinfo": {users, nil, methods{"GET": promqlBuild}},
+	promqlPath + "/query_exemplars":  {tenants, nothing, methods{"GET": promqlExemplars, "POST": promqlExemplars}},
 }
 
 const promqlPath = "api/weir/promql/api/v1"

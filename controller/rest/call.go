@@ -29,6 +29,7 @@ type call struct {
 	query  url.Values
 	who    admit.Principal
 	tenant admit.Tenant
+	needed []need // what the request needed of the roles of the user so far
 
 	warnings []schema.Warning // about the request itself, for the answer to a write
 }
@@ -44,10 +45,11 @@ func (c *call) serve() error {
 	if err := c.negotiate(); err != nil {
 		return err
 	}
-	handle, audience, err := c.route()
+	handle, found, err := c.route()
 	if err != nil {
 		return err
 	}
+	audience := found.audience
 	if audience != anybody {
 		if err := c.recognise(audience); err != nil {
 			return err
@@ -57,6 +59,9 @@ func (c *call) serve() error {
 	}
 	if audience == tenants || audience == watchers {
 		if err := c.enter(audience); err != nil {
+			return err
+		}
+		if err := c.permit(found); err != nil {
 			return err
 		}
 	}

@@ -59,13 +59,14 @@ func (m fairMetrics) Series(ctx context.Context, of series.Selection) (series.Fo
 	return inTurn(ctx, m.turns, func() (series.Found, error) { return m.Metrics.Series(ctx, of) })
 }
 
-func (m fairMetrics) Expose(ctx context.Context, tenant, accepted string) (content string, text []byte, err error) {
+func (m fairMetrics) Expose(ctx context.Context, sight series.Sight, accepted string) (content string, text []byte,
+	err error) {
 	leave, err := m.turns.enter(ctx, askerOf(ctx))
 	if err != nil {
 		return "", nil, err
 	}
 	defer leave()
-	return m.Metrics.Expose(ctx, tenant, accepted)
+	return m.Metrics.Expose(ctx, sight, accepted)
 }
 
 // fairLogs is a record store whose questions wait for their turn.

@@ -162,7 +162,11 @@ func (c *call) lookAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return who.MayEnter(c.tenant)
+	if err := who.MayEnter(c.tenant); err != nil {
+		return err
+	}
+	c.who = who
+	return c.needIn(c.tenant)
 }
 
 // stream writes the events of one feed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/admit"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // login reads a form (the Python SDK) or JSON (Go, Java).
@@ -75,8 +76,18 @@ func (c *call) account() schema.Object {
 				account[field] = c.absoluteIn(field, value)
 			}
 		}
+		account["access"] = c.roles(record)
 	}
+	account["weir_privileges"] = c.privileges()
 	return account
+}
+
+// roles are the entries of a user's access, with the names of roles and tenants.
+func (c *call) roles(user *store.Record) []any {
+	kind, _ := schema.Lookup("user")
+	style := rendering{names: true, fields: []string{"access"}}
+	roles, _ := c.render(kind, user, style)["access"].([]any)
+	return append([]any{}, roles...)
 }
 
 // tenants returns the tenants that the user has access to.
@@ -97,6 +108,10 @@ func (c *call) systemConfiguration() schema.Object {
 	record, ok := c.view.Get("systemconfiguration", "default")
 	if !known || !ok {
 		return schema.Object{}
+	}
+	if c.who.Access(kind.Permission, admit.Everywhere) < admit.ReadAccess && c.who.Access(kind.Permission,
+		admit.Tenant{UUID: admit.AdminTenant}) < admit.ReadAccess {
+		return c.render(kind, record, rendering{fields: []string{"welcome_workflow_complete"}})
 	}
 	return c.render(kind, record, rendering{})
 }

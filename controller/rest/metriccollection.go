@@ -68,7 +68,8 @@ func (c *call) collectedRequest(fields schema.Object) (*collectedRequest, error)
 	return &collectedRequest{asked, fieldText(fields, "id")}, c.measure(asked, named)
 }
 
-// collect returns the series of all requests. It asks for all at once: they share one place and one deadline.
+// collect returns the series of all requests. It asks the history for all at once: they share one place and one
+// deadline. Those with a dimension ask records.
 func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 	var bounded []*metricRequest
 	for _, one := range requests {
@@ -79,11 +80,16 @@ func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 	}
 	var questions []series.Question
 	for _, one := range requests {
-		questions = append(questions, one.questions(c.tenant)...)
+		if one.split == nil {
+			questions = append(questions, one.questions(c.tenant)...)
+		}
 	}
-	answers, err := c.api.metrics.Ask(c.r.Context(), questions)
-	if err != nil {
-		return nil, err
+	var answers []series.Answer
+	var err error
+	if len(questions) > 0 {
+		if answers, err = c.api.metrics.Ask(c.r.Context(), questions); err != nil {
+			return nil, err
+		}
 	}
 	all := schema.Object{}
 	for _, one := range requests {
@@ -92,12 +98,19 @@ func (c *call) collect(requests []*collectedRequest) (schema.Object, error) {
 			into = schema.Object{}
 			all[one.id] = into
 		}
-		found := byObject(answers[:len(one.ids)])
+		own := answers
+		if one.split != nil {
+			if own, err = c.askRecords(one.metricRequest); err != nil {
+				return nil, err
+			}
+		} else {
+			own, answers = answers[:len(one.ids)], answers[len(one.ids):]
+		}
+		found := byObject(own)
 		for _, record := range one.records {
 			before, _ := into[record.UUID].([]any)
 			into[record.UUID] = append(before, one.seriesOf(c, record, found)...)
 		}
-		answers = answers[len(one.ids):]
 	}
 	return all, nil
 }

@@ -36,12 +36,13 @@ func (m *metricRequest) page(c *call, record *store.Record, answers []metricFoun
 	}
 }
 
-// seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls.
+// seriesOf are the series of one object, in the order of the metrics. A metric without any has a series of nulls,
+// unless it is asked for by a dimension: then no request has a value of it.
 func (m *metricRequest) seriesOf(c *call, record *store.Record, answers []metricFound) []any {
 	list := []any{}
 	for _, answer := range answers {
 		found := answer.of[record.UUID]
-		if len(found) == 0 {
+		if len(found) == 0 && m.split == nil {
 			found = []series.Series{m.nothing(record)}
 		}
 		for _, one := range found {
@@ -72,12 +73,17 @@ func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.M
 	if one.Server != "" {
 		addServer(header, one.Server)
 	}
+	if m.split != nil {
+		m.split.addTo(header, one.Dimension)
+	}
 	data := []any{}
 	for _, point := range one.Points {
 		switch {
 		case !point.Null:
 			item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
-			c.addBand(item, record.UUID, one.Server, metric.ID, point.At.Add(-m.step/2))
+			if m.split == nil {
+				c.addBand(item, record.UUID, one.Server, metric.ID, point.At.Add(-m.step/2))
+			}
 			data = append(data, item)
 		case m.padded:
 			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,

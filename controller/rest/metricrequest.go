@@ -30,7 +30,8 @@ type metricRequest struct {
 	server      string
 	start, stop time.Time // of the first value and of the last
 	step        time.Duration
-	padded      bool // null where nothing is known
+	padded      bool   // null where nothing is known
+	split       *split // nil: each series is about all requests
 	records     []*store.Record
 }
 
@@ -42,10 +43,10 @@ func (c *call) metricRequest(kind series.Kind, fields schema.Object) (*metricReq
 		}
 		return ""
 	}
-	for _, name := range []string{"dimensions", "dimension_aggregation", "dimension_filter_op", "order_by"} {
-		if text(name) != "" {
-			return nil, &badQuery{name, "Weir keeps no metrics by dimension"}
-		}
+	if text("order_by") != "" {
+		return nil, &badQuery{"order_by",
+			"series are in the order of metric_id, and values of a dimension begin with the " +
+				"most frequent"}
 	}
 	for _, name := range []string{"serviceengine_uuid", "se_uuid"} {
 		if value := text(name); value != "" && value != "*" && kind != series.Engine {
@@ -66,7 +67,17 @@ func (c *call) metricRequest(kind series.Kind, fields schema.Object) (*metricReq
 	if asked.server != "" && asked.kind != series.Pool {
 		return nil, &badQuery{"obj_id", "only pools have servers: give pool_uuid, too"}
 	}
-	return asked, asked.readTimes(text, c.api.now())
+	var err error
+	if asked.split, err = splitOf(text, asked.kind); err != nil {
+		return nil, err
+	}
+	if err := asked.readTimes(text, c.api.now()); err != nil {
+		return nil, err
+	}
+	if asked.split != nil {
+		asked.alignSteps()
+	}
+	return asked, nil
 }
 
 func boundIDs(ids []string) error {

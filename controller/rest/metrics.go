@@ -27,9 +27,9 @@ type Metrics interface {
 	Metadata(name string) (series.Found, error)
 	// Language is the version of Prometheus whose PromQL queries are in: 3.15.0.
 	Language() string
-	// Expose returns the newest values in a format of Prometheus, those of a tenant (its uuid) or of all. accepted is
-	// the header Accept of the client, and content the Content-Type of the answer.
-	Expose(ctx context.Context, tenant, accepted string) (content string, text []byte, err error)
+	// Expose returns the newest values in a format of Prometheus, as far as the client sees them. accepted is the
+	// header Accept of the client, and content the Content-Type of the answer.
+	Expose(ctx context.Context, sight series.Sight, accepted string) (content string, text []byte, err error)
 }
 
 // metricEntities are the names of kinds in requests and answers about metrics.
@@ -119,6 +119,9 @@ func (c *call) askMetrics(asked *metricRequest, uuids string) (answers []series.
 	if err := boundValues(asked); err != nil {
 		return nil, err
 	}
+	if asked.split != nil {
+		return c.askRecords(asked)
+	}
 	return c.api.metrics.Ask(c.r.Context(), asked.questions(c.tenant))
 }
 
@@ -138,6 +141,9 @@ func metricKind(name string) (series.Kind, error) {
 // measured returns objects of a kind that belong to the tenant of the request; of none named, or "*", all. A tenant
 // does not see numbers of objects of others, not even of those of admin that it sees.
 func (c *call) measured(kind series.Kind, uuids []string) ([]*store.Record, error) {
+	if err := c.need(need{access: admit.ReadAccess, resource: measuredBy(kind)}); err != nil {
+		return nil, err
+	}
 	if kind == series.Controller {
 		return c.measuredController(), nil
 	}

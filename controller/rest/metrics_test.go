@@ -18,6 +18,7 @@ type numbers struct {
 	asked     []series.Question
 	query     series.Query
 	selection series.Selection
+	exposed   series.Sight
 	failure   error
 }
 
@@ -76,8 +77,9 @@ func (n *numbers) Metadata(name string) (series.Found, error) {
 
 func (*numbers) Language() string { return "3.15.0" }
 
-func (n *numbers) Expose(_ context.Context, tenant, _ string) (string, []byte, error) {
-	return textContent, []byte("weir_of{tenant_uuid=\"" + tenant + "\"} 1\n"), n.failure
+func (n *numbers) Expose(_ context.Context, sight series.Sight, _ string) (string, []byte, error) {
+	n.exposed = sight
+	return textContent, []byte("weir_of{tenant_uuid=\"" + sight.Tenant + "\"} 1\n"), n.failure
 }
 
 // measuring is a house with a history, and a virtual service of tenant admin and one of tenant blue.
@@ -150,7 +152,7 @@ func TestMetricsTakeWhatClientsOfAviSend(t *testing.T) {
 	for query, problem := range map[string]string{
 		"metric_id=a&step=x":                  `step: "x" is not a whole number`,
 		"metric_id=a&start=noon":              `start: "noon" is no time`,
-		"metric_id=a&dimensions=x":            "keeps no metrics by dimension",
+		"metric_id=a&order_by=a":              "order_by",
 		"metric_id=a&serviceengine_uuid=se-1": "keeps no metrics of one object on one engine",
 		"metric_id=a&start=2026-01-02T03:00:00Z&stop=2026-01-01T03:00:00Z":     "start: is less than one step before the stop",
 		"metric_id=a&server=10.0.0.1:80":                                       "only pools have servers",

@@ -22,7 +22,7 @@ const (
 
 // exposeMetrics answers a scrape by Prometheus: "GET /metrics".
 func exposeMetrics(c *call) error {
-	content, text, err := c.api.metrics.Expose(c.r.Context(), ownTenant(c.tenant), c.r.Header.Get("Accept"))
+	content, text, err := c.api.metrics.Expose(c.r.Context(), c.sight(), c.r.Header.Get("Accept"))
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,9 @@ func (c *call) textTenants() ([]admit.Tenant, error) {
 	var tenants []admit.Tenant
 	for _, name := range itemsOf(c.query.Get("tenant")) {
 		tenant, err := admit.TenantOf(c.view, c.who, name, "")
+		if err == nil {
+			err = c.needIn(tenant)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -53,8 +53,9 @@ var _ = schema.Enum("RulebookMedium", "MEDIUM_PAPER", "MEDIUM_STONE")
 
 func init() {
 	schema.Register[Rulebook](schema.Definition{
-		Private:  true,
-		Builtins: []schema.Object{{"name": "System-Rulebook", "medium": "MEDIUM_STONE"}},
+		Private:    true,
+		Permission: "PERMISSION_STRINGGROUP",
+		Builtins:   []schema.Object{{"name": "System-Rulebook", "medium": "MEDIUM_STONE"}},
 		Kept: []schema.Rule{
 			schema.NoEffect("books are bound elsewhere", "binding"),
 			schema.Refuses("every reader is let in", "access_policy.readers"),

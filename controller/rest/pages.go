@@ -28,7 +28,7 @@ func (c *call) page() (endpoint, bool) {
 		return endpoint{}, false
 	}
 	file, found := c.api.pages.At("/" + strings.Join(c.path, "/"))
-	return endpoint{anybody, methods{"GET": func(c *call) error { return c.showPage(file) }}}, found
+	return endpoint{anybody, nil, methods{"GET": func(c *call) error { return c.showPage(file) }}}, found
 }
 
 func (c *call) showPage(file web.File) error {

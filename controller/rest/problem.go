@@ -65,6 +65,10 @@ func (c *call) refuse(err error) {
 	if taken, ok := errors.AsType[*admit.Duplicate](err); ok {
 		body["weir_kind"], body["weir_field"], body["weir_problem"] = strings.ToLower(taken.Title), taken.Field, text
 	}
+	if lacking, ok := errors.AsType[*admit.Lacking](err); ok { // pages say it beside what they do not show
+		body["weir_lacking"] = schema.Object{"resource": lacking.Resource, "type": lacking.Access.String(),
+			"tenant": lacking.Tenant}
+	}
 	if c.isPromQL() {
 		body = promFailure(status, text)
 	}
@@ -83,7 +87,7 @@ func statusOf(err error) int {
 		return http.StatusBadRequest
 	case *logs.Unavailable:
 		return http.StatusServiceUnavailable
-	case *admit.Forbidden:
+	case *admit.Forbidden, *admit.Lacking:
 		return http.StatusForbidden
 	case *admit.NotFound, *noSuchPath, *noSuchMetrics:
 		return http.StatusNotFound

@@ -18,6 +18,15 @@ import (
 // This file has the HTTP API of Prometheus, as Grafana and Prometheus' own client use it. A query sees the series of
 // the tenant that the request is in.
 
+// sight is what the user may see of the series.
+func (c *call) sight() series.Sight {
+	open := c.measuredKinds()
+	if len(open) == len(series.Kinds) {
+		open = nil
+	}
+	return series.Sight{Tenant: ownTenant(c.tenant), Kinds: open}
+}
+
 // form is the query of a request, and the form in its body.
 func (c *call) form() (url.Values, error) {
 	if c.r.Method != http.MethodPost {
@@ -71,7 +80,7 @@ func queryRange(c *call) error {
 }
 
 func (c *call) askPromQL(form url.Values, query series.Query) (err error) {
-	if query.Text, query.Tenant = form.Get("query"), ownTenant(c.tenant); query.Text == "" {
+	if query.Text, query.Sight = form.Get("query"), c.sight(); query.Text == "" {
 		return &badQuery{"query", "give a query in PromQL"}
 	}
 	if query.Timeout, err = promDuration(form, "timeout", 0); err != nil {
@@ -135,7 +144,7 @@ func (c *call) selection() (selection series.Selection, err error) {
 		return selection, err
 	}
 	now := c.api.now()
-	selection = series.Selection{Matches: form["match[]"], Tenant: ownTenant(c.tenant)}
+	selection = series.Selection{Matches: form["match[]"], Sight: c.sight()}
 	if selection.Start, err = promTime(form, "start", now.Add(-selectedBefore)); err != nil {
 		return selection, err
 	}

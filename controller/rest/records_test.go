@@ -185,5 +185,5 @@ func TestTenantsAskWithinTheirScope(t *testing.T) {
 	if store.asked.Scope != (query.Scope{Tenant: fmt.Sprint(blue["uuid"])}) {
 		t.Errorf("the scope is %+v", store.asked.Scope)
 	}
-	bob.refused(http.StatusForbidden, "audit", "GET", "/api/audit", nil)
+	bob.lacks("READ_ACCESS", "PERMISSION_SYSTEMREPORT", "*", "GET", "/api/audit", nil)
 }

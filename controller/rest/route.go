@@ -19,6 +19,7 @@ type methods map[string]handler
 // endpoint is a path that does not belong to a kind of object.
 type endpoint struct {
 	audience
+	needs // of tenants and watchers; others need none
 	methods
 }
 
@@ -34,38 +35,42 @@ const (
 
 // endpoints by path; "*" stands for one segment.
 var endpoints = map[string]endpoint{
-	"healthz":                               {anybody, methods{"GET": health}},
-	"login":                                 {anybody, methods{"POST": login}},
-	"logout":                                {users, methods{"POST": logout}},
-	"api/initial-data":                      {anybody, methods{"GET": initialData}},
-	"api/cluster":                           {users, methods{"GET": showCluster}},
-	"api/cluster/status":                    {anybody, methods{"GET": clusterStatus}},
-	"api/cluster/runtime":                   {anybody, methods{"GET": clusterRuntime}},
-	"api/cluster/version":                   {anybody, methods{"GET": clusterVersion}},
-	"api/user-token":                        {users, methods{"GET": listTokens, "POST": createToken}},
-	"api/user-token/*":                      {users, methods{"DELETE": revokeToken}},
-	"api/useraccount":                       {users, methods{"GET": showAccount, "PUT": changeAccount}},
-	"api/securetoken-generate":              {tenants, methods{"POST": createJoinToken}},
-	"api/audit":                             {tenants, methods{"GET": showAudit}},
-	"api/analytics/logs":                    {tenants, methods{"GET": showLogs}},
-	"api/weir/live":                         {watchers, methods{"GET": streamLive}},
-	"api/virtualservice/*/scaleout":         {tenants, methods{"POST": scale(place.DoScaleOut)}},
-	"api/virtualservice/*/scalein":          {tenants, methods{"POST": scale(place.DoScaleIn)}},
-	"api/virtualservice/*/migrate":          {tenants, methods{"POST": scale(place.DoMigrate)}},
-	"api/virtualservice/*/switchover":       {tenants, methods{"POST": scale(place.DoSwitchover)}},
-	"api/virtualservice/*/retryplacement":   {tenants, methods{"POST": scale(place.DoRetry)}},
-	"api/virtualservice/*/rotatekeys":       {tenants, methods{"POST": rotateKeys}},
-	"api/virtualservice/*/scaleoutstatus":   {tenants, methods{"GET": scaleStatus}},
-	"api/actiongroupconfig/*/test":          {tenants, methods{"POST": testReceiver}},
-	"api/webhook/*/test":                    {tenants, methods{"POST": testReceiver}},
-	"api/alertemailconfig/*/test":           {tenants, methods{"POST": testReceiver}},
-	"api/alertsyslogconfig/*/test":          {tenants, methods{"POST": testReceiver}},
-	"api/alertconfig/*/silence":             {tenants, methods{"POST": silenceAlerts}},
-	"api/serviceenginegroup/*/redistribute": {tenants, methods{"POST": redistribute}},
+	"healthz":                  {anybody, nil, methods{"GET": health}},
+	"login":                    {anybody, nil, methods{"POST": login}},
+	"logout":                   {users, nil, methods{"POST": logout}},
+	"api/initial-data":         {anybody, nil, methods{"GET": initialData}},
+	"api/cluster":              {users, nil, methods{"GET": showCluster}},
+	"api/cluster/status":       {anybody, nil, methods{"GET": clusterStatus}},
+	"api/cluster/runtime":      {anybody, nil, methods{"GET": clusterRuntime}},
+	"api/cluster/version":      {anybody, nil, methods{"GET": clusterVersion}},
+	"api/user-token":           {users, nil, methods{"GET": listTokens, "POST": createToken}},
+	"api/user-token/*":         {users, nil, methods{"DELETE": revokeToken}},
+	"api/useraccount":          {users, nil, methods{"GET": showAccount, "PUT": changeAccount}},
+	"api/securetoken-generate": {tenants, makesJoinTokens, methods{"POST": createJoinToken}},
+	"api/audit":                {tenants, readsAudit, methods{"GET": showAudit}},
+	"api/analytics/logs":       {tenants, readsLogs, methods{"GET": showLogs}},
+	"api/weir/live":            {watchers, watches, methods{"GET": streamLive}},
+	"api/virtualservice/*/scaleout": {tenants, actsOn("virtualservice"),
+		methods{"POST": scale(place.DoScaleOut)}},
+	"api/virtualservice/*/scalein": {tenants, actsOn("virtualservice"),
+		methods{"POST": scale(place.DoScaleIn)}},
+	"api/virtualservice/*/migrate": {tenants, actsOn("virtualservice"),
+		methods{"POST": scale(place.DoMigrate)}},
+	"api/virtualservice/*/switchover": {tenants, actsOn("virtualservice"),
+		methods{"POST": scale(place.DoSwitchover)}},
+	"api/virtualservice/*/retryplacement":   {tenants, actsOn("virtualservice"), methods{"POST": scale(place.DoRetry)}},
+	"api/virtualservice/*/rotatekeys":       {tenants, actsOn("virtualservice"), methods{"POST": rotateKeys}},
+	"api/virtualservice/*/scaleoutstatus":   {tenants, readsOf("virtualservice"), methods{"GET": scaleStatus}},
+	"api/actiongroupconfig/*/test":          {tenants, actsOn("actiongroupconfig"), methods{"POST": testReceiver}},
+	"api/webhook/*/test":                    {tenants, actsOn("webhook"), methods{"POST": testReceiver}},
+	"api/alertemailconfig/*/test":           {tenants, actsOn("alertemailconfig"), methods{"POST": testReceiver}},
+	"api/alertsyslogconfig/*/test":          {tenants, actsOn("alertsyslogconfig"), methods{"POST": testReceiver}},
+	"api/alertconfig/*/silence":             {tenants, actsOn("alertconfig"), methods{"POST": silenceAlerts}},
+	"api/serviceenginegroup/*/redistribute": {tenants, actsOn("serviceenginegroup"), methods{"POST": redistribute}},
 }
 
-// route returns the handler of a request. Errors: *admit.NotAllowed, *noSuchPath.
-func (c *call) route() (handle handler, audience audience, err error) {
+// route returns the handler of a request, and the endpoint that it belongs to. Errors: *admit.NotAllowed, *noSuchPath.
+func (c *call) route() (handle handler, found endpoint, err error) {
 	found, ok := c.endpoint()
 	if !ok {
 		found, ok = c.page()
@@ -73,9 +78,9 @@ func (c *call) route() (handle handler, audience audience, err error) {
 	if !ok {
 		kind, known := c.kind()
 		if !known {
-			return nil, anybody, &noSuchPath{c.r.URL.Path}
+			return nil, found, &noSuchPath{c.r.URL.Path}
 		}
-		found = endpoint{methods: generic(kind, len(c.path) == 3)}
+		found = endpoint{tenants, usesOf(kind), generic(kind, len(c.path) == 3)}
 	}
 	method := c.r.Method
 	if method == http.MethodHead {
@@ -85,13 +90,13 @@ func (c *call) route() (handle handler, audience audience, err error) {
 	slices.Sort(allowed)
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if method == http.MethodOptions {
-		return options, anybody, nil
+		return options, endpoint{audience: anybody}, nil
 	}
 	handle, ok = found.methods[method]
 	if !ok {
-		return nil, anybody, &admit.NotAllowed{Reason: "Method '" + c.r.Method + "' not allowed"}
+		return nil, found, &admit.NotAllowed{Reason: "Method '" + c.r.Method + "' not allowed"}
 	}
-	return handle, found.audience, nil
+	return handle, found, nil
 }
 
 func (c *call) endpoint() (endpoint, bool) {
@@ -113,7 +118,8 @@ func (c *call) endpoint() (endpoint, bool) {
 		return found, true
 	}
 	report := c.api.reports[c.path[1]][strings.Join(c.path[3:], "/")]
-	return endpoint{methods: methods{"GET": showReport(report)}}, report != nil && c.path[0] == "api"
+	return endpoint{tenants, readsOf(c.path[1]), methods{"GET": showReport(report)}},
+		report != nil && c.path[0] == "api"
 }
 
 // kind returns the kind of "/api/<kind>" and "/api/<kind>/<uuid>".

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -31,17 +32,20 @@ func showSchema(c *call) error {
 func (c *call) schemaOf(kind *schema.Kind) schema.Object {
 	shown := schema.Object{"name": kind.Name, "title": kind.Title, "only": kind.Only, "per_tenant": kind.PerTenant(),
 		"serving": kind.Serving != schema.Apart, "own": kind.Own}
-	reads := c.who.MayRead(kind)
-	shown["may_read"] = reads == nil
-	if reads != nil {
-		shown["why_not"] = reads.Error()
+	shown["permission"] = kind.Permission
+	tenant, err := c.tenantOfRequest()
+	may := func(access admit.Access) error {
+		if err != nil {
+			return err
+		}
+		return c.who.May(access, kind.Permission, tenant)
 	}
-	writes := c.who.MayWrite("change", kind)
-	shown["may_change"] = writes == nil
+	reads, writes := may(admit.ReadAccess), may(admit.WriteAccess)
+	shown["may_read"], shown["may_change"] = reads == nil, writes == nil
 	shown["may_create"] = writes == nil && kind.Creatable()
 	shown["may_delete"] = writes == nil && kind.Only == ""
-	if writes != nil {
-		shown["why_not"] = writes.Error()
+	if why := cmp.Or(reads, writes); why != nil {
+		shown["why_not"] = why.Error()
 	}
 	shown["creatable"] = kind.Creatable()
 	return shown
@@ -64,5 +68,10 @@ func showApplied(c *call) error {
 			return err
 		}
 	}
-	return c.reply(http.StatusOK, c.api.progress(revision, uuid))
+	progress := c.api.progress(revision, uuid)
+	engines, _ := schema.Lookup("serviceengine")
+	if c.who.Access(engines.Permission, c.tenant) < admit.ReadAccess {
+		delete(progress, "refusals") // they name engines
+	}
+	return c.reply(http.StatusOK, progress)
 }

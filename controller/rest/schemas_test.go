@@ -43,7 +43,7 @@ func TestSchemaOfAKindHasItsFieldsAndWhatTheUserMayDo(t *testing.T) {
 		t.Errorf("there are %v kinds", all["count"])
 	}
 	read.refused(http.StatusNotFound, "nothing", "GET", "/api/weir/schema/frob", nil)
-	read.refused(http.StatusForbidden, "only administrators", "POST", "/api/pool", schema.Object{"name": "p"})
+	read.lacks("WRITE_ACCESS", "PERMISSION_POOL", "admin", "POST", "/api/pool", schema.Object{"name": "p"})
 }
 
 func TestErrorNamesItsField(t *testing.T) {

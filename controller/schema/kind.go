@@ -34,6 +34,8 @@ type Definition struct {
 	// such writes out of the audit trail.
 	Unaudited bool
 	Serving   Serving
+	// Permission is the resource of roles that says who may read and write the objects; empty: that of the same name.
+	Permission string
 
 	FilledBy  func(Object)                        // defaults that depend on other fields
 	DerivedBy func(Object, time.Time) *FieldError // computed fields
@@ -70,6 +72,9 @@ func Register[T any](definition Definition) *Kind {
 	k := &Kind{Name: strings.ToLower(t.Name()), Title: t.Name(), Definition: definition, record: describe(t, 0)}
 	if k.Prefix == "" {
 		k.Prefix = k.Name
+	}
+	if own := "PERMISSION_" + strings.ToUpper(k.Name); k.Permission == "" && IsResource(own) {
+		k.Permission = own
 	}
 	if _, ok := any(new(T)).(validated); ok {
 		k.check = checkAs[T]

@@ -62,7 +62,9 @@ type Answer struct {
 type Series struct {
 	UUID   string
 	Server string // "10.0.0.1:80"; empty: the whole object
-	Points []Point
+	// Dimension is the value of a dimension that the series is about; only of series from records.
+	Dimension string
+	Points    []Point
 }
 
 // Point is a value at the end of a step.
@@ -72,10 +74,16 @@ type Point struct {
 	Null  bool // nothing is known about this step
 }
 
+// Sight is which series a question sees.
+type Sight struct {
+	Tenant string // uuid of the tenant whose series they are; empty: all
+	Kinds  []Kind // of the objects that they are about; nil: all
+}
+
 // Query is a query in PromQL. Start is Stop and Step is 0 for a value at one time.
 type Query struct {
+	Sight
 	Text    string
-	Tenant  string // uuid of the tenant whose series the query sees; empty: all
 	Start   time.Time
 	Stop    time.Time
 	Step    time.Duration
@@ -84,8 +92,8 @@ type Query struct {
 
 // Selection asks which series there are.
 type Selection struct {
+	Sight
 	Matches []string // selectors, such as weir_service_requests_total{service="web"}; none: all series
-	Tenant  string   // uuid; empty: all
 	Start   time.Time
 	Stop    time.Time
 	Limit   int // of the answer; 0: the most that is allowed

@@ -24,10 +24,10 @@ const kindsRoom = "controller/schema/kinds"
 // its file.
 var mayNameKinds = map[string][]string{
 	"controller/schema": {"tenant", "cloud"}, // who owns an object; a reference by name may name its cloud
-	"controller/admit": {"user", "tenant", "cloud", // who may do what, and where
+	"controller/admit": {"user", "role", "tenant", "cloud", // who may do what, and where
 		"sslkeyandcertificate", "systemconfiguration", // keys are made; the portal needs one
 		"virtualservice", "vsvip", "networkprofile"}, // no two listen at one place
-	"controller/rest": {"user", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
+	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
 		"pool"}, // what can be watched
@@ -43,8 +43,9 @@ var mayNameKinds = map[string][]string{
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups
 	"controller/cloud":      {"cloud", "serviceenginegroup", "serviceengine"},
-	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"},             // engines join
-	"controller/runtime":    {"healthmonitor", "virtualservice", "pool", "serviceengine"}, // references in pages
+	"controller/membership": {"cloud", "serviceenginegroup", "serviceengine"}, // engines join
+	// references in pages, and what an engine is for a virtual service
+	"controller/runtime": {"healthmonitor", "virtualservice", "pool", "serviceengine", "role"},
 	// the field of an event that says who may see it
 	"controller/events": {"tenant"},
 	// what alerts are about, and whom they are sent to
@@ -58,6 +59,7 @@ var mayNameKinds = map[string][]string{
 	"controller/series":  {"virtualservice", "pool", "serviceengine"},           // of what there are numbers
 	"controller/metrics": {"pool", "tenant"},                                    // labels of series
 	"cmd/weir": {"user", "tenant", // flags of a login
+		"role",  // of an engine for a virtual service
 		"alert", // of TLS, which is none of them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
 		"serviceenginegroup", "virtualservice", "vsvip", "serviceengine", "pool"}, // actions, and the status of all

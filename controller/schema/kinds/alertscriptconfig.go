@@ -11,7 +11,9 @@ type AlertScriptConfig struct {
 	TimeoutS uint32 `json:"timeout"`
 }
 
-func init() { schema.Register[AlertScriptConfig](schema.Definition{}) }
+func init() {
+	schema.Register[AlertScriptConfig](schema.Definition{Permission: "PERMISSION_ACTIONGROUPCONFIG"})
+}
 
 // Validate refuses every script: the controller has the keys of all services, and code of others could take them.
 func (*AlertScriptConfig) Validate() *schema.FieldError {

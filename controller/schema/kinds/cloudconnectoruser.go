@@ -15,6 +15,7 @@ type CloudConnectorUser struct {
 
 func init() {
 	schema.Register[CloudConnectorUser](schema.Definition{
+		Permission: "PERMISSION_USER_CREDENTIAL",
 		Kept: []schema.Rule{
 			schema.NoEffect(noCloud, "azure_* gcp_* nsxt_* oci_* tencent_* vcenter_*"),
 		},

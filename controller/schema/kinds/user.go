@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strings"
+
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
 )
@@ -28,26 +30,44 @@ func init() {
 		Columns: []column.Column{
 			column.Field("FULL NAME", "full_name"),
 			column.Field("SUPERUSER", "is_superuser"),
+			column.Of("ROLES", rolesOf),
 			column.Field("ACTIVE", "is_active"),
 		},
 		Example: `  weir user create alice full_name="Alice Smith" password=… is_superuser=true`,
 		Builtins: []schema.Object{{
 			"name": "admin", "uuid": "user-1", "full_name": "System Administrator", "email": "", "is_superuser": true,
-			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "all_tenants": true}},
+			"access": []any{schema.Object{"tenant_ref": "/api/tenant/admin", "all_tenants": true,
+				"role_ref": "/api/role?name=System-Admin"}},
 		}},
 		Kept: []schema.Rule{
-			schema.Restricts("Weir has no roles yet: System-Admin lets a user who is no superuser read the tenant, "+
-				"any other role gives no access to it",
-				"access.role_ref"),
 			schema.NoEffect(noLogin, ""),
 		},
 	})
 }
 
-// UserAccess gives a user access to a tenant.
+// UserAccess gives a user a role in a tenant, or in all. Without a role, the user reads what is there, except users and
+// the audit trail.
 type UserAccess struct {
+	RoleRef    string `json:"role_ref" ref:"role"`
 	TenantRef  string `json:"tenant_ref" ref:"tenant"`
 	AllTenants bool   `json:"all_tenants" default:"false"`
+}
+
+// rolesOf lists the roles of a user: "Tenant-Admin in blue, Application-Operator everywhere".
+func rolesOf(r column.Row) string {
+	var roles []string
+	for _, item := range column.List(r.Object, "access") {
+		where := "everywhere"
+		if column.At(item, "all_tenants") != true {
+			where = "in " + column.Text(column.At(item, "tenant_ref"))
+		}
+		role := column.Text(column.At(item, "role_ref"))
+		if role == "" {
+			role = "reader"
+		}
+		roles = append(roles, role+" "+where)
+	}
+	return strings.Join(roles, ", ")
 }
 
 // fillUser copies name to username if that is absent, or username to name.

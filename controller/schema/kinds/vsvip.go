@@ -29,9 +29,10 @@ type VsVip struct {
 
 func init() {
 	schema.Register[VsVip](schema.Definition{
-		Private:  true,
-		Serving:  schema.PartOfService,
-		FilledBy: fillVsVip,
+		Permission: "PERMISSION_VIRTUALSERVICE",
+		Private:    true,
+		Serving:    schema.PartOfService,
+		FilledBy:   fillVsVip,
 		Columns: []column.Column{
 			column.Of("ADDRESSES", addresses),
 		},

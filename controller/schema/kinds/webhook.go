@@ -22,8 +22,9 @@ type Webhook struct {
 
 func init() {
 	schema.Register[Webhook](schema.Definition{
-		Columns: []column.Column{column.Field("URL", "callback_url")},
-		Example: `  weir webhook create pager callback_url=https://pager.example.com/weir verification_token=…`,
+		Permission: "PERMISSION_ACTIONGROUPCONFIG",
+		Columns:    []column.Column{column.Field("URL", "callback_url")},
+		Example:    `  weir webhook create pager callback_url=https://pager.example.com/weir verification_token=…`,
 	})
 }
 
