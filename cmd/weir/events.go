@@ -70,7 +70,7 @@ func auditCommand() *cobra.Command {
 			}
 			return append(cells, changed(entry))
 		},
-	}).command("audit", "List who changed what, and who tried, newest first; only administrators may",
+	}).command("audit", "List who changed what, and who tried, newest first, of the kinds that your roles open",
 		"user, address, tenant, action, kind, object, refused, old or new")
 }
 
