@@ -50,6 +50,14 @@ type AnalyticsProfile struct {
 	SecurityScores
 }
 
+// Reveals says that a stream sends the records of the virtual services that use the profile.
+func (p *AnalyticsProfile) Reveals() []string {
+	if p.Streaming == nil {
+		return nil
+	}
+	return []string{schema.TrafficResource}
+}
+
 // SecurityScores say how good TLS of a virtual service is, from 0 to 5.
 type SecurityScores struct {
 	CertExpired      float64 `json:"hs_security_certscore_expired" default:"0.0"`
