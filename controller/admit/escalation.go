@@ -11,11 +11,11 @@ import (
 )
 
 // This file keeps users from getting more than they have: by a user or a role that they write, by the password of
-// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what
-// they have themselves.
+// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what they
+// have themselves.
 
-// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is
-// new), and next the object after (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
+// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is new), and next the object after
+// (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
 func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	if w.system {
 		return nil
@@ -29,8 +29,8 @@ func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	return w.mayReveal(view, next)
 }
 
-// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin
-// tells of all tenants.
+// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin tells
+// of all tenants.
 func (w Write) mayReveal(view *store.View, next *store.Record) error {
 	if next == nil {
 		return nil
@@ -76,7 +76,8 @@ func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error 
 // stay.
 func (w Write) rolesFit(view *store.View, stored, next *store.Record) error {
 	for i, entry := range accessOf(next.Object) {
-		of := grantOf(view, entry)
+		of := grantOf(entry)
+		of.role = roleNamed(view, textOf(entry, "role_ref"))
 		if of.role == nil || of.roleFits() || stored != nil && stored.RefersTo(roleKind, of.role.UUID) {
 			continue
 		}
@@ -150,14 +151,14 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 	where := []Tenant{grant{tenant: role.Tenant}.where(view)}
 	for _, user := range view.List(userKind) {
 		for _, entry := range accessOf(user.Object) {
-			// The reference alone decides: a role that is made again under its uuid counts for those who had it.
-			if uuidOf(textOf(entry, "role_ref")) != role.UUID {
+			if !names(view, textOf(entry, "role_ref"), role.UUID) {
 				continue
 			}
+			g := grantOf(entry)
 			if user.UUID == w.Who.UUID {
 				return &Forbidden{fmt.Sprintf("%s is a role of yours: somebody else has to change it", role.Name)}
 			}
-			if at := grantOf(view, entry).where(view); !slices.Contains(where, at) {
+			if at := g.where(view); !slices.Contains(where, at) {
 				where = append(where, at)
 			}
 		}
@@ -173,6 +174,16 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 		}
 	}
 	return nil
+}
+
+// names tells whether a reference is to the role with a uuid, which may not be there yet: a client can choose the uuid
+// of a new role, and earlier versions stored references to roles of other controllers.
+func names(view *store.View, ref, uuid string) bool {
+	if found := roleNamed(view, ref); found != nil {
+		return found.UUID == uuid
+	}
+	target, err := schema.ParseRef(roleKind, ref)
+	return err == nil && target.UUID == uuid
 }
 
 // holds refuses a role that allows more than the writer may do in a tenant.

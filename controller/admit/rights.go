@@ -41,7 +41,9 @@ type rights []grant
 func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy string) {
 	has := map[grant]bool{}
 	for _, entry := range accessOf(user) {
-		of, ref := grantOf(view, entry), textOf(entry, "role_ref")
+		of := grantOf(entry)
+		ref := textOf(entry, "role_ref")
+		of.role = roleNamed(view, ref)
 		switch {
 		case ref != "" && (of.role == nil || !of.roleFits()):
 			barredBy = cmp.Or(barredBy, ref)
@@ -53,28 +55,9 @@ func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy st
 	return granted, barredBy
 }
 
-// grantOf reads an entry of a user's access. A role that is not there any more is nil, as no role is.
-func grantOf(view *store.View, entry schema.Object) grant {
-	of := grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true}
-	if id := uuidOf(textOf(entry, "role_ref")); id != "" {
-		of.role, _ = view.Get(roleKind, id)
-	}
-	return of
-}
-
-// uuidOf is the uuid in a reference to a role, or that of the built-in role that the reference names. It is empty for
-// other names: earlier versions stored such references as they came, and nobody shall get a role because another role
-// has taken the name since.
-func uuidOf(ref string) string {
-	target, err := schema.ParseRef(roleKind, ref)
-	if err != nil || target.UUID != "" || target.Tenant != "" {
-		return target.UUID
-	}
-	id := schema.BuiltinUUID(roleKind, target.Name)
-	if name, builtIn := schema.BuiltinName(roleKind, id); !builtIn || name != target.Name {
-		return ""
-	}
-	return id
+// grantOf reads where an entry of access counts.
+func grantOf(entry schema.Object) grant {
+	return grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true}
 }
 
 // accessOf are the entries of a user's access.
@@ -86,6 +69,26 @@ func accessOf(user schema.Object) (entries []schema.Object) {
 		}
 	}
 	return entries
+}
+
+// roleNamed finds the role of a reference. A reference by name is one that an earlier version stored: it counts for
+// built-in roles only, because others could be made, or renamed, to fit it. nil: there is none.
+func roleNamed(view *store.View, ref string) *store.Record {
+	if ref == "" {
+		return nil
+	}
+	target, err := schema.ParseRef(roleKind, ref)
+	if err != nil {
+		return nil
+	}
+	found, ok := view.Get(roleKind, target.UUID)
+	if target.UUID == "" {
+		found, ok = builtInNamed(view, roleKind, target.Name)
+	}
+	if !ok {
+		return nil
+	}
+	return found
 }
 
 // roleFits tells whether the role counts where it is granted: one of admin everywhere, one of another tenant there
