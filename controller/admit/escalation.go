@@ -11,11 +11,11 @@ import (
 )
 
 // This file keeps users from getting more than they have: by a user or a role that they write, by the password of
-// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what they
-// have themselves.
+// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what
+// they have themselves.
 
-// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is new), and next the object after
-// (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
+// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is
+// new), and next the object after (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
 func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	if w.system {
 		return nil
@@ -29,8 +29,8 @@ func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	return w.mayReveal(view, next)
 }
 
-// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin tells
-// of all tenants.
+// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin
+// tells of all tenants.
 func (w Write) mayReveal(view *store.View, next *store.Record) error {
 	if next == nil {
 		return nil
