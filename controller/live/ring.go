@@ -179,6 +179,9 @@ func (r *ring) foldServices(size int) map[string]*sum {
 	for uuid, service := range r.services {
 		one := service.fold(uuid)
 		service.series.put(clock, size == fineSize, one.point())
+		if size == coarseSize {
+			service.excluded = float32(one.excluded)
+		}
 		if sums[service.tenant] == nil {
 			sums[service.tenant] = &sum{}
 		}
