@@ -80,6 +80,8 @@ pub struct Hidden {
     pub forwarded_for: Stand,
     pub trace_parent: Stand,
     pub content_type: Stand,
+    /// Records have it as a number: a mask leaves it out.
+    pub grpc_status: Stand,
 }
 
 impl Hidden {
@@ -103,6 +105,7 @@ impl Hidden {
             forwarded_for: stand("X-Forwarded-For"),
             trace_parent: stand("Traceparent"),
             content_type: stand("Content-Type"),
+            grpc_status: stand("Grpc-Status"),
         };
         hides.then_some(hidden)
     }

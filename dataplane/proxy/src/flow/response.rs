@@ -7,7 +7,6 @@
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_telemetry::Happening;
 use weir_wire::{
-    grpc,
     head::{SWITCHING_PROTOCOLS, Version},
     http1::{Outgoing, Response},
 };
@@ -285,7 +284,7 @@ impl Parties<'_> {
         if client.noted.is_something() {
             core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
             if client.call().is_some() {
-                core.records.note_grpc_status(client.noted, grpc::status(&received.head.fields));
+                core.records.note_call(client.noted, &exchange.service, &received.head.fields);
             }
         }
         let may_withhold = status >= 400 && !binds;
