@@ -99,6 +99,9 @@ func (c *Controller) PasswordFile() string { return filepath.Join(c.dir, passwor
 // ProfileSocket is where a controller with --profile answers.
 func (c *Controller) ProfileSocket() string { return filepath.Join(c.dir, "profile.sock") }
 
+// HistoryDir is where the controller has the history of its metrics.
+func (c *Controller) HistoryDir() string { return filepath.Join(c.dir, "metrics") }
+
 // Pages is the address of the web pages for a browser on this machine. If the controller is in a namespace, a relay
 // leads there until ctx ends.
 func (c *Controller) Pages(ctx context.Context) (url string, err error) {

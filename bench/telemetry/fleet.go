@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ const (
 	serversEach   = 4
 	activeOneIn   = 10 // virtual services have traffic
 	changeEvery   = 20 * time.Millisecond
+	// changesMade take a minute: what the controller does each second, each 5 s, each 15 s and each minute, it does
+	// meanwhile.
+	changesMade   = 3000
 	changePatient = 30 * time.Second
 )
 
@@ -96,8 +100,15 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 			return err
 		}
 		begun := time.Now()
-		spans, err := f.change(ctx, r.Short(50, 500))
-		if err != nil {
+		var changes changes
+		if err := profiles.while(ctx, "trace", "change.trace", func() (err error) {
+			changes, err = f.change(ctx, r.Short(50, changesMade))
+			return err
+		}); err != nil {
+			return err
+		}
+		spans := changes.spans()
+		if err := profiles.write("changes.txt", changes.listed()); err != nil {
 			return err
 		}
 		usage, err := f.usage()
@@ -111,10 +122,11 @@ func (r *run) manage(ctx context.Context) (times fleetTimes, err error) {
 			"%d services with %d servers each on %d engines, one in %d with %d requests a second, "+
 				"told each second for %.0f s, the overview open. An engine is the agent's own link without a data plane. "+
 				"The controller needs %.0f %% of a core for it, the engines %.0f %%. "+
-				"%d changes, one every %v: p50 %.1f ms; meanwhile, the controller ran %.0f %% of the time, and its threads "+
+				"%d changes, one every %v: p50 %.1f ms, the slowest %.0f ms; meanwhile, the controller ran %.0f %% of the "+
+				"time, and its threads "+
 				"waited for a core %.0f %% of it", times.services, serversEach, engines, activeOneIn, perSecond,
 			told.Seconds(), 100*busy.controller, 100*busy.engines,
-			len(spans), changeEvery, milliseconds(quantile(spans, 0.5)),
+			len(spans), changeEvery, milliseconds(quantile(spans, 0.5)), milliseconds(slices.Max(spans)),
 			100*changing.Run.Seconds()/took.Seconds(), 100*changing.Waited.Seconds()/took.Seconds())
 		if err := profiles.take(ctx, "heap", "change.heap"); err != nil {
 			return err
@@ -223,10 +235,32 @@ func (f *fleet) createService(ctx context.Context, c *client.Session, index int)
 	return err
 }
 
-// change gives one virtual service after the other a new name, at a fixed rate, and returns how long after each was due
-// its engine acknowledged it.
-func (f *fleet) change(ctx context.Context, count int) ([]time.Duration, error) {
-	begun, spans := time.Now(), make([]time.Duration, count)
+// changed is when a change was due, when the controller had stored it, and when its engine acknowledged it.
+type changed struct{ due, stored, acked time.Time }
+
+type changes []changed
+
+func (c changes) spans() []time.Duration {
+	spans := make([]time.Duration, len(c))
+	for i, one := range c {
+		spans[i] = one.acked.Sub(one.due)
+	}
+	return spans
+}
+
+// listed is a line for each change, to find what else happened at the time of slow ones.
+func (c changes) listed() []byte {
+	text := []byte("due, ms until it is stored, ms until its Ack\n")
+	for _, one := range c {
+		text = fmt.Appendf(text, "%s %6.1f %6.1f\n", one.due.UTC().Format("15:04:05.000"),
+			milliseconds(one.stored.Sub(one.due)), milliseconds(one.acked.Sub(one.due)))
+	}
+	return text
+}
+
+// change gives one virtual service after the other a new name, at a fixed rate.
+func (f *fleet) change(ctx context.Context, count int) (changes, error) {
+	begun, made := time.Now(), make(changes, count)
 	var working errgroup.Group
 	working.SetLimit(len(f.clients))
 	for number := range count {
@@ -237,31 +271,32 @@ func (f *fleet) change(ctx context.Context, count int) ([]time.Duration, error) 
 			return nil, errors.Join(ctx.Err(), working.Wait())
 		}
 		working.Go(func() (err error) {
-			spans[number], err = f.changeOne(ctx, number, due)
+			made[number], err = f.changeOne(ctx, number, due)
 			return err
 		})
 	}
-	return spans, working.Wait()
+	return made, working.Wait()
 }
 
 // stride has no common factor with the numbers of services, so neighbours are far apart and none comes twice.
 const stride = 7919
 
-func (f *fleet) changeOne(ctx context.Context, number int, due time.Time) (time.Duration, error) {
-	index := number * stride % len(f.uuids)
+func (f *fleet) changeOne(ctx context.Context, number int, due time.Time) (changed, error) {
+	index, made := number*stride%len(f.uuids), changed{due: due}
 	name := fmt.Sprintf("%s-change-%d", fleetName(index), number)
 	done := f.expect(f.uuids[index], name)
 	session := f.clients[number%len(f.clients)]
 	if err := session.Patch(ctx, "virtualservice", f.uuids[index], client.Object{"name": name}); err != nil {
-		return 0, err
+		return made, err
 	}
+	made.stored = time.Now()
 	select {
-	case at := <-done:
-		return at.Sub(due), nil
+	case made.acked = <-done:
+		return made, nil
 	case <-time.After(changePatient):
-		return 0, fmt.Errorf("a change is not acknowledged within %v", changePatient)
+		return made, fmt.Errorf("a change is not acknowledged within %v", changePatient)
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return made, ctx.Err()
 	}
 }
 

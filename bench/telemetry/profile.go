@@ -47,21 +47,27 @@ func (p *profiler) take(ctx context.Context, kind, name string) (err error) {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("profile %s: %s", kind, answer.Status)
 	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("profile %s: %w", kind, err)
+	}
+	return p.write(name, text)
+}
+
+// write writes a file of a name beside the profiles.
+func (p *profiler) write(name string, text []byte) error {
+	if p.dir == "" {
+		return nil
+	}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return err
 	}
-	file, err := os.Create(filepath.Join(p.dir, name))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.Copy(file, answer.Body)
-	return err
+	return os.WriteFile(filepath.Join(p.dir, name), text, 0o644)
 }
 
-// during takes a profile of processor time while something is done.
-func (p *profiler) during(ctx context.Context, name string, do func() error) error {
+// while takes a profile of some seconds while something is done: of processor time ("profile"), or a trace ("trace").
+func (p *profiler) while(ctx context.Context, kind, name string, do func() error) error {
 	taken := make(chan error, 1)
-	go func() { taken <- p.take(ctx, fmt.Sprintf("profile?seconds=%d", profileSeconds), name) }()
+	go func() { taken <- p.take(ctx, fmt.Sprintf("%s?seconds=%d", kind, profileSeconds), name) }()
 	return errors.Join(do(), <-taken)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -41,6 +42,10 @@ func measureSoak(ctx context.Context, r *run) (found Finding, err error) {
 	}
 	if span == 0 {
 		return found, errors.New("it takes as long as it is told: give --soak 24h, or --soak 15m for a look")
+	}
+	if r.Profiles != "" {
+		r.flags = []string{"--profile"}
+		defer func() { r.flags = nil }()
 	}
 	err = r.onStage(ctx, func(s *stage) error {
 		server, err := s.lab.Nginx(ctx, "soaked", 0, map[string]string{"index.html": "the page"})
@@ -204,7 +209,8 @@ func (s *stage) watchAndAsk(ctx context.Context, vs service) (asked int, err err
 func (s *stage) look(ctx context.Context, span time.Duration) (looks []amounts, err error) {
 	tick := time.NewTicker(min(30*time.Second, span/60))
 	defer tick.Stop()
-	for {
+	begun, profiles := time.Now(), newProfiler(s.Profiles, s.controller)
+	for quarter := 1; ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -218,6 +224,12 @@ func (s *stage) look(ctx context.Context, span time.Duration) (looks []amounts, 
 			return looks, err
 		}
 		looks = append(looks, seen)
+		if quarter < 4 && time.Since(begun) >= time.Duration(quarter)*span/4 { // what is there more in the next one?
+			if err := profiles.take(ctx, "heap?gc=1", fmt.Sprintf("soak-%d.heap", quarter)); err != nil {
+				return looks, err
+			}
+			quarter++
+		}
 	}
 }
 
@@ -249,6 +261,11 @@ func (s *stage) amounts(ctx context.Context) (amounts, error) {
 
 // series is how many series have a value now.
 func (s *stage) series(ctx context.Context) (float64, error) {
+	return single(ctx, s.controller.Session, `count({__name__!=""})`)
+}
+
+// single asks the history for the one value of a query in PromQL.
+func single(ctx context.Context, session *client.Session, query string) (float64, error) {
 	var answer struct {
 		Data struct {
 			Result []struct {
@@ -256,9 +273,9 @@ func (s *stage) series(ctx context.Context) (float64, error) {
 			}
 		}
 	}
-	err := s.controller.Session.Get(ctx, `weir/promql/api/v1/query?query=count(%7B__name__!%3D%22%22%7D)`, &answer)
+	err := session.Get(ctx, "weir/promql/api/v1/query?query="+url.QueryEscape(query), &answer)
 	if err != nil || len(answer.Data.Result) != 1 {
-		return 0, errors.Join(err, fmt.Errorf("%d sums of series", len(answer.Data.Result)))
+		return 0, errors.Join(err, fmt.Errorf("%s has %d values", query, len(answer.Data.Result)))
 	}
 	return strconv.ParseFloat(fmt.Sprint(answer.Data.Result[0].Value[1]), 64)
 }

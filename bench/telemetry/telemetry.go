@@ -29,7 +29,8 @@ type Options struct {
 	Archive string
 	// Soak is how long the row soak puts load and changes on a Weir; 0: a minute in a quick look, or else not at all.
 	Soak time.Duration
-	// Profiles is a directory for profiles of the controller under the telemetry of many engines; empty: none.
+	// Profiles is a directory for profiles of the controller under the telemetry of many engines, and in the soak;
+	// empty: none are taken.
 	Profiles string
 }
 

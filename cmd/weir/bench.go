@@ -217,7 +217,7 @@ and weir-dataplane, weir-load and weir-origin in the directory of weir.`,
 	flags.StringVar(&options.Archive, "archive", "",
 		"keep the record store in this directory; a later run with the same --records asks it again, and stores nothing")
 	flags.StringVar(&options.Profiles, "profiles", "",
-		"directory for profiles of the controller under the telemetry of many engines, for go tool pprof (default: none are taken)")
+		"directory for profiles and a trace of the controller under the telemetry of many engines, and in the soak (default: none)")
 	flags.StringSliceVar(&options.Rows, "rows", nil, "the same as --row")
 	return command
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/store"
@@ -56,8 +57,8 @@ func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error 
 // stay.
 func rolesFit(view *store.View, stored, next *store.Record) error {
 	for i, entry := range accessOf(next.Object) {
-		of := grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true,
-			role: roleNamed(view, textOf(entry, "role_ref"))}
+		of := grantOf(entry)
+		of.role = roleNamed(view, textOf(entry, "role_ref"))
 		if of.role == nil || of.roleFits() || stored != nil && stored.RefersTo(roleKind, of.role.UUID) {
 			continue
 		}
@@ -126,15 +127,17 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 	role := cmp.Or(next, stored)
 	where := []Tenant{grant{tenant: role.Tenant}.where(view)}
 	for _, user := range view.List(userKind) {
-		granted, _ := rightsOf(view, user.Object)
-		for _, g := range granted {
-			if g.role == nil || g.role.UUID != role.UUID {
+		for _, entry := range accessOf(user.Object) {
+			if !names(view, textOf(entry, "role_ref"), role.UUID) {
 				continue
 			}
+			g := grantOf(entry)
 			if user.UUID == w.Who.UUID {
 				return &Forbidden{fmt.Sprintf("%s is a role of yours: somebody else has to change it", role.Name)}
 			}
-			where = append(where, g.where(view))
+			if at := g.where(view); !slices.Contains(where, at) {
+				where = append(where, at)
+			}
 		}
 	}
 	for _, role := range []*store.Record{stored, next} {
@@ -148,6 +151,16 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 		}
 	}
 	return nil
+}
+
+// names tells whether a reference is to the role with a uuid, which may not be there yet: a client can choose the uuid
+// of a new role, and earlier versions stored references to roles of other controllers.
+func names(view *store.View, ref, uuid string) bool {
+	if found := roleNamed(view, ref); found != nil {
+		return found.UUID == uuid
+	}
+	target, err := schema.ParseRef(roleKind, ref)
+	return err == nil && target.UUID == uuid
 }
 
 // holds refuses a role that allows more than the writer may do in a tenant.

@@ -13,17 +13,13 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/turns"
 )
 
 const (
 	every = 15 * time.Second
-	// after is how long after a multiple of that it grades: at the multiple itself, metrics reads all objects.
-	after = 7 * time.Second
 	// points are those of the window of five minutes.
 	points = 20
-	// gradedAtOnce is the number of objects that are graded under the lock of the fleet before it is given up for a
-	// moment.
-	gradedAtOnce = 100
 )
 
 // Grades are the scores of all objects. It is safe for concurrent use.
@@ -65,21 +61,9 @@ func New(fleet *fleet.Fleet, now func() time.Time) *Grades {
 // Run grades each 15 s until ctx ends.
 func (g *Grades) Run(ctx context.Context) error {
 	g.Grade()
-	for {
-		now := g.now()
-		alarm := time.NewTimer(next(now).Sub(now))
-		select {
-		case <-ctx.Done():
-			alarm.Stop()
-			return nil
-		case <-alarm.C:
-			g.Grade()
-		}
-	}
+	turns.Run(ctx, g.now, every, turns.Grading, func(time.Time) { g.Grade() })
+	return nil
 }
-
-// next is when to grade after a time.
-func next(now time.Time) time.Time { return now.Add(-after).Truncate(every).Add(every + after) }
 
 // Grade grades all objects once.
 func (g *Grades) Grade() {
@@ -88,16 +72,16 @@ func (g *Grades) Grade() {
 	var m *model.Model
 	g.fleet.Read(func(known *fleet.Known) { m = known.Model() })
 	graded, at := newScores(), g.now()
-	each(g.fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+	fleet.ReadEach(g.fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		graded.engines[engine.UUID] = g.engine(known, engine)
 	})
 	// The model may change meanwhile: what is known is about the objects of the newest one.
-	each(g.fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
+	fleet.ReadEach(g.fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
 		if pool = known.Pool(pool.UUID); pool != nil {
 			g.pool(known, pool, graded)
 		}
 	})
-	each(g.fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+	fleet.ReadEach(g.fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		if vs = known.VirtualService(vs.UUID); vs != nil {
 			graded.services[vs.UUID] = g.service(known, vs, at)
 		}
@@ -109,19 +93,6 @@ func (g *Grades) Grade() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.scores = graded
-}
-
-// each grades objects, some under the lock of the fleet at a time.
-func each[T any](from *fleet.Fleet, objects []T, grade func(*fleet.Known, T)) {
-	for len(objects) > 0 {
-		some := objects[:min(gradedAtOnce, len(objects))]
-		from.Read(func(known *fleet.Known) {
-			for _, object := range some {
-				grade(known, object)
-			}
-		})
-		objects = objects[len(some):]
-	}
 }
 
 // gone forgets the windows of objects that were not graded.

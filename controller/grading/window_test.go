@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
 
 func TestAWindowHasTheLastPointsInTheirOrder(t *testing.T) {
@@ -36,14 +35,5 @@ func TestAWindowOfOneThatDoesNothingKeepsOnePoint(t *testing.T) {
 	}
 	if len(w.runs) != 1 || w.length != points {
 		t.Errorf("it keeps %d points for %d", len(w.runs), w.length)
-	}
-}
-
-func TestGradesBetweenTheCollectionsOfMetrics(t *testing.T) {
-	at := func(second int) time.Time { return time.Date(2026, 11, 26, 12, 0, second, 0, time.UTC) }
-	for now, want := range map[int]int{0: 7, 6: 7, 7: 22, 8: 22, 15: 22, 21: 22, 22: 37} {
-		if got := next(at(now)); !got.Equal(at(want)) {
-			t.Errorf("after second %d it grades at %v, want second %d", now, got, want)
-		}
 	}
 }

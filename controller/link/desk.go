@@ -3,6 +3,7 @@ package link
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
@@ -13,8 +14,10 @@ import (
 // the engine its whole Plan. At most one visit is current; the desk ignores older ones. A visit begins without a
 // target: the earlier target was decided while the engine was away, and may be wrong now.
 type desk struct {
+	// Only the holder of the lock changes it. Most decisions leave it as it is, and need not wait for the lock: its
+	// holder may wait for the fleet.
+	target  atomic.Pointer[enginev1.Plan]
 	mu      sync.Mutex
-	target  *enginev1.Plan
 	held    *enginev1.Plan
 	visit   *visit
 	greeted uint64 // the greeting of the current visit
@@ -34,18 +37,21 @@ type visit struct {
 func (d *desk) plans() (held, target *enginev1.Plan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.held, d.target
+	return d.held, d.target.Load()
 }
 
 // retarget takes a new Plan. The decision knew of all greetings up to known; retarget ignores the Plan if it does not
 // include the greeting of the current visit.
 func (d *desk) retarget(plan *enginev1.Plan, known uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.target == plan || d.greeted > known {
+	if d.target.Load() == plan {
 		return
 	}
-	d.target = plan
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.greeted > known {
+		return
+	}
+	d.target.Store(plan)
 	if d.visit == nil {
 		return
 	}
@@ -60,7 +66,8 @@ func (d *desk) enter() *visit {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dismiss(errSuperseded)
-	d.target, d.greeted = nil, notYet
+	d.target.Store(nil)
+	d.greeted = notYet
 	d.visit = &visit{retargeted: make(chan struct{}, 1), ended: make(chan struct{}),
 		questions: make(chan *dataplanev1.Question, questionsMax)}
 	return d.visit

@@ -46,8 +46,7 @@ func (l *Live) part(topic Topic, afterMs int64) []byte {
 	if text, told := l.memo[key]; told {
 		return text
 	}
-	var shown any
-	l.fleet.Read(func(known *fleet.Known) { shown = l.shown(known, topic, afterMs) })
+	shown := l.shown(topic, afterMs)
 	text, err := json.Marshal(shown)
 	if err != nil {
 		panic(fmt.Errorf("defect: what happens with %v is no JSON: %w", topic, err))
@@ -56,17 +55,21 @@ func (l *Live) part(topic Topic, afterMs int64) []byte {
 	return text
 }
 
-func (l *Live) shown(known *fleet.Known, topic Topic, afterMs int64) any {
-	switch topic.Kind {
-	case Overview:
-		return l.overview(known, topic.UUID, afterMs)
-	case Engines:
-		return l.engines(known, topic.UUID, afterMs)
-	case VirtualService:
-		return l.service(known, topic, afterMs)
-	default:
-		return l.pool(known, topic.UUID)
+func (l *Live) shown(topic Topic, afterMs int64) (shown any) {
+	if topic.Kind == Overview {
+		return l.overview(topic.UUID, afterMs)
 	}
+	l.fleet.Read(func(known *fleet.Known) {
+		switch topic.Kind {
+		case Engines:
+			shown = l.engines(known, topic.UUID, afterMs)
+		case VirtualService:
+			shown = l.service(known, topic, afterMs)
+		default:
+			shown = l.pool(known, topic.UUID)
+		}
+	})
+	return shown
 }
 
 // pointJSON is a point of a virtual service or of a sum. A gap has no values: no engine reported.

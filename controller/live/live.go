@@ -73,7 +73,7 @@ func (l *Live) tick() time.Duration {
 		return wait
 	}
 	l.pace.begin(now)
-	l.fleet.Read(l.ring.lookUp)
+	l.ring.lookUp(l.fleet)
 	l.ring.step(now)
 	clear(l.memo)
 	close(l.turned)

@@ -91,24 +91,51 @@ func (l *Live) Step() int {
 // Newest returns the values of a metric in the last coarse step, by uuid of the object. NaN: no request ended. An
 // object that no engine reported is not in it. false: the metric is not counted live.
 func (l *Live) Newest(kind words.Kind, metric string) (values map[string]float64, live bool) {
+	values = map[string]float64{}
+	live = l.EachNewest(kind, []string{metric}, func(uuid string, of []float64) { values[uuid] = of[0] })
+	if !live {
+		return nil, false
+	}
+	return values, true
+}
+
+// EachNewest calls take with each object and its values of some metrics, as Newest has them. The values are those of
+// this call only. take must not ask Live. false: one of the metrics is not counted live, and take is not called.
+func (l *Live) EachNewest(kind words.Kind, metrics []string, take func(uuid string, values []float64)) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	values, clock := map[string]float64{}, &l.ring.clocks[coarseSize]
-	if of := newestOfService[metric]; of != nil && kind == words.VirtualService {
-		for uuid, service := range l.ring.services {
-			if p := service.series.coarse.at(clock.step, clock.step, coarseSteps); clock.step > 0 && !p.isGap() {
-				values[uuid] = of(&latest{p, service.excluded})
-			}
-		}
-		return values, true
+	clock := &l.ring.clocks[coarseSize]
+	switch kind {
+	case words.VirtualService:
+		return eachNewest(newestOfService, metrics, clock, l.ring.services, func(s *service) latest {
+			return latest{s.series.coarse.at(clock.step, clock.step, coarseSteps), s.excluded}
+		}, take)
+	case words.Engine:
+		return eachNewest(newestOfEngine, metrics, clock, l.ring.engines, func(e *engine) load {
+			return e.loads.coarse.at(clock.step, clock.step, coarseSteps)
+		}, take)
 	}
-	if of := newestOfEngine[metric]; of != nil && kind == words.Engine {
-		for uuid, engine := range l.ring.engines {
-			if last := engine.loads.coarse.at(clock.step, clock.step, coarseSteps); clock.step > 0 && !last.isGap() {
-				values[uuid] = of(&last)
-			}
+	return false
+}
+
+func eachNewest[S interface{ isGap() bool }, O any](counted map[string]func(*S) float64, metrics []string,
+	clock *clock, objects map[string]*O, lastOf func(*O) S, take func(uuid string, values []float64)) bool {
+	of := make([]func(*S) float64, len(metrics))
+	for i, metric := range metrics {
+		if of[i] = counted[metric]; of[i] == nil {
+			return false
 		}
-		return values, true
 	}
-	return nil, false
+	values := make([]float64, len(metrics))
+	for uuid, object := range objects {
+		last := lastOf(object)
+		if clock.step == 0 || last.isGap() {
+			continue
+		}
+		for i := range of {
+			values[i] = of[i](&last)
+		}
+		take(uuid, values)
+	}
+	return true
 }

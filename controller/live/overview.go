@@ -36,32 +36,34 @@ type serviceLine struct {
 }
 
 // overview shows the sums of a tenant's virtual services ("": of all tenants), and the virtual services in order of
-// need.
-func (l *Live) overview(known *fleet.Known, tenant string, afterMs int64) overviewJSON {
+// need. It reads the fleet in turns: there may be thousands of virtual services.
+func (l *Live) overview(tenant string, afterMs int64) overviewJSON {
+	shown := overviewJSON{VirtualServices: []serviceLine{}}
 	var all []ranked
-	for vs := range known.VirtualServices() {
-		if tenant == "" || vs.Tenant() == tenant {
-			all = append(all, ranked{vs: vs})
+	l.fleet.Read(func(known *fleet.Known) {
+		for vs := range known.VirtualServices() {
+			if tenant == "" || vs.Tenant() == tenant {
+				all = append(all, ranked{vs: vs})
+			}
 		}
-	}
-	l.statuses.refresh(known, tenant, all, l.now())
+		for _, engine := range known.Engines() {
+			shown.EnginesTotal++
+			if engine.Works() {
+				shown.EnginesUp++
+			}
+		}
+	})
+	l.statuses.refresh(l.fleet, tenant, all, l.now())
 	for i := range all {
 		all[i].weigh(l)
 	}
 	slices.SortFunc(all, ranked.compare)
-	shown := overviewJSON{
-		Points: shownSince(l, l.ring.sums[tenant], afterMs, showPoint), VirtualServicesTotal: len(all),
-		VirtualServices: []serviceLine{},
-	}
-	for _, one := range all[:min(len(all), listedMost)] {
-		shown.VirtualServices = append(shown.VirtualServices, l.line(known, one))
-	}
-	for _, engine := range known.Engines() {
-		shown.EnginesTotal++
-		if engine.Works() {
-			shown.EnginesUp++
+	shown.Points, shown.VirtualServicesTotal = shownSince(l, l.ring.sums[tenant], afterMs, showPoint), len(all)
+	fleet.ReadEach(l.fleet, all[:min(len(all), listedMost)], func(known *fleet.Known, one ranked) {
+		if one.vs = known.VirtualService(one.vs.UUID); one.vs != nil { // it is not deleted meanwhile
+			shown.VirtualServices = append(shown.VirtualServices, l.line(known, one))
 		}
-	}
+	})
 	return shown
 }
 

@@ -1,6 +1,9 @@
 package live
 
 import (
+	"maps"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/weir-lb/weir/controller/fleet"
@@ -64,29 +67,32 @@ func (r *ring) isComplete() bool {
 	return heard
 }
 
-// lookUp brings what the ring knows about objects up to date before a step.
-func (r *ring) lookUp(known *fleet.Known) {
-	for uuid, service := range r.services {
+// lookUp brings what the ring knows about objects up to date before a step. It reads the fleet in turns.
+func (r *ring) lookUp(from *fleet.Fleet) {
+	fleet.ReadEach(from, slices.Collect(maps.Keys(r.services)), func(known *fleet.Known, uuid string) {
 		if vs := known.VirtualService(uuid); vs != nil {
-			service.describe(vs)
+			r.services[uuid].describe(vs)
 		} else {
 			delete(r.services, uuid)
 		}
-	}
-	for uuid, engine := range r.engines {
+	})
+	fleet.ReadEach(from, slices.Collect(maps.Keys(r.engines)), func(known *fleet.Known, uuid string) {
 		if known.Engine(uuid) == nil {
 			delete(r.engines, uuid)
-			continue
+			return
 		}
+		engine := r.engines[uuid]
 		engine.name = known.Name(uuid)
 		engine.due = engine.due[:0]
 		for _, row := range engine.last.GetVirtualServices() {
 			r.lookUpRow(known, uuid, engine, row.GetUuid())
 		}
-	}
-	for uuid, pool := range r.pools {
-		pool.lookUp(known.Pool(uuid))
-	}
+	})
+	from.Read(func(known *fleet.Known) {
+		for uuid, pool := range r.pools {
+			pool.lookUp(known.Pool(uuid))
+		}
+	})
 }
 
 func (r *ring) lookUpRow(known *fleet.Known, engineUUID string, engine *engine, uuid string) {
@@ -173,10 +179,16 @@ func (r *ring) gather(told []*interval, size int) {
 	}
 }
 
+// foldedAtOnce is about how many virtual services are added up before others may use the core.
+const foldedAtOnce = 32
+
 // foldServices adds up each virtual service, and all of each tenant.
 func (r *ring) foldServices(size int) map[string]*sum {
-	clock, sums := &r.clocks[size], map[string]*sum{}
+	clock, sums, folded := &r.clocks[size], map[string]*sum{}, 0
 	for uuid, service := range r.services {
+		if folded++; folded%foldedAtOnce == 0 {
+			runtime.Gosched() // thousands in one go would keep a core for long
+		}
 		one := service.fold(uuid)
 		service.series.put(clock, size == fineSize, one.point())
 		if size == coarseSize {

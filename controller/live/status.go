@@ -22,20 +22,24 @@ type statuses struct {
 func newStatuses() statuses { return statuses{map[string]health.Status{}, map[string]time.Time{}} }
 
 // refresh computes the states of a tenant's virtual services, unless they are many and were computed a moment ago.
-func (s *statuses) refresh(known *fleet.Known, tenant string, all []ranked, now time.Time) {
+func (s *statuses) refresh(from *fleet.Fleet, tenant string, all []ranked, now time.Time) {
 	age := now.Sub(s.at[tenant])
 	if len(all) > listedMost && age >= 0 && age < allEvery {
 		return
 	}
-	for uuid := range s.of {
-		if known.VirtualService(uuid) == nil {
-			delete(s.of, uuid)
+	from.Read(func(known *fleet.Known) {
+		for uuid := range s.of {
+			if known.VirtualService(uuid) == nil {
+				delete(s.of, uuid)
+			}
 		}
-	}
+	})
 	s.at[tenant] = now
-	for _, one := range all {
-		s.now(known, one.vs)
-	}
+	fleet.ReadEach(from, all, func(known *fleet.Known, one ranked) {
+		if vs := known.VirtualService(one.vs.UUID); vs != nil { // it is not deleted meanwhile
+			s.now(known, vs)
+		}
+	})
 }
 
 // now computes the state of one virtual service.

@@ -16,14 +16,12 @@ const (
 	idleAfter = 1800 * time.Second
 	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.
 	seriesMax = 200_000
-	// headMax bounds the series that a tier has in memory, also of objects that were renamed or deleted since its last
-	// block was written, which can be days ago.
+	// headMax bounds the series that a tier has in memory, also of objects that were renamed or deleted and are not yet
+	// swept out.
 	headMax = 2 * seriesMax
 	// serversMax is the number of servers of a pool up to which each has series of its own. The servers of larger pools
 	// share theirs.
 	serversMax = 20
-	// readAtOnce is the number of objects that are read under the lock of the fleet before it is given up for a moment.
-	readAtOnce = 100
 )
 
 // collector reads what engines have counted, and keeps the series of each object with the last value.
@@ -37,10 +35,12 @@ type collector struct {
 	ticks   int64
 	headMax int
 	refused int // series that are not kept because of seriesMax
+	leaving leaving
 }
 
 func newCollector(config Config, now time.Time) *collector {
-	c := &collector{config: config, groups: map[string]*group{}, blank: map[string]fleet.Turn{}, headMax: headMax}
+	c := &collector{config: config, groups: map[string]*group{}, blank: map[string]fleet.Turn{}, headMax: headMax,
+		leaving: leaving{}}
 	for i := range c.written {
 		c.written[i] = now
 	}
@@ -57,11 +57,13 @@ func (c *collector) read(at time.Time) {
 	})
 	c.ticks++
 	c.readController(m, seen, at)
-	each(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+	fleet.ReadEach(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		c.readService(known, vs, seen, at)
 	})
-	each(c.config.Fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) { c.readPool(known, pool, seen, at) })
-	each(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+	fleet.ReadEach(c.config.Fleet, m.Pools, func(known *fleet.Known, pool *model.Pool) {
+		c.readPool(known, pool, seen, at)
+	})
+	fleet.ReadEach(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		c.readEngine(known, engine, seen, at)
 	})
 	c.forget(m)
@@ -95,19 +97,6 @@ func (c *collector) forget(m *model.Model) {
 	clear(c.blank) // the next collection reads all objects
 }
 
-// each reads objects, some under the lock of the fleet at a time.
-func each[T any](from *fleet.Fleet, objects []T, read func(*fleet.Known, T)) {
-	for len(objects) > 0 {
-		some := objects[:min(readAtOnce, len(objects))]
-		from.Read(func(known *fleet.Known) {
-			for _, object := range some {
-				read(known, object)
-			}
-		})
-		objects = objects[len(some):]
-	}
-}
-
 // observe gives the readings of an object to its group, which begins with the first number that is not zero.
 func (c *collector) observe(seen map[string]bool, key, kind string, of labelled, at time.Time, read func(*readings)) {
 	g := c.groups[key]
@@ -121,7 +110,7 @@ func (c *collector) observe(seen map[string]bool, key, kind string, of labelled,
 	}
 	seen[key] = true
 	c.groups[key] = g
-	g.take(of, r.moved, at)
+	g.take(of, r.moved, at, c.leaving)
 }
 
 // write appends the values of all groups to the tiers whose time has come.
@@ -130,7 +119,9 @@ func (c *collector) write(into *tiers, at time.Time) error {
 	refused, room, crowded := 0, seriesMax, into.inMemory() >= c.headMax
 	for key, g := range c.groups {
 		if g.ended {
-			samples.end(g)
+			for _, e := range g.entries {
+				c.leaving.add(e)
+			}
 			delete(c.groups, key)
 			continue
 		}
@@ -140,7 +131,9 @@ func (c *collector) write(into *tiers, at time.Time) error {
 			continue
 		}
 		samples.add(g)
+		samples.next()
 	}
+	c.leaving.end(samples)
 	c.refused = refused
 	if err := samples.commit(); err != nil {
 		return err

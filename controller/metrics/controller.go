@@ -55,12 +55,12 @@ func (c *collector) readController(m *model.Model, seen map[string]bool, at time
 
 // busyEngines counts the engines that work, and the virtual services that some of them serve.
 func (c *collector) busyEngines(m *model.Model) (engines, services int) {
-	each(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
+	fleet.ReadEach(c.config.Fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		if known.Engine(engine.UUID).Works() {
 			engines++
 		}
 	})
-	each(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
+	fleet.ReadEach(c.config.Fleet, m.VirtualServices, func(known *fleet.Known, vs *model.VirtualService) {
 		if len(known.Serving(vs.UUID, known.Assigned(vs.SeatsOf()))) > 0 {
 			services++
 		}

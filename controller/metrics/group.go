@@ -160,17 +160,19 @@ func (r *readings) histogram(name string, value *histogram.Histogram) {
 }
 
 // take notes whether the object moved, and what it is called now.
-func (g *group) take(of labelled, moved bool, at time.Time) {
+func (g *group) take(of labelled, moved bool, at time.Time, leaving leaving) {
 	if of != g.of { // new, or renamed: series begin, at the counts of now
 		g.of = of
 		for _, e := range g.entries {
 			if g.kept {
 				e.base = e.value
 			}
+			leaving.add(e)
 			e.labels = e.labelsOf(of)
 			for i := range e.in {
 				e.in[i].ref, e.in[i].live = 0, false
 			}
+			leaving.comeBack(e)
 		}
 		g.kept = false
 	}
@@ -183,6 +185,7 @@ func (g *group) take(of labelled, moved bool, at time.Time) {
 	for _, e := range g.entries {
 		if e.labels.IsEmpty() {
 			e.labels = e.labelsOf(of)
+			leaving.comeBack(e)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (h *health) refuse(refused int) {
 	if refused > h.refused {
 		h.say("METRICS_LIMIT", fmt.Sprintf(
 			"numbers of %d more series are not kept: the limit is %d series of metrics, and %d with those of objects "+
-				"that were renamed or deleted in the last days", refused, seriesMax, headMax))
+				"that were renamed or deleted a short while ago", refused, seriesMax, headMax))
 	}
 	h.refused = refused
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/controller/turns"
 	"github.com/weir-lb/weir/host"
 )
 
@@ -82,7 +83,7 @@ func (h *History) Run(ctx context.Context) error {
 			continue
 		}
 		h.set(opened)
-		stop := h.send(ctx)
+		stop := h.beside(ctx, opened)
 		h.collect(ctx, opened)
 		stop()
 		h.end()
@@ -94,15 +95,31 @@ func (h *History) Run(ctx context.Context) error {
 	return nil
 }
 
-// send sends to the receiver, if there is one, until stop is called.
-func (h *History) send(ctx context.Context) (stop func()) {
-	if h.config.Receiver == nil {
-		return func() {}
-	}
-	sending, end := context.WithCancel(ctx)
+// beside sweeps the tiers, and sends to the receiver, if there is one, until stop is called.
+func (h *History) beside(ctx context.Context, opened *tiers) (stop func()) {
+	ctx, end := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { newRemote(h, h.config.Receiver).run(sending) })
+	running.Go(func() { h.sweep(ctx, opened) })
+	if h.config.Receiver != nil {
+		running.Go(func() { newRemote(h, h.config.Receiver).run(ctx) })
+	}
 	return func() { end(); running.Wait() }
+}
+
+// sweepEvery is the time between two sweeps of the tiers.
+const sweepEvery = 5 * time.Minute
+
+// sweep sweeps the tiers until ctx ends.
+func (h *History) sweep(ctx context.Context, opened *tiers) {
+	for wait(ctx, sweepEvery) {
+		err := opened.hasRoom()
+		if err == nil {
+			err = opened.sweep(endedMost)
+		}
+		if err != nil {
+			h.config.Log.Warn("series that have ended stay in memory", "error", err)
+		}
+	}
 }
 
 func (h *History) set(tiers *tiers) {
@@ -113,14 +130,7 @@ func (h *History) set(tiers *tiers) {
 
 // collect collects at each multiple of collectEvery until ctx ends.
 func (h *History) collect(ctx context.Context, into *tiers) {
-	for {
-		now := h.config.Now()
-		next := now.Truncate(collectEvery).Add(collectEvery)
-		if !wait(ctx, next.Sub(now)) {
-			return
-		}
-		h.tick(into, next)
-	}
+	turns.Run(ctx, h.config.Now, collectEvery, turns.Metrics, func(at time.Time) { h.tick(into, at) })
 }
 
 // tick collects once. at is the time of the samples.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
@@ -14,6 +15,7 @@ import (
 
 // samples are those of one collection.
 type samples struct {
+	into      *tiers
 	at        time.Time
 	written   [len(tierSpecs)]time.Time // of the last samples before; at first, the begin of the collector
 	due       [len(tierSpecs)]bool
@@ -21,6 +23,7 @@ type samples struct {
 	histogram bool // the finest tier gets histograms, too
 	err       error
 	appended  int
+	open      int   // samples that are not committed yet
 	backward  error // why Prometheus refused the last sample as too old
 }
 
@@ -28,13 +31,36 @@ type samples struct {
 const histogramEvery = time.Minute
 
 func newSamples(into *tiers, at time.Time, written [len(tierSpecs)]time.Time, due [len(tierSpecs)]bool) *samples {
-	b := &samples{at: at, written: written, due: due, histogram: at.Truncate(histogramEvery).Equal(at)}
-	for i, db := range into.of {
-		if due[i] {
+	b := &samples{into: into, at: at, written: written, due: due,
+		histogram: at.Truncate(histogramEvery).Equal(at)}
+	b.begin()
+	return b
+}
+
+func (b *samples) begin() {
+	for i, db := range b.into.of {
+		if b.due[i] {
 			b.appender[i] = db.AppenderV2(context.Background())
 		}
 	}
-	return b
+	b.open = 0
+}
+
+// openMost is about how many samples are committed together: that takes less than a millisecond.
+const openMost = 500
+
+// next ends what belongs to one object. From time to time it commits, and lets others use the core: thousands of
+// objects in one go would keep a core for a tenth of a second.
+func (b *samples) next() {
+	if b.open < openMost || b.err != nil {
+		return
+	}
+	if b.err = b.commit(); b.err != nil {
+		b.appender = [len(tierSpecs)]storage.AppenderV2{}
+		return
+	}
+	b.begin()
+	runtime.Gosched()
 }
 
 // add appends the values of a group to the tiers that are due. If it is idle, its series end.
@@ -119,6 +145,7 @@ func (b *samples) append(tier int, e *entry, at time.Time, number float64, times
 	case err == nil:
 		e.in[tier].ref = ref
 		b.appended++
+		b.open++
 	case errors.Is(err, storage.ErrDuplicateSampleForTimestamp):
 	case errors.Is(err, storage.ErrOutOfOrderSample), errors.Is(err, storage.ErrOutOfBounds),
 		errors.Is(err, storage.ErrTooOldSample):
@@ -148,7 +175,7 @@ func (b *samples) outdated(in *tiers) error {
 		b.at.UTC().Format(time.RFC3339), time.UnixMilli(newest).UTC().Format(time.RFC3339), b.backward)
 }
 
-// commit writes the samples of all tiers, or those of none of which one failed.
+// commit writes the open samples of all tiers, or those of none of which one failed.
 func (b *samples) commit() error {
 	err := b.err
 	for i, appender := range b.appender {

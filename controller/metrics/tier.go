@@ -99,6 +99,24 @@ func (t *tiers) inMemory() (most int) {
 	return most
 }
 
+// endedMost is how many series that have ended a tier keeps in memory: about 30 MB.
+const endedMost = 10_000
+
+// sweep writes the series that have ended to blocks, and frees their memory, in the tiers that have more of them than
+// most. A tier does that by itself only with its next block, which a coarse tier begins after days: where objects come
+// and go, their series would pile up.
+func (t *tiers) sweep(most int) (err error) {
+	for i, db := range t.of {
+		if int(db.Head().NumStaleSeries()) <= most {
+			continue
+		}
+		if failed := db.CompactStaleHead(); failed != nil {
+			err = errors.Join(err, fmt.Errorf("tier %s: %w", tierSpecs[i].name, failed))
+		}
+	}
+	return err
+}
+
 func (t *tiers) close() (err error) {
 	for _, db := range t.of {
 		if db != nil {

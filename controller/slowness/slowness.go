@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/turns"
 )
 
 const (
@@ -26,8 +27,6 @@ const (
 	lingers = 15 * time.Second
 	// sizeMost is the size of the largest pool in which slow servers are sought.
 	sizeMost = 1000
-	// lookedAtOnce is the number of pools that are looked at under the lock of the fleet.
-	lookedAtOnce = 100
 	// toldMost limits the events about one pool that one look adds. The next look tells of the others.
 	toldMost = 5
 )
@@ -73,16 +72,8 @@ func New(fleet *fleet.Fleet, told *events.Log, now func() time.Time) *Watch {
 
 // Run looks until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
-	ticks := time.NewTicker(lookEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-			w.Look()
-		}
-	}
+	turns.Run(ctx, w.now, lookEvery, turns.Slowness, func(time.Time) { w.Look() })
+	return nil
 }
 
 // Of is an [Of].
@@ -103,25 +94,19 @@ func (w *Watch) Look() {
 		}
 	})
 	at, next, turns := w.now(), map[string]found{}, map[string]fleet.Turn{}
-	for len(pools) > 0 {
-		some := pools[:min(lookedAtOnce, len(pools))]
-		pools = pools[len(some):]
-		w.fleet.Read(func(known *fleet.Known) {
-			for _, pool := range some {
-				// The model may have changed meanwhile.
-				if pool = known.Pool(pool.UUID); pool == nil || len(pool.Members) > sizeMost {
-					continue
-				}
-				turns[pool.UUID] = known.PoolTurn(pool.UUID)
-				if turns[pool.UUID] == w.turns[pool.UUID] && len(w.pools[pool.UUID].servers) == 0 {
-					continue // nothing was counted since the last look, which found nothing
-				}
-				if slow := w.follow(pool, w.slowIn(known, pool), at); len(slow) > 0 {
-					next[pool.UUID] = found{pool, slow}
-				}
-			}
-		})
-	}
+	fleet.ReadEach(w.fleet, pools, func(known *fleet.Known, pool *model.Pool) {
+		// The model may have changed meanwhile.
+		if pool = known.Pool(pool.UUID); pool == nil || len(pool.Members) > sizeMost {
+			return
+		}
+		turns[pool.UUID] = known.PoolTurn(pool.UUID)
+		if turns[pool.UUID] == w.turns[pool.UUID] && len(w.pools[pool.UUID].servers) == 0 {
+			return // nothing was counted since the last look, which found nothing
+		}
+		if slow := w.follow(pool, w.slowIn(known, pool), at); len(slow) > 0 {
+			next[pool.UUID] = found{pool, slow}
+		}
+	})
 	for uuid, before := range w.pools { // only Look writes it
 		if _, is := next[uuid]; !is {
 			for _, server := range before.servers {
@@ -166,7 +151,7 @@ func (w *Watch) follow(pool *model.Pool, slow []Server, at time.Time) []Server {
 		if !one.told && told < toldMost {
 			told++
 			one.told = true
-			w.tell(pool, "SERVER_SLOW", *one, fmt.Sprintf("needs %s for an answer, the others %s",
+			w.tell(pool, "SERVER_SLOW", *one, fmt.Sprintf("needs %s (mean) for an answer, the others %s",
 				short(one.Mean), short(one.Others)))
 		}
 	}

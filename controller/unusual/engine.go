@@ -32,11 +32,11 @@ func (w *Watch) sampleEngines() {
 	if w.EngineName == nil {
 		return
 	}
-	for i, metric := range ofEngines {
-		values, _ := w.numbers.Newest(series.Engine, metric.id)
+	w.numbers.EachNewest(series.Engine, idsOf(ofEngines), func(uuid string, values []float64) {
 		w.mu.Lock()
-		for uuid, value := range values {
-			e := w.engines[uuid]
+		defer w.mu.Unlock()
+		e := w.engines[uuid]
+		for i, value := range values {
 			if value != value || e == nil && len(w.engines) >= enginesMost {
 				continue
 			}
@@ -47,8 +47,7 @@ func (w *Watch) sampleEngines() {
 			e.seenAt = w.now()
 			e.of[i].add(value)
 		}
-		w.mu.Unlock()
-	}
+	})
 }
 
 // judgeEngines judges the minute that has ended. The habits of an engine that is away for long are forgotten: when it

@@ -1,6 +1,7 @@
 package unusual
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,12 +13,18 @@ import (
 // loads are what an engine has, by metric.
 type loads map[string]float64
 
-func (l loads) Newest(kind series.Kind, metric string) (map[string]float64, bool) {
-	value, there := l[metric]
-	if kind != series.Engine || !there {
-		return nil, true
+func (l loads) EachNewest(kind series.Kind, metrics []string, take func(uuid string, values []float64)) bool {
+	values := make([]float64, len(metrics))
+	for i, metric := range metrics {
+		value, there := l[metric]
+		if values[i] = value; !there {
+			values[i] = math.NaN()
+		}
 	}
-	return map[string]float64{"se-1": value}, true
+	if kind == series.Engine {
+		take("se-1", values)
+	}
+	return true
 }
 
 func TestTellsOfEnginesThatAreUnlikeTheirLastHour(t *testing.T) {

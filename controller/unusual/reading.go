@@ -7,9 +7,6 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 )
 
-// readAtOnce is the number of pools that are read under the lock of the fleet.
-const readAtOnce = 100
-
 // reading is what was found of a pool when a minute ended.
 type reading struct {
 	of   *model.Pool
@@ -30,23 +27,17 @@ func (w *Watch) readPools() map[string]reading {
 	var pools []*model.Pool
 	w.fleet.Read(func(known *fleet.Known) { pools = known.Model().Pools })
 	readings, turns := make(map[string]reading, len(pools)), make(map[string]fleet.Turn, len(pools))
-	for len(pools) > 0 {
-		some := pools[:min(readAtOnce, len(pools))]
-		pools = pools[len(some):]
-		w.fleet.Read(func(known *fleet.Known) {
-			for _, pool := range some {
-				// The model may have changed meanwhile.
-				if pool = known.Pool(pool.UUID); pool == nil || len(pool.Members) > sizeMost {
-					continue
-				}
-				is, turn := reading{of: pool}, known.PoolTurn(pool.UUID)
-				if turn != w.turns[pool.UUID] {
-					is.read(known)
-				}
-				readings[pool.UUID], turns[pool.UUID] = is, turn
-			}
-		})
-	}
+	fleet.ReadEach(w.fleet, pools, func(known *fleet.Known, pool *model.Pool) {
+		// The model may have changed meanwhile.
+		if pool = known.Pool(pool.UUID); pool == nil || len(pool.Members) > sizeMost {
+			return
+		}
+		is, turn := reading{of: pool}, known.PoolTurn(pool.UUID)
+		if turn != w.turns[pool.UUID] {
+			is.read(known)
+		}
+		readings[pool.UUID], turns[pool.UUID] = is, turn
+	})
 	w.turns = turns
 	return readings
 }

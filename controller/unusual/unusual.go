@@ -18,6 +18,7 @@ import (
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 	"github.com/weir-lb/weir/controller/series"
+	"github.com/weir-lb/weir/controller/turns"
 	"github.com/weir-lb/weir/controller/unusual/habit"
 )
 
@@ -57,7 +58,8 @@ var ofServices = []metric{
 
 // Numbers are what is counted live.
 type Numbers interface {
-	Newest(kind series.Kind, metric string) (values map[string]float64, live bool)
+	// EachNewest calls take with each object and its newest values of some metrics; NaN: no request ended.
+	EachNewest(kind series.Kind, metrics []string, take func(uuid string, values []float64)) (live bool)
 }
 
 // Watch looks for what is unusual. It is safe for concurrent use.
@@ -130,31 +132,25 @@ func newService() *service { return &service{habits: habitsOf(ofServices)} }
 
 // Run looks until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
-	ticks := time.NewTicker(sampleEvery)
-	defer ticks.Stop()
 	last := w.now().Truncate(lookEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-		}
+	turns.Run(ctx, w.now, sampleEvery, turns.Unusual, func(at time.Time) {
 		w.sample()
 		w.sampleEngines()
-		if minute := w.now().Truncate(lookEvery); minute.After(last) {
+		if minute := at.Truncate(lookEvery); minute.After(last) {
 			last = minute
 			w.Look(minute)
 		}
-	}
+	})
+	return nil
 }
 
 // sample takes the newest values.
 func (w *Watch) sample() {
-	for i, metric := range ofServices {
-		values, _ := w.numbers.Newest(series.VirtualService, metric.id)
+	w.numbers.EachNewest(series.VirtualService, idsOf(ofServices), func(uuid string, values []float64) {
 		w.mu.Lock()
-		for uuid, value := range values {
-			s := w.services[uuid]
+		defer w.mu.Unlock()
+		s := w.services[uuid]
+		for i, value := range values {
 			if value != value || s == nil && value == 0 { // NaN: no request ended
 				continue
 			}
@@ -164,8 +160,14 @@ func (w *Watch) sample() {
 			}
 			s.of[i].add(value)
 		}
-		w.mu.Unlock()
+	})
+}
+
+func idsOf(metrics []metric) (ids []string) {
+	for _, metric := range metrics {
+		ids = append(ids, metric.id)
 	}
+	return ids
 }
 
 // Look judges the minute that has ended.

@@ -3,6 +3,7 @@ package unusual
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,16 @@ import (
 // now has the values of vs-1 by metric.
 type now map[string]float64
 
-func (n now) Newest(_ series.Kind, metric string) (map[string]float64, bool) {
-	value, there := n[metric]
-	if !there {
-		return nil, true
+func (n now) EachNewest(_ series.Kind, metrics []string, take func(uuid string, values []float64)) bool {
+	values := make([]float64, len(metrics))
+	for i, metric := range metrics {
+		value, there := n[metric]
+		if values[i] = value; !there {
+			values[i] = math.NaN()
+		}
 	}
-	return map[string]float64{"vs-1": value}, true
+	take("vs-1", values)
+	return true
 }
 
 type tower struct {

@@ -22,7 +22,7 @@ async function first(list, prefix) {
 const service = await first('/services', '/services/')
 const engine = await first('/infrastructure', '/engines/')
 await page.goto(url + service)
-const pool = await page.locator('main a[href*="/pools/"]').first().getAttribute('href')
+const pool = await page.locator('main a[href*="/pools/"]:not([href*="server="])').first().getAttribute('href')
 
 const charts = () => page.locator('canvas').first().waitFor()
 const rows = () => page.locator('[data-row]').first().waitFor()

@@ -83,7 +83,7 @@ export async function holdsEverywhere(paths, name) {
     await page.setViewportSize({ width: 1280, height: 800 })
     await page.goto(url + path)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.getByText('Loading…').waitFor({ state: 'detached' })
+    await page.waitForFunction(() => ![...document.querySelectorAll('[role=status]')].some((one) => one.textContent === 'Loading…'))
     for (const theme of ['dark', 'light']) {
       await page.evaluate((chosen) => (document.documentElement.dataset.theme = chosen), theme)
       await accessible()

@@ -1,9 +1,13 @@
 import { useState } from 'react'
+import { type Access, sumOf } from '../api/roles'
 import { useSession } from '../api/session'
+import { nameOf } from '../api/types'
 import { Panel, Reasons } from '../part/Panel'
 import css from './account.module.css'
 import { PasswordForm } from './PasswordForm'
 import { Settings } from './Settings'
+
+const rolesOf = (access: Access[] | undefined) => (access ?? []).map((one) => `${nameOf(one.role_ref) || 'reader'} in ${one.all_tenants ? 'all tenants' : nameOf(one.tenant_ref)}`).join(', ')
 
 /** The account of the user: what it may do, and its password. */
 export default function AccountPage() {
@@ -15,7 +19,7 @@ export default function AccountPage() {
         <div className={css.inner}>
           <Reasons
             of={[
-              user?.is_superuser ? 'You are an administrator: you may change everything.' : 'You may look, and change nothing but your password. An administrator can make you one, too.',
+              user?.is_superuser ? 'You are an administrator: you may change everything.' : `Your roles: ${rolesOf(user?.access) || 'none'}. In your own tenant, all of them together: ${sumOf(user?.weir_privileges)} resources.`,
               tenants.length === 0 ? 'You have access to no tenant.' : `Tenants: ${tenants.map((one) => one.name).join(', ')}`,
             ]}
           />

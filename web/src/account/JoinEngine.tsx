@@ -1,6 +1,8 @@
 import { useState } from 'react'
 import { send } from '../api/changes'
 import { useEngines } from '../api/objects'
+import { levelOf } from '../api/roles'
+import { useSession } from '../api/session'
 import type { Engine } from '../api/types'
 import { Act, Actions } from '../form/Act'
 import form from '../form/form.module.css'
@@ -26,6 +28,8 @@ export function JoinEngine() {
   const [token, setToken] = useState<Token>()
   const [known, setKnown] = useState<string[]>()
   const engines = useEngines(everyMs).value?.results
+  const { user } = useSession()
+  const lacks = user?.is_superuser || levelOf(user?.weir_privileges, 'PERMISSION_SE_TOKEN') === 'WRITE_ACCESS' ? '' : 'You lack WRITE_ACCESS to PERMISSION_SE_TOKEN in tenant admin: an administrator can give you a role that has it.'
   const joined = known && (engines ?? []).filter((engine) => !known.includes(engine.uuid))
   const make = async () => {
     if (!isEngineName(name)) throw new Error('No engine can have this name.')
@@ -38,7 +42,7 @@ export function JoinEngine() {
       <Text label="Address of the controller" note="as the machine of the engine reaches it" value={host} onChange={(event) => setHost(event.target.value.trim())} />
       <Text label="Name of the engine" note="letters, digits, dots and dashes; empty: the name of its machine" problem={isEngineName(name) ? undefined : 'Give letters, digits, dots and dashes.'} value={name} onChange={(event) => setName(event.target.value)} />
       <Actions>
-        <Act kind="serviceengine" does={make}>{token ? 'Make another command' : 'Make the command'}</Act>
+        <Act kind="serviceengine" lacks={lacks} does={make}>{token ? 'Make another command' : 'Make the command'}</Act>
       </Actions>
       {token && (
         <>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { changeObject, readObject, removeObject } from '../api/changes'
+import type { Access } from '../api/roles'
 import { useSession } from '../api/session'
 import { nameOf, type Named } from '../api/types'
 import { useList } from '../api/useData'
@@ -7,16 +8,17 @@ import { Act, ActLink, Actions, useMay } from '../form/Act'
 import { Panel } from '../part/Panel'
 import { Empty, Shown } from '../part/Shown'
 import { type Column, Table } from '../table/Table'
-import css from './account.module.css'
 import { NewUser } from './NewUser'
+import { RolesPanel } from './RolesPanel'
 import { Settings } from './Settings'
+import { UserRoles } from './UserRoles'
 
 interface User extends Named {
   username: string
   full_name?: string
   is_superuser?: boolean
   is_active?: boolean
-  access?: { tenant_ref?: string; all_tenants?: boolean }[]
+  access?: Access[]
 }
 
 const everyMs = 5000
@@ -40,43 +42,36 @@ export default function UsersPage() {
           )}
         </Shown>
       )}
-      <Panel title="Roles">
-        <dl className={css.roles}>
-          <dt>administrator</dt>
-          <dd>changes everything, in all tenants; reads the audit trail and the users</dd>
-          <dt>reader</dt>
-          <dd>looks at the tenants that the account has access to, and changes nothing but the own password</dd>
-        </dl>
-        <p className={css.hint}>Weir has no other roles yet. A <code>role_ref</code> of Avi in the access of a user counts only if it is System-Admin, which makes a reader; any other gives no access.</p>
-      </Panel>
+      <RolesPanel />
       {isAdding && <NewUser onClose={() => setAdding(false)} />}
     </Settings>
   )
 }
 
-const roleOf = (user: User) => (user.is_superuser ? 'administrator' : 'reader')
-
-function tenantsOf(user: User): string {
-  if (user.is_superuser || user.access?.some((one) => one.all_tenants)) return 'all'
-  return (user.access ?? []).map((one) => nameOf(one.tenant_ref)).filter(Boolean).join(', ') || 'none'
+/** "Tenant-Admin in blue, reader everywhere" */
+function rolesOf(user: User): string {
+  if (user.is_superuser) return 'administrator'
+  const roles = (user.access ?? []).map((one) => `${nameOf(one.role_ref) || 'reader'} ${one.all_tenants ? 'in all tenants' : `in ${nameOf(one.tenant_ref)}`}`)
+  return roles.join(', ') || 'none'
 }
 
 const columns: Column<User>[] = [
   { key: 'name', head: 'User', width: 'minmax(120px, 1fr)', sort: (user) => user.username, cell: (user) => <b>{user.username || user.name}</b> },
   { key: 'full', head: 'Name', width: 'minmax(120px, 1fr)', sort: (user) => user.full_name, cell: (user) => user.full_name },
-  { key: 'role', head: 'Role', width: '110px', sort: roleOf, cell: roleOf },
-  { key: 'tenants', head: 'Tenants', width: 'minmax(90px, 1fr)', sort: tenantsOf, cell: (user) => <span title={tenantsOf(user)}>{tenantsOf(user)}</span> },
+  { key: 'roles', head: 'Roles', width: 'minmax(160px, 2fr)', sort: rolesOf, cell: (user) => <span title={rolesOf(user)}>{rolesOf(user)}</span> },
   { key: 'active', head: 'Active', width: '80px', cell: (user) => (user.is_active === false ? 'no' : 'yes') },
-  { key: 'act', head: 'Actions', width: '210px', cell: (user) => <UserActions of={user} /> },
+  { key: 'act', head: 'Actions', width: '270px', cell: (user) => <UserActions of={user} /> },
 ]
 
 function UserActions({ of }: { of: User }) {
   const { user } = useSession()
   const isOwn = user?.username === of.username
   const isActive = of.is_active !== false
+  const [isChoosing, setChoosing] = useState(false)
   return (
     <Actions>
       <ActLink kind={kind} to={`/objects/${kind}/${of.uuid}`}>Edit</ActLink>
+      {!isOwn && !of.is_superuser && <Act kind={kind} does={async () => setChoosing(true)}>Roles</Act>}
       {!isOwn && (
         <Act kind={kind} does={() => changeObject(kind, of.uuid, '', `user ${of.username} ${isActive ? 'locked out' : 'let in'}`, (object) => ({ ...object, is_active: !isActive }))}>
           {isActive ? 'Lock out' : 'Let in'}
@@ -93,6 +88,7 @@ function UserActions({ of }: { of: User }) {
           Delete
         </Act>
       )}
+      {isChoosing && <UserRoles uuid={of.uuid} username={of.username} access={of.access ?? []} onClose={() => setChoosing(false)} />}
     </Actions>
   )
 }

@@ -1,10 +1,12 @@
 // The one place that knows how live figures come: as a stream of events (GET /api/weir/live). A controller without that
-// answers 404; then the pages' own readings of runtime pages fill the series, every two seconds.
+// answers 404, and one that refuses a topic 403; then the pages' own readings of runtime pages fill the series, every two seconds.
 import { startTransition, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { ApiError, problemOf, send } from './client'
 import { current, nothing } from './current'
 import type { ServerLine } from './liveRuntime'
-import { reveal } from './reveal'
+import { readJSON } from './reveal'
+import { readableTopics } from './roles'
+import { useKinds } from './schema'
 import { type Point, seriesOf } from './series'
 import { sessionEnded, useSession } from './session'
 import { EventReader, type Sent } from './sse'
@@ -56,14 +58,18 @@ const hiddenMostMs = 30_000
 const retryMs = 2_000
 
 /** Follows topics: overview, engines, vs:UUID, pool:UUID. */
-export function useLive(topics: string): Live {
+export function useLive(wanted: string): Live {
   const tenant = useTenant()
-  const { state } = useSession()
+  const { state, user } = useSession()
+  const kinds = useKinds().value?.results
+  // An administrator reads all, and need not wait for what the controller says of that.
+  const topics = user?.is_superuser ? wanted : kinds && readableTopics(wanted, kinds)
   const visible = useVisible()
   const [live, setLive] = useState<Live>({ mode: 'connecting', ...nothing })
   const open = state === 'in' && visible
   useEffect(() => {
-    if (!open) return
+    if (!open || topics === undefined) return
+    if (topics === '') return setLive({ mode: 'poll', ...nothing })
     const stop = new AbortController()
     void follow(topics, tenant, stop.signal, setLive)
     return () => {
@@ -103,7 +109,7 @@ async function follow(topics: string, tenant: string, signal: AbortSignal, set: 
     try {
       for await (const sent of events(topics, tenant, last, signal)) {
         last = sent.id
-        const event = reveal(JSON.parse(sent.data)) as LiveEvent
+        const event = readJSON(sent.data) as LiveEvent
         take(event, tenant)
         // A click goes before what comes each second.
         startTransition(() => set((now) => after(now, event)))
@@ -111,7 +117,7 @@ async function follow(topics: string, tenant: string, signal: AbortSignal, set: 
     } catch (error) {
       if (signal.aborted) return
       if (error instanceof ApiError && error.isLoginOver) return sessionEnded()
-      if (error instanceof ApiError && error.status === 404) return set(() => ({ mode: 'poll', ...nothing }))
+      if (error instanceof ApiError && (error.status === 404 || error.status === 403)) return set(() => ({ mode: 'poll', ...nothing }))
     }
     set((now) => ({ ...now, mode: 'lost' }))
     await new Promise((resolve) => window.setTimeout(resolve, retryMs))

@@ -40,6 +40,8 @@ export interface Kind {
   may_change: boolean
   may_delete: boolean
   why_not?: string
+  /** The resource of roles that says who may. */
+  permission: string
 }
 
 export interface Schema extends Kind {

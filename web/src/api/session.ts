@@ -1,6 +1,7 @@
 // Who is logged in. A session that has ended shows the login over the page; the URL stays, and so does the page behind it.
 import { useSyncExternalStore } from 'react'
 import { call } from './client'
+import type { Access, Privilege } from './roles'
 
 export interface Tenant {
   uuid: string
@@ -11,6 +12,9 @@ export interface User {
   username: string
   full_name?: string
   is_superuser: boolean
+  access?: Access[]
+  /** What the user may do in the own tenant; what is not allowed is left out. */
+  weir_privileges?: Privilege[]
 }
 
 export interface Session {

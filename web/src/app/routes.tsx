@@ -20,6 +20,7 @@ const NewPoolPage = lazy(() => import('../create/NewPoolPage'))
 const WelcomePage = lazy(() => import('../account/WelcomePage'))
 const AccountPage = lazy(() => import('../account/AccountPage'))
 const UsersPage = lazy(() => import('../account/UsersPage'))
+const RolePage = lazy(() => import('../account/RolePage'))
 const TenantsPage = lazy(() => import('../account/TenantsPage'))
 const TokensPage = lazy(() => import('../account/TokensPage'))
 const JoinPage = lazy(() => import('../account/JoinPage'))
@@ -50,6 +51,7 @@ const details: [RegExp, ComponentType<{ uuid: string }>][] = [
   [/^\/services\/([\w.-]+)\/logs$/, LogsPage],
   [/^\/pools\/([\w.-]+)$/, PoolPage],
   [/^\/engines\/([\w.-]+)$/, EnginePage],
+  [/^\/settings\/roles\/([\w.-]+)$/, RolePage],
 ]
 
 /** Pages that are not in the navigation: buttons, the palette and the account lead to them. */

@@ -16,23 +16,26 @@ interface Props {
   needs?: 'may_create' | 'may_change' | 'may_delete'
   does: () => Promise<unknown>
   isDangerous?: boolean
+  /** Why the user may not, where the kind alone does not decide; empty: the user may; missing: the kind decides. */
+  lacks?: string
   /** Asked first; missing: nothing is asked. */
   asks?: { title: string; text: ReactNode }
   children: string
 }
 
 /** A button that changes something. Who may not press it sees it, and who may. */
-export function Act({ kind, needs = 'may_change', does, isDangerous = false, asks, children }: Props) {
+export function Act({ kind, needs = 'may_change', does, isDangerous = false, lacks, asks, children }: Props) {
   const may = useMay(kind)
   const [problem, setProblem] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [isAsking, setAsking] = useState(false)
   const id = useId()
-  const isAllowed = may?.[needs] ?? false
-  const why = may && !isAllowed ? (may.why_not ?? 'Nobody may.') : ''
+  const isAllowed = lacks === undefined ? (may?.[needs] ?? false) : lacks === ''
+  const why = lacks ?? (may && !isAllowed ? (may.why_not ?? 'Nobody may.') : '')
   const press = async (button: HTMLElement) => {
     // A row of a table has no room for a sentence.
     const tell = button.closest('[data-row]') ? tellProblem : setProblem
+    if (!may && lacks === undefined) return tell('The page does not know yet what you may do. Press again in a moment.')
     if (!isAllowed) return tell(why)
     if (asks) return setAsking(true)
     setBusy(true)

@@ -51,7 +51,7 @@ function KindLine({ kind }: { kind: Kind }) {
     <li>
       <Link to={kind.only ? `/objects/${kind.name}/${kind.only}` : `/objects/${kind.name}`}>{titleOf(kind)}</Link>
       <code>{kind.name}</code>
-      <span className={css.count}>{kind.may_read ? (kind.only ? '1' : (list.value?.count ?? '–')) : 'administrators only'}</span>
+      <span className={css.count} title={kind.may_read ? undefined : kind.why_not}>{kind.may_read ? (kind.only ? '1' : (list.value?.count ?? '–')) : 'not for you'}</span>
     </li>
   )
 }

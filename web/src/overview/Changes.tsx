@@ -1,3 +1,4 @@
+import { mayAudit } from '../api/roles'
 import { useSession } from '../api/session'
 import type { AuditEntry, Happening, List } from '../api/types'
 import { type Data, useData } from '../api/useData'
@@ -8,11 +9,11 @@ import css from './overview.module.css'
 
 const shownMost = 14
 
-/** What happened, and who changed what, newest first. Only administrators may read the audit trail. */
+/** What happened, and who changed what, newest first: the latter for those who may read the audit trail. */
 export function Changes({ names }: { names: Map<string, string> }) {
   const { user } = useSession()
   const events = useData<List<Happening>>('/api/analytics/logs?type=2&page_size=50', 5000)
-  const audit = useData<List<AuditEntry>>(user?.is_superuser ? '/api/audit?page_size=50' : null, 5000)
+  const audit = useData<List<AuditEntry>>(mayAudit(user) ? '/api/audit?page_size=50' : null, 5000)
   const unread = [events, audit].find((data: Data<unknown>) => data.error)
   const list = changes(events.value?.results ?? [], audit.value?.results ?? [], names).slice(0, shownMost)
   return (
@@ -29,7 +30,7 @@ export function Changes({ names }: { names: Map<string, string> }) {
       </ul>
       <p className={css.more}>
         <Link to="/events">All events</Link>
-        {user?.is_superuser && <Link to="/audit">Audit trail</Link>}
+        {mayAudit(user) && <Link to="/audit">Audit trail</Link>}
       </p>
     </>
   )

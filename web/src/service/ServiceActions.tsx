@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { changeObject, readObject, removeWith } from '../api/changes'
+import { mayAudit } from '../api/roles'
 import { useSession } from '../api/session'
 import { type Service, uuidOf } from '../api/types'
 import { useTenant } from '../api/useData'
@@ -41,7 +42,7 @@ export function ServiceActions({ of }: { of: Service }) {
   return (
     <Actions>
       <ActLink kind={kind} to={`/objects/${kind}/${of.uuid}`}>Edit</ActLink>
-      {user?.is_superuser && <Link to={`/audit?f=${encodeURIComponent(of.uuid)}`}>Changes</Link>}
+      {mayAudit(user) && <Link to={`/audit?f=${encodeURIComponent(of.uuid)}`}>Changes</Link>}
       {isOn ? (
         <Act kind={kind} does={set(false)} asks={{ title: `Disable service ${of.name}?`, text: 'Engines stop serving it: its clients are refused until it is enabled again.' }}>Disable</Act>
       ) : (
