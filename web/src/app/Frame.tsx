@@ -109,7 +109,8 @@ function Tenants() {
   if (tenants.length < 2) return null
   return (
     <select aria-label="Tenant" className={css.select} value={tenant} onChange={(event) => setParam('tenant', event.target.value, 'push')}>
-      {user?.is_superuser ? <option value="*">All tenants</option> : <option value="">My tenant</option>}
+      {!user?.is_superuser && <option value="">My tenant</option>}
+      {(user?.is_superuser || user?.access?.some((one) => one.all_tenants)) && <option value="*">All tenants</option>}
       {tenants.map((one) => (
         <option key={one.uuid} value={one.uuid}>{one.name}</option>
       ))}
