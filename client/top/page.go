@@ -246,7 +246,7 @@ func timingTable(points []point) table {
 	for _, one := range []struct {
 		name string
 		took *float64
-	}{{"wait", p.Wait}, {"response", p.Response}, {"transfer", p.Transfer}, {"total", p.Mean}} {
+	}{{"wait", p.Wait}, {"server RTT + app response", p.Response}, {"transfer", p.Transfer}, {"total", p.Mean}} {
 		bar := ""
 		if of(p.Mean) > 0 {
 			bar = strings.Repeat("█", int(30*of(one.took)/of(p.Mean)+0.5))

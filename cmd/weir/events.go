@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
+	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/text"
 )
 
@@ -27,7 +29,7 @@ type recordList struct {
 	headings []string // of the table
 	cells    func(client.Object) []string
 
-	kind          string        // of query.Types, of lists that can be CSV
+	kind          string        // of query.Types
 	headed        bool          // the first line of CSV is printed
 	widths        []int         // of the columns while they follow; nil: as wide as the cells
 	overlap       time.Duration // how much later than others a record may come
@@ -42,7 +44,8 @@ type recordList struct {
 // eventsCommand shows what happened.
 func eventsCommand() *cobra.Command {
 	return (&recordList{
-		path: "analytics/logs?type=2", time: "report_timestamp", headings: []string{"TIME", "EVENT", "OBJECT", "WHAT"},
+		path: "analytics/logs?type=2", kind: query.Events, time: "report_timestamp",
+		headings: []string{"TIME", "EVENT", "OBJECT", "WHAT"},
 		cells: func(event client.Object) []string {
 			return []string{column.Text(event["event_id"]), column.Text(event["obj_name"]),
 				column.Text(event["event_description"])}
@@ -54,7 +57,8 @@ func eventsCommand() *cobra.Command {
 // auditCommand shows who did what.
 func auditCommand() *cobra.Command {
 	return (&recordList{
-		path: "audit?", time: "time", headings: []string{"TIME", "USER", "FROM", "ACTION", "KIND", "OBJECT",
+		path: "audit?", kind: query.Audit, time: "time", headings: []string{"TIME", "USER", "FROM",
+			"ACTION", "KIND", "OBJECT",
 			"REFUSED", "NEW"},
 		cells: func(entry client.Object) []string {
 			cells := []string{}
@@ -66,7 +70,7 @@ func auditCommand() *cobra.Command {
 			}
 			return append(cells, changed(entry))
 		},
-	}).command("audit", "List who changed what, and who tried, newest first; only administrators may",
+	}).command("audit", "List who changed what, and who tried, newest first, of the kinds that your roles open",
 		"user, address, tenant, action, kind, object, refused, old or new")
 }
 
@@ -176,8 +180,9 @@ func (l *recordList) parameters(now time.Time) (url.Values, error) {
 		}
 		asked.Set(flag, at.UTC().Format(time.RFC3339Nano))
 	}
+	names := namesOf(l.kind)
 	for _, given := range l.filters {
-		filter, err := condition(given)
+		filter, err := condition(given, names)
 		if err != nil {
 			return nil, err
 		}
@@ -209,16 +214,21 @@ var conditions = []struct{ sign, op string }{
 	{"!=", "ne"}, {"!~", "nc"}, {">=", "ge"}, {"<=", "le"}, {"=", "eq"}, {"~", "co"}, {">", "gt"}, {"<", "lt"},
 }
 
-// condition turns FIELD=VALUE into what the API takes.
-func condition(text string) (string, error) {
+// condition turns FIELD=VALUE into what the API takes. names are other names of fields.
+func condition(text string, names map[string]string) (string, error) {
 	for i := range text {
 		for _, one := range conditions {
 			value, is := strings.CutPrefix(text[i:], one.sign)
 			if !is || i == 0 {
 				continue
 			}
+			name := text[:i]
+			field := cmp.Or(names[name], name)
+			if field != name {
+				value = inField(name, value)
+			}
 			quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)
-			return fmt.Sprintf(`%s(%s,"%s")`, one.op, text[:i], quoted), nil
+			return fmt.Sprintf(`%s(%s,"%s")`, one.op, field, quoted), nil
 		}
 	}
 	return "", fmt.Errorf("--filter %s: write FIELD=VALUE, with one of = != ~ (contains) !~ < <= > >=", text)

@@ -33,12 +33,12 @@ func TestFiltersBecomeThoseOfTheAPI(t *testing.T) {
 		"event_id=VS_UP": `eq(event_id,"VS_UP")`, "obj_name!=web": `ne(obj_name,"web")`, "all~a=b": `co(all,"a=b")`,
 		`user!~a"\`: `nc(user,"a\"\\")`, "object=": `eq(object,"")`,
 	} {
-		if got, err := condition(text); err != nil || got != want {
+		if got, err := condition(text, nil); err != nil || got != want {
 			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "VS_UP", "=x", "~"} {
-		if got, err := condition(text); err == nil {
+		if got, err := condition(text, nil); err == nil {
 			t.Errorf("%q was read as %s", text, got)
 		}
 	}

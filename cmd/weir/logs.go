@@ -33,9 +33,9 @@ func logsCommand() *cobra.Command {
 Engines keep a record of significant requests (errors, slow ones), of those that a filter of the virtual service
 asks for, and for a time of all (analytics_policy). WEIGHT says how many requests a record stands for: engines keep
 only so many a second. "weir explain" with the id of a request (-o json has it) tells its story.`,
-		Example: "  weir logs shop --since 2h --filter 'response_code>=500'\n" +
+		Example: "  weir logs shop --since 2h --filter 'status>=500'\n" +
 			"  weir logs shop --follow --class significant\n" +
-			"  weir logs shop --filter uri_path~/pay --filter 'total_time>1000' -o csv",
+			"  weir logs shop --filter path~/pay --filter 'total>1000' -o csv",
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("give it as `%s [VIRTUAL-SERVICE]`", command.CommandPath())
@@ -44,7 +44,7 @@ only so many a second. "weir explain" with the id of a request (-o json has it) 
 		},
 	}
 	list.addFlags(command, "a field of the records, like response_code, method, uri_path, client_ip, server_ip, "+
-		"total_time, significant_log (-o json has all)")
+		"total_time, significant_log (-o json has all), or its name on the web pages: status, path, client, total, …")
 	flags := command.Flags()
 	flags.StringVar(&class, "class", "", "only significant, filtered or all others (all); separate several by commas")
 	flags.BoolVar(&connections, "connections", false, "connections of layer 4, and those without a request")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	"github.com/weir-lb/weir/logs/query"
 )
 
 func recordOf(t *testing.T, text string) (record client.Object) {
@@ -95,7 +96,7 @@ func TestClassesAndConditionsBecomeParametersOfTheAPI(t *testing.T) {
 		"a<=2": `le(a,"2")`, "a!=b=c": `ne(a,"b=c")`, `a~b"c\`: `co(a,"b\"c\\")`, "a!~b": `nc(a,"b")`,
 		"a=<b>": `eq(a,"<b>")`,
 	} {
-		if got, err := condition(given); err != nil || got != want {
+		if got, err := condition(given, nil); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
 		}
 	}
@@ -117,6 +118,26 @@ func TestRecordsThatComeLateAreShownOnce(t *testing.T) {
 		since := s.forget()
 		if want := s.newest.Add(-3 * time.Second); !since.Equal(want) {
 			t.Errorf("asks from %v on, want %v", since, want)
+		}
+	}
+}
+
+func TestFiltersTakeTheNamesOfThePages(t *testing.T) {
+	for _, c := range []struct{ kind, given, want string }{
+		{query.Requests, "status>=500", `ge(response_code,"500")`},
+		{query.Requests, "total>1000", `gt(total_time,"1000")`},
+		{query.Requests, "app_response>5", `gt(app_response_time,"5")`},
+		{query.Requests, "wait>0.5", `gt(wait_us,"500")`},
+		{query.Requests, "wait_us>500", `gt(wait_us,"500")`},
+		{query.Requests, "received>1", `gt(request_length,"1")`},
+		{query.Connections, "received>1", `gt(rx_bytes,"1")`},
+		{query.Connections, "status=500", `eq(status,"500")`}, // connections have no status: the API says so
+		{query.Requests, "pool=pool-1", `eq(pool,"pool-1")`},  // a field of the API
+		{query.Audit, "object=pool-1", `eq(object,"pool-1")`}, // likewise
+		{query.Events, "object=shop", `eq(obj_name,"shop")`},
+	} {
+		if got, err := condition(c.given, namesOf(c.kind)); err != nil || got != c.want {
+			t.Errorf("%s of %s is %s, %v; want %s", c.given, c.kind, got, err, c.want)
 		}
 	}
 }

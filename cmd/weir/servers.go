@@ -14,7 +14,7 @@ import (
 func serversOf(object client.Object) table {
 	servers, _ := column.At(object, "runtime", "servers").([]any)
 	var seconds float64
-	rows := table{{"", "REQUESTS PER SECOND", "OPEN", "MEAN", "MEDIAN", "95 %", "99 %", "CONNECT", "4XX",
+	rows := table{{"", "REQUESTS PER SECOND", "OPEN", "MEAN", "P50", "P95", "P99", "CONNECT", "4XX",
 		"5XX", "FAILURES"}}
 	for _, item := range servers {
 		server, _ := item.(map[string]any)

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-lb/weir/controller/schema/column"
 )
 
-// timeParts are the rows of the table. Indented rows are parts of the row above.
+// timeParts are the rows of the table, by the names that the pages have, too. Indented rows are parts of the row above.
 var timeParts = []struct{ name, field string }{
-	{"total", "total_ms"}, {"  wait", "wait_ms"}, {"  response", "response_ms"},
-	{"    server RTT", "server_rtt_ms"}, {"    application", "app_response_ms"}, {"  transfer", "transfer_ms"},
+	{"total", "total_ms"}, {"  wait", "wait_ms"}, {"  server RTT + app response", "response_ms"},
+	{"    server RTT", "server_rtt_ms"}, {"    app response", "app_response_ms"}, {"  transfer", "transfer_ms"},
 	{"client RTT", "client_rtt_ms"},
 }
 
@@ -28,7 +28,7 @@ func timesOf(times map[string]any) table {
 	if number("total_ms", "p99") < 10 {
 		decimals = 3
 	}
-	rows := table{{fmt.Sprintf("TIME (last %.0f s, ms)", number("seconds")), "MEAN", "MEDIAN", "95 %", "99 %"}}
+	rows := table{{fmt.Sprintf("TIME (last %.0f s, ms)", number("seconds")), "MEAN", "P50", "P95", "P99"}}
 	for _, part := range timeParts {
 		if times[part.field] == nil {
 			continue

@@ -16,13 +16,13 @@ func TestTimesOfAFewMillisecondsHaveThreeDecimals(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "" +
-		"TIME (last 5 s, ms)    MEAN   MEDIAN    95 %    99 %\n" +
-		"total                 9.900    9.900   9.900   9.900\n" +
-		"  wait                0.001    0.001   0.001   0.001\n" +
-		"  response            9.899    9.899   9.899   9.899\n" +
-		"    server RTT        0.500    0.500   0.500   0.500\n" +
-		"    application       9.399    9.399   9.399   9.399\n" +
-		"  transfer            0.000    0.000   0.000   0.000\n"
+		"TIME (last 5 s, ms)            MEAN     P50     P95     P99\n" +
+		"total                         9.900   9.900   9.900   9.900\n" +
+		"  wait                        0.001   0.001   0.001   0.001\n" +
+		"  server RTT + app response   9.899   9.899   9.899   9.899\n" +
+		"    server RTT                0.500   0.500   0.500   0.500\n" +
+		"    app response              9.399   9.399   9.399   9.399\n" +
+		"  transfer                    0.000   0.000   0.000   0.000\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}

@@ -82,7 +82,7 @@ func notAsItShallBe(what string, object client.Object) []string {
 func slowServers(service client.Object) []string {
 	var lines []string
 	for _, server := range column.List(service, "runtime", "slow_servers") {
-		line := fmt.Sprintf("virtual service %s: server %s needs %s ms for an answer, the others %s ms",
+		line := fmt.Sprintf("virtual service %s: server %s needs %s ms (mean) for an answer, the others %s ms",
 			column.Text(service["name"]), column.Text(column.At(server, "server_id")),
 			column.Text(column.At(server, "app_response_mean_ms")), column.Text(column.At(server, "others_mean_ms")))
 		if since, err := time.Parse(time.RFC3339, column.Text(column.At(server, "since"))); err == nil {

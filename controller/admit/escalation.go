@@ -10,11 +10,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// This file keeps users from getting more than they have: by a user or a role that they write, or by the password of
-// somebody who may do more. And it keeps them from losing what they have themselves.
+// This file keeps users from getting more than they have: by a user or a role that they write, by the password of
+// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what
+// they have themselves.
 
-// mayGrant checks a write of a user or a role. stored is the object before (nil: it is new), and next the object after
-// (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
+// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is
+// new), and next the object after (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
 func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	if w.system {
 		return nil
@@ -25,12 +26,30 @@ func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	case roleKind:
 		return w.mayGrantRole(view, stored, next)
 	}
+	return w.mayReveal(view, next)
+}
+
+// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin
+// tells of all tenants.
+func (w Write) mayReveal(view *store.View, next *store.Record) error {
+	if next == nil {
+		return nil
+	}
+	of := Everywhere
+	if next.Tenant != AdminTenant {
+		of = grant{tenant: next.Tenant}.where(view)
+	}
+	for _, resource := range w.Kind.Reveals(next.Object) {
+		if err := w.Who.May(ReadAccess, resource, of); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error {
 	if next != nil {
-		if err := rolesFit(view, stored, next); err != nil {
+		if err := w.rolesFit(view, stored, next); err != nil {
 			return err
 		}
 	}
@@ -55,14 +74,18 @@ func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error 
 
 // rolesFit refuses roles of one tenant in another: its users may not even read them. An entry that is there already may
 // stay.
-func rolesFit(view *store.View, stored, next *store.Record) error {
+func (w Write) rolesFit(view *store.View, stored, next *store.Record) error {
 	for i, entry := range accessOf(next.Object) {
-		of := grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true,
-			role: roleNamed(view, textOf(entry, "role_ref"))}
+		of := grantOf(entry)
+		of.role = roleNamed(view, textOf(entry, "role_ref"))
 		if of.role == nil || of.roleFits() || stored != nil && stored.RefersTo(roleKind, of.role.UUID) {
 			continue
 		}
 		owner, _ := tenantWith(view, of.role.Tenant)
+		if w.Who.MayEnter(owner) != nil {
+			return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
+				Problem: "Role not found: there is none in a tenant that you have access to"}
+		}
 		return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
 			Problem: fmt.Sprintf("%s is a role of tenant %s: it gives nothing anywhere else", of.role.Name, owner.Name)}
 	}
@@ -127,11 +150,11 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 	role := cmp.Or(next, stored)
 	where := []Tenant{grant{tenant: role.Tenant}.where(view)}
 	for _, user := range view.List(userKind) {
-		granted, _ := rightsOf(view, user.Object)
-		for _, g := range granted {
-			if g.role == nil || g.role.UUID != role.UUID {
+		for _, entry := range accessOf(user.Object) {
+			if !names(view, textOf(entry, "role_ref"), role.UUID) {
 				continue
 			}
+			g := grantOf(entry)
 			if user.UUID == w.Who.UUID {
 				return &Forbidden{fmt.Sprintf("%s is a role of yours: somebody else has to change it", role.Name)}
 			}
@@ -151,6 +174,16 @@ func (w Write) mayGrantRole(view *store.View, stored, next *store.Record) error 
 		}
 	}
 	return nil
+}
+
+// names tells whether a reference is to the role with a uuid, which may not be there yet: a client can choose the uuid
+// of a new role, and earlier versions stored references to roles of other controllers.
+func names(view *store.View, ref, uuid string) bool {
+	if found := roleNamed(view, ref); found != nil {
+		return found.UUID == uuid
+	}
+	target, err := schema.ParseRef(roleKind, ref)
+	return err == nil && target.UUID == uuid
 }
 
 // holds refuses a role that allows more than the writer may do in a tenant.

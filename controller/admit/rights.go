@@ -41,7 +41,7 @@ type rights []grant
 func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy string) {
 	has := map[grant]bool{}
 	for _, entry := range accessOf(user) {
-		of := grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true}
+		of := grantOf(entry)
 		ref := textOf(entry, "role_ref")
 		of.role = roleNamed(view, ref)
 		switch {
@@ -55,6 +55,11 @@ func rightsOf(view *store.View, user schema.Object) (granted rights, barredBy st
 	return granted, barredBy
 }
 
+// grantOf reads where an entry of access counts.
+func grantOf(entry schema.Object) grant {
+	return grant{tenant: tenantIn(entry, "tenant_ref"), all: entry["all_tenants"] == true}
+}
+
 // accessOf are the entries of a user's access.
 func accessOf(user schema.Object) (entries []schema.Object) {
 	list, _ := user["access"].([]any)
@@ -66,7 +71,8 @@ func accessOf(user schema.Object) (entries []schema.Object) {
 	return entries
 }
 
-// roleNamed finds the role of a reference. Users of earlier versions may refer to it by name. nil: there is none.
+// roleNamed finds the role of a reference. A reference by name is one that an earlier version stored: it counts for
+// built-in roles only, because others could be made, or renamed, to fit it. nil: there is none.
 func roleNamed(view *store.View, ref string) *store.Record {
 	if ref == "" {
 		return nil
@@ -75,8 +81,11 @@ func roleNamed(view *store.View, ref string) *store.Record {
 	if err != nil {
 		return nil
 	}
-	found, err := lookUp(view, target, Everywhere)
-	if err != nil {
+	found, ok := view.Get(roleKind, target.UUID)
+	if target.UUID == "" {
+		found, ok = builtInNamed(view, roleKind, target.Name)
+	}
+	if !ok {
 		return nil
 	}
 	return found

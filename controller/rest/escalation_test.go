@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/store"
 )
 
 // ranks is a house with a boss, who writes users, roles and pools in tenant admin, and reads health monitors there.
@@ -115,6 +116,33 @@ func TestNobodyWritesARoleThatAllowsMoreThanHisOwn(t *testing.T) {
 		schema.Object{"replace": schema.Object{"privileges": privileges("PERMISSION_POOL", "WRITE_ACCESS")}})
 	boss.refused(http.StatusForbidden, "READ_ACCESS to PERMISSION_POOL in tenant blue", "PATCH", role("pools"),
 		schema.Object{"replace": schema.Object{"privileges": []any{}}})
+}
+
+// An earlier version stored references to roles of other controllers, and a client can choose the uuid of a new role.
+func TestNobodyMakesTheRoleThatSomebodyRefersToAlready(t *testing.T) {
+	admin, boss := ranks(t)
+	for _, name := range []string{"bob", "boss"} {
+		tenant := map[string]string{"bob": "blue", "boss": "admin"}[name]
+		if name == "bob" {
+			admin.user(name, in(tenant, "pools"))
+		}
+		record, _ := admin.h.store.View().Get("user", admin.h.uuidOf("user", name))
+		older := *record
+		older.Object = schema.Clone(record.Object)
+		access := older.Object["access"].([]any)
+		entry := schema.Clone(access[0].(schema.Object))
+		entry["role_ref"] = "https://elsewhere/api/role/role-of-" + name
+		older.Object["access"] = append(access, entry)
+		admin.h.must(admin.h.store.Update(t.Context(), func(tx *store.Tx) error {
+			tx.Put(&older)
+			return nil
+		}))
+	}
+	for name, want := range map[string]string{"bob": "PERMISSION_POOL in tenant blue", "boss": "a role of yours"} {
+		boss.header.Set("Slug", "role-of-"+name)
+		boss.refused(http.StatusForbidden, want, "POST", "/api/role",
+			schema.Object{"name": name, "privileges": privileges("PERMISSION_POOL", "WRITE_ACCESS")})
+	}
 }
 
 func TestRolesInUseAndBuiltInOnesStay(t *testing.T) {

@@ -151,7 +151,7 @@ func (w *Watch) follow(pool *model.Pool, slow []Server, at time.Time) []Server {
 		if !one.told && told < toldMost {
 			told++
 			one.told = true
-			w.tell(pool, "SERVER_SLOW", *one, fmt.Sprintf("needs %s for an answer, the others %s",
+			w.tell(pool, "SERVER_SLOW", *one, fmt.Sprintf("needs %s (mean) for an answer, the others %s",
 				short(one.Mean), short(one.Others)))
 		}
 	}

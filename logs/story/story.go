@@ -196,8 +196,8 @@ func (r told) connection() string {
 func (r told) times() string {
 	var parts []string
 	for _, part := range []struct{ field, name string }{
-		{"client_rtt", "client"}, {"wait", "wait"}, {"server_rtt", "server round trip"},
-		{"app_response_time", "application"}, {"data_transfer_time", "transfer"},
+		{"client_rtt", "client RTT"}, {"wait", "wait"}, {"server_rtt", "server RTT"},
+		{"app_response_time", "app response"}, {"data_transfer_time", "transfer"},
 	} {
 		if took := r.took(part.field); took != "" {
 			parts = append(parts, part.name+" "+took)

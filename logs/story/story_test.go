@@ -35,7 +35,7 @@ request: POST /pay?a=1 of shop.example, HTTP/1.1, 200 bytes.
 pool: The pool is shop.
 server: The server is 10.0.0.7:8080 (web-7), connected in 400 µs, after 2 servers were tried.
 response: The client got 504, 90 bytes, from the engine itself.
-times: It took 2.01 s in all: client 15.0 ms, wait 200 µs.
+times: It took 2.01 s in all: client RTT 15.0 ms, wait 200 µs.
 why: It is significant: ADF_RESPONSE_CODE_5XX, SERVER_RESPONSE_TIMEOUT (server_response_timeout); it stands for 7.`: Tell(query.Requests, request),
 		`client: 192.0.2.7:1 connected to 203.0.113.9:443, the virtual service virtualservice-1.
 engine: Worker 0 of the engine se-1 took it.

@@ -169,6 +169,7 @@ await step('a reader sees who may, and the controller refuses the rest', async (
   await picture('reader')
   const pool = await named('pool', 'shop')
   await page.goto(`${url}/pools/${pool.uuid}`)
+  await page.waitForFunction(() => [...document.querySelectorAll('button')].some((button) => button.textContent === 'Drain' && button.title.includes('administrators')))
   await page.getByRole('button', { name: 'Drain' }).first().focus()
   await page.keyboard.press('Enter')
   await bar.getByRole('alert').filter({ hasText: 'Nothing was changed' }).waitFor()

@@ -100,7 +100,7 @@ await step('a service shows its figures under load, and they move', async () => 
   await page.waitForFunction(([text]) => [...document.querySelectorAll('dl > div')].find((tile) => tile.textContent.startsWith('Requests in all'))?.querySelector('dd')?.textContent !== text, [before])
   await page.getByText('127.0.0.1:1', { exact: true }).waitFor()
   const parts = await page.getByRole('img', { name: /^Mean/ }).getAttribute('aria-label')
-  hold(/Application \d/.test(parts), `the timing bar says ${parts}`)
+  hold(/App response \d/.test(parts), `the timing bar says ${parts}`)
   await page.locator('canvas').first().waitFor()
 })
 
@@ -255,6 +255,22 @@ await step('requests have records: what they stand for, one as sentences, by dur
   await page.waitForFunction(() => /class.*significant/.test(location.search))
 })
 
+await step('the fields of a search stand beside it, by both of their names', async () => {
+  await page.goto(`${url}/logs`)
+  await page.getByRole('button', { name: 'Fields' }).click()
+  const fields = page.getByRole('dialog', { name: 'Fields of requests' })
+  await fields.getByRole('row', { name: /total total_time/ }).waitFor()
+  await accessible()
+  await fields.getByRole('button', { name: 'app_response' }).click()
+  await fields.waitFor({ state: 'detached' })
+  const search = page.getByRole('combobox', { name: 'Search requests' })
+  hold((await search.inputValue()) === 'app_response:', `the search is ${await search.inputValue()}`)
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Search requests')
+  await page.keyboard.type('>=0')
+  await page.keyboard.press('Enter')
+  await page.locator('[data-row]').first().waitFor()
+})
+
 await step('OR finds what has one of several terms', async () => {
   await page.goto(`${url}/logs?f=${encodeURIComponent('ua:cmd OR status:599 method:GET')}`)
   await page.waitForFunction(() => document.querySelectorAll('[data-row]').length === 1 && document.querySelector('[data-row]').textContent.includes('<script>'))
@@ -348,6 +364,20 @@ await step('a box around slow requests says what they have in common', async () 
   await accessible()
 })
 
+await step('the box is in the URL: it is there again when the page is loaded again, until somebody removes it', async () => {
+  hold(new URL(page.url()).searchParams.get('box')?.includes('..'), `the URL is ${page.url()}`)
+  const took = await page.getByText(/requests took .* between/).textContent()
+  await page.reload()
+  await page.getByText(/requests took .* between/).waitFor()
+  const again = await page.getByText(/requests took .* between/).textContent()
+  hold(again.replace(/^\S+/, '').replace(/: .*/, '') === took.replace(/^\S+/, '').replace(/: .*/, ''), `the box was ${took}, and is ${again}`)
+  await page.locator('[data-box]').waitFor()
+  await page.getByRole('table', { name: /differs/ }).getByRole('row', { name: /^Server 127/ }).waitFor()
+  await page.getByRole('button', { name: 'Remove the box' }).click()
+  await page.locator('[data-box]').waitFor({ state: 'detached' })
+  hold(!page.url().includes('box='), `the URL is ${page.url()}`)
+})
+
 await step('at 3840 px, pages use the room', async () => {
   await page.setViewportSize({ width: 3840, height: 2160 })
   await page.goto(shop)
@@ -363,13 +393,40 @@ await step('at 360 px nothing is wider than the page', async () => {
   await page.setViewportSize({ width: 360, height: 740 })
   for (const [path, name] of [['/', 'overview'], ['/services', 'services'], [new URL(shop).pathname, 'service'], [new URL(engine).pathname, 'engine'], ['/infrastructure', 'infrastructure'], ['/security', 'security'], ['/alerts', 'alerts'], ['/logs', 'logs'], ['/events', 'events'], ['/audit', 'audit']]) {
     await page.goto(url + path)
-    await page.locator('[data-row], main li').first().waitFor()
+    await page.locator('[data-row], main li').filter({ visible: true }).first().waitFor()
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
     hold(wide <= 0, `${path} is ${wide} px wider than the page`)
     await accessible()
     await picture(`${name}-360`)
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+})
+
+await step('at 360 px a menu leads to every page', async () => {
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.goto(url)
+  await heading('Overview')
+  await page.getByRole('button', { name: 'Pages: Overview' }).click()
+  const pages = page.getByRole('dialog', { name: 'Pages' })
+  await pages.getByRole('link', { name: 'Objects' }).waitFor()
+  await accessible()
+  await pages.getByRole('link', { name: 'Audit' }).click()
+  await heading('Audit')
+  await page.getByRole('button', { name: 'Pages: Audit' }).waitFor()
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Audit' }).waitFor()
+})
+
+await step('a page that becomes wide again has rows of one height', async () => {
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.goto(`${url}/services`)
+  await page.locator('[data-row]').first().waitFor()
+  await page.waitForFunction(() => document.querySelector('[data-row]').getBoundingClientRect().height > 100)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll('[data-row]')].map((row) => row.getBoundingClientRect().top).toSorted((a, b) => a - b)
+    return rows.length > 1 && rows.every((top, at) => at === 0 || top - rows[at - 1] === 31)
+  })
 })
 
 await step('an alert is there, is silenced, and is dismissed', async () => {

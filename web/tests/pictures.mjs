@@ -22,7 +22,7 @@ async function first(list, prefix) {
 const service = await first('/services', '/services/')
 const engine = await first('/infrastructure', '/engines/')
 await page.goto(url + service)
-const pool = await page.locator('main a[href*="/pools/"]').first().getAttribute('href')
+const pool = await page.locator('main a[href*="/pools/"]:not([href*="server="])').first().getAttribute('href')
 
 const charts = () => page.locator('canvas').first().waitFor()
 const rows = () => page.locator('[data-row]').first().waitFor()
@@ -81,7 +81,7 @@ const pictures = [
   { name: 'audit', at: '/audit', ready: rows, high: 480 },
   { name: 'objects', at: '/objects', high: 620 },
   { name: 'form', at: '/objects/pool/' + /pools\/([^?/]+)/.exec(pool)[1], high: 720 },
-  { name: 'settings', at: '/settings/users', high: 480 },
+  { name: 'settings', at: '/settings/users', high: 640 },
   { name: 'new', at: '/new', ready: fillIn, high: 'page' },
   { name: 'narrow', at: '/services', wide: 360, ready: rows, high: 700 },
   { name: 'alerts', at: '/alerts', ready: alert, high: 480 }, // last: it changes something

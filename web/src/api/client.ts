@@ -1,5 +1,5 @@
 // The one way to the REST API: the CSRF header, the tenant, and one type of error.
-import { reveal } from './reveal'
+import { readJSON, reveal } from './reveal'
 
 /** What went wrong. Status 0: the controller was not reached. */
 export class ApiError extends Error {
@@ -42,7 +42,7 @@ export async function call<T>(path: string, request: Request = {}): Promise<T> {
   const answer = await send(path, request)
   const text = await answer.text()
   if (!answer.ok) throw problemOf(answer, text)
-  return (text === '' ? undefined : reveal(JSON.parse(text))) as T
+  return (text === '' ? undefined : readJSON(text)) as T
 }
 
 /** Reads an answer as it was stored, with line ends and characters that do not show: what is edited goes back. */
@@ -97,7 +97,7 @@ export function problemOf(answer: Response, text: string): ApiError {
   let message = text.slice(0, 500)
   let about: About | undefined
   try {
-    const said = reveal(JSON.parse(text)) as { error?: unknown; weir_kind?: string; weir_field?: string; weir_problem?: string }
+    const said = readJSON(text) as { error?: unknown; weir_kind?: string; weir_field?: string; weir_problem?: string }
     if (typeof said.error === 'string') message = said.error
     if (said.weir_problem) about = { kind: said.weir_kind ?? '', field: said.weir_field ?? '', problem: said.weir_problem }
   } catch {

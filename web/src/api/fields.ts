@@ -1,13 +1,13 @@
 // The fields of records, by the names that a reader types. The API has Avi's names.
 
-export type FieldKind = 'text' | 'words' | 'number' | 'ms' | 'bytes' | 'boolean'
+export type FieldKind = 'text' | 'words' | 'number' | 'ms' | 'us' | 'bytes' | 'boolean'
 
 export interface Field {
   /** What a reader types before the colon. */
   name: string
   /** The field of the API. */
   field: string
-  /** words: text of which a reader seldom knows all, so that a value means "contains". */
+  /** words: text of which a reader seldom knows all, so that a value means "contains". us: in µs, where ms are too coarse. */
   kind: FieldKind
   title: string
 }
@@ -39,7 +39,7 @@ const shared: Field[] = [
   { name: 'client_port', field: 'client_src_port', kind: 'number', title: 'Port of the client' },
   { name: 'vip', field: 'vs_ip', kind: 'text', title: 'Address that the client asked' },
   { name: 'port', field: 'client_dest_port', kind: 'number', title: 'Port that the client asked' },
-  { name: 'client_rtt', field: 'client_rtt', kind: 'ms', title: 'Round trip to the client' },
+  { name: 'client_rtt', field: 'client_rtt', kind: 'ms', title: 'Client RTT: the round trip to the client' },
   { name: 'tls', field: 'ssl_version', kind: 'text', title: 'Version of TLS' },
   { name: 'cipher', field: 'ssl_cipher', kind: 'text', title: 'Cipher of TLS' },
   { name: 'group', field: 'ssl_group', kind: 'text', title: 'Key exchange of TLS' },
@@ -51,7 +51,7 @@ const shared: Field[] = [
   { name: 'server_ip', field: 'server_ip', kind: 'text', title: 'Address of the server' },
   { name: 'server_port', field: 'server_dest_port', kind: 'number', title: 'Port of the server' },
   { name: 'tried', field: 'servers_tried', kind: 'number', title: 'Servers that were tried' },
-  { name: 'server_rtt', field: 'server_rtt', kind: 'ms', title: 'Round trip to the server' },
+  { name: 'server_rtt', field: 'server_rtt', kind: 'ms', title: 'Server RTT: the round trip to the server' },
   { name: 'total', field: 'total_time', kind: 'ms', title: 'Total time' },
   { name: 'weight', field: 'weight', kind: 'number', title: 'How many it stands for' },
 ]
@@ -69,8 +69,9 @@ const ofRequests: Field[] = [
   { name: 'xff', field: 'xff', kind: 'words', title: 'X-Forwarded-For' },
   { name: 'version', field: 'http_version', kind: 'text', title: 'Version of HTTP' },
   { name: 'local', field: 'local_response', kind: 'boolean', title: 'Answered by Weir itself' },
-  { name: 'app', field: 'app_response_time', kind: 'ms', title: 'Time of the application' },
-  { name: 'transfer', field: 'data_transfer_time', kind: 'ms', title: 'Time of the transfer' },
+  { name: 'wait', field: 'wait_us', kind: 'us', title: 'Wait: until the request was with a server' },
+  { name: 'app_response', field: 'app_response_time', kind: 'ms', title: 'App response: what the server needed by itself' },
+  { name: 'transfer', field: 'data_transfer_time', kind: 'ms', title: 'Transfer: until the client had the last byte' },
   { name: 'sent', field: 'response_length', kind: 'bytes', title: 'Bytes of the response' },
   { name: 'received', field: 'request_length', kind: 'bytes', title: 'Bytes of the request' },
   { name: 'trace', field: 'trace_id', kind: 'text', title: 'Trace' },

@@ -16,6 +16,12 @@ test('terms become the conditions of the API', () => {
   expect(of('checkout -"two words" response_code:404')).toEqual(['co(all,"checkout")', 'nc(all,"two words")', 'eq(response_code,"404")'])
 })
 
+test('times in µs are typed as the others are, and numbers of the API as it has them', () => {
+  expect(of('wait:>1.5 wait:<2s wait_us:300 app_response:>5')).toEqual(['gt(wait_us,"1500")', 'lt(wait_us,"2000000")', 'eq(wait_us,"300")', 'gt(app_response_time,"5")'])
+  expect(withTerm('', field('wait'), '300', false)).toBe('wait:0.3ms')
+  expect(of('wait:0.3ms')).toEqual(['eq(wait_us,"300")'])
+})
+
 test('a value cannot become more than a value', () => {
   expect(of('path:"a\\",x) or ne(tenant,\\"b"')).toEqual(['eq(uri_path,"a\\",x) or ne(tenant,\\"b")'])
   expect(of('ua:")(,*|\\\\"')).toEqual(['co(user_agent,")(,*|\\\\")'])

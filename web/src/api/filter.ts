@@ -104,7 +104,8 @@ function conditionsOf(source: string, kind: Kind): string[] {
   if (value === '') throw new Problem(`Write a value after “${name}:”.`)
   if (field.kind === 'boolean') return [ofBoolean(field, value, isNegative)]
   if (field.kind === 'text' || field.kind === 'words') return [ofText(field, value, isNegative)]
-  return ofNumber(field, value, isNegative)
+  // By its short name, a time in µs is typed as the others are, in ms; by its name in the API it is a number as the API has it.
+  return ofNumber(field.kind === 'us' && name.toLowerCase() === field.field ? { ...field, kind: 'number' } : field, value, isNegative)
 }
 
 function ofBoolean(field: Field, value: string, isNegative: boolean): string {
@@ -139,7 +140,7 @@ function ofNumber(field: Field, value: string, isNegative: boolean): string[] {
   return [condition(isNegative ? opposite[op]! : op, field.field, numberOf(field, compared?.[2] ?? ''))]
 }
 
-const units: Record<string, Record<string, number>> = { ms: { '': 1, ms: 1, s: 1000, m: 60_000 }, bytes: { '': 1, k: 1e3, M: 1e6, G: 1e9, kB: 1e3, MB: 1e6, GB: 1e9, B: 1 }, number: { '': 1 } }
+const units: Record<string, Record<string, number>> = { ms: { '': 1, ms: 1, s: 1000, m: 60_000 }, us: { '': 1000, us: 1, ms: 1000, s: 1e6, m: 6e7 }, bytes: { '': 1, k: 1e3, M: 1e6, G: 1e9, kB: 1e3, MB: 1e6, GB: 1e9, B: 1 }, number: { '': 1 } }
 
 function numberOf(field: Field, text: string): string {
   const [, digits = '', unit = ''] = /^"?(\d{1,15}(?:\.\d{1,6})?)([A-Za-z]*)"?$/.exec(text) ?? []
@@ -169,7 +170,7 @@ function condition(op: string, field: string, value: string): string {
 
 /** Adds a term for a value that a page shows, and removes the opposite one, and an OR that waits for its second word. */
 export function withTerm(text: string, field: Field, value: string, isNegative: boolean): string {
-  const term = `${field.name}:${quoted(value)}`
+  const term = `${field.name}:${quoted(field.kind === 'us' ? `${Number(value) / 1000}ms` : value)}`
   const rest = terms(text).filter((one) => one !== term && one !== `-${term}` && one !== 'OR')
   return [...rest, isNegative ? `-${term}` : term].join(' ')
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bandsOf, countIn, heatOf, latencies } from './heat'
+import { bandsOf, countIn, heatOf, latencies, readBox, writeBox } from './heat'
 import type { Matrix } from './promql'
 
 const answer: Matrix = {
@@ -28,4 +28,20 @@ test('bands double', () => {
 
 test('nothing has bounds all the same', () => {
   expect(latencies(heatOf({ data: { result: null } }, 0, 60, 60))).toEqual({ lowMs: 0.1, highMs: 1000 })
+})
+
+test('a box is the same after the URL', () => {
+  const at = Date.parse('2026-11-26T14:02:11Z')
+  const box = { fromMs: at, toMs: at + 90_500, lowMs: 12.5, highMs: 1900, ofFromMs: at - 600_000, ofToMs: at + 120_000 }
+  expect(writeBox(box)).toBe('2026-11-26T14:02:11Z..2026-11-26T14:03:41.500Z,12.5..1900,2026-11-26T13:52:11Z..2026-11-26T14:04:11Z')
+  expect(readBox(writeBox(box))).toEqual(box)
+  expect(readBox(writeBox({ ...box, lowMs: 0.0123456, highMs: 123.456 }))).toEqual({ ...box, lowMs: 0.01235, highMs: 123.5 })
+})
+
+test('what is no box is none', () => {
+  const time = '2026-11-26T14:02:11Z..2026-11-26T14:03:41Z'
+  const [from] = time.split('..')
+  for (const text of ['', 'x', time, `${time},1..2`, `${time},2..1,${time}`, `${time},-1..2,${time}`, `${time},a..b,${time}`, `${time},1..,${time}`, `${from}..${from},1..2,${time}`, `${time},1..2,${time},3`, `${time},1..2..3,${time}`, `${time},1..Infinity,x`]) {
+    expect([text, readBox(text)]).toEqual([text, undefined])
+  }
 })

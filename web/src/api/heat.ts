@@ -1,4 +1,5 @@
 // How many requests took how long, over time: the buckets of the histogram weir_service_total_seconds.
+import { stamp } from '../time/range'
 import type { Matrix } from './promql'
 
 /** The requests of a step that took from lowMs to highMs. */
@@ -41,6 +42,36 @@ export interface Box {
   toMs: number
   lowMs: number
   highMs: number
+}
+
+/** A box with the time that it is compared with. */
+export interface Drawn extends Box {
+  ofFromMs: number
+  ofToMs: number
+}
+
+/** Writes a box for the URL: its time, its latencies in ms, and the time that it is compared with. */
+export function writeBox(box: Drawn): string {
+  return [`${stamp(box.fromMs)}..${stamp(box.toMs)}`, `${short(box.lowMs)}..${short(box.highMs)}`, `${stamp(box.ofFromMs)}..${stamp(box.ofToMs)}`].join(',')
+}
+
+function short(ms: number): string {
+  return String(Number(ms.toPrecision(4)))
+}
+
+/** Reads the box of the URL; undefined: there is none, or none that makes sense. */
+export function readBox(text: string): Drawn | undefined {
+  const [time = '', latency = '', of = '', ...more] = text.split(',')
+  const [fromMs, toMs] = ends(time, Date.parse)
+  const [lowMs, highMs] = ends(latency, Number)
+  const [ofFromMs, ofToMs] = ends(of, Date.parse)
+  const box = { fromMs, toMs, lowMs, highMs, ofFromMs, ofToMs }
+  return more.length === 0 && fromMs < toMs && lowMs >= 0 && lowMs < highMs && ofFromMs < ofToMs ? box : undefined
+}
+
+function ends(text: string, read: (end: string) => number): [number, number] {
+  const [from = '', to = '', ...more] = text.split('..')
+  return more.length > 0 || from === '' || to === '' ? [NaN, NaN] : [read(from), read(to)]
 }
 
 /** About how many requests are in a box, and in its time: of a step that is partly inside, a part; of buckets, those with their middle inside. */

@@ -4,7 +4,7 @@ import { startTransition, useEffect, useMemo, useState, useSyncExternalStore } f
 import { ApiError, problemOf, send } from './client'
 import { current, nothing } from './current'
 import type { ServerLine } from './liveRuntime'
-import { reveal } from './reveal'
+import { readJSON } from './reveal'
 import { readableTopics } from './roles'
 import { useKinds } from './schema'
 import { type Point, seriesOf } from './series'
@@ -109,7 +109,7 @@ async function follow(topics: string, tenant: string, signal: AbortSignal, set: 
     try {
       for await (const sent of events(topics, tenant, last, signal)) {
         last = sent.id
-        const event = reveal(JSON.parse(sent.data)) as LiveEvent
+        const event = readJSON(sent.data) as LiveEvent
         take(event, tenant)
         // A click goes before what comes each second.
         startTransition(() => set((now) => after(now, event)))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reveal, revealedJSON, revealText } from './reveal'
+import { readJSON, reveal, revealedJSON, revealText } from './reveal'
 
 test('shows characters that hide or turn others', () => {
   expect(revealText('a\u202eb\u0000c\u200bd\u{e0041}')).toBe('a\\u202eb\\u0000c\\u200bd\\u{e0041}')
@@ -29,4 +29,13 @@ test('JSON to edit shows what is hidden, and means the same', () => {
   expect(text).toContain('\\udb40\\udc41')
   expect(text).not.toMatch(/[\u202e\u200b\u0007]/)
   expect(JSON.parse(text)).toEqual(value)
+})
+
+test('JSON is revealed however a character is written in it', () => {
+  for (const value of ['plain "quoted" C:\\x <b>', '\u202e', 'a\nb', 'tab\t', '\u0007', 'Straße', '\\u202e', '\ud800']) {
+    const json = JSON.stringify({ [value]: [value, { deep: value }] })
+    for (const text of [json, json.replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`), JSON.stringify(JSON.parse(json), null, 1)]) {
+      expect(readJSON(text)).toEqual(reveal(JSON.parse(text)))
+    }
+  }
 })

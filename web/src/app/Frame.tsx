@@ -1,9 +1,11 @@
 import { Menu } from '@base-ui/react/menu'
+import { Popover } from '@base-ui/react/popover'
 import { type ReactNode, useEffect, useState } from 'react'
 import { type Mode, useMode } from '../api/live'
 import { logOut, useSession } from '../api/session'
 import { useTenant } from '../api/useData'
 import { SavedBar } from '../form/SavedBar'
+import { useNarrow } from '../part/useNarrow'
 import { Link } from '../url/Link'
 import { setParam, usePressedPath, visit } from '../url/location'
 import { Help } from './Help'
@@ -48,6 +50,8 @@ export function Frame({ path, children }: { path: string; children: ReactNode })
 /** The navigation: what was pressed is marked at once, before its page is there. */
 function Pages() {
   const path = usePressedPath()
+  const isNarrow = useNarrow()
+  if (isNarrow) return <PagesButton path={path} />
   return (
     <nav aria-label="Pages" className={css.pages}>
       {entries.map((entry) => (
@@ -55,6 +59,30 @@ function Pages() {
           {entry.name}
         </Link>
       ))}
+    </nav>
+  )
+}
+
+/** The navigation of a narrow page: a button that opens it, since only three of its names would be in sight. */
+function PagesButton({ path }: { path: string }) {
+  const [open, setOpen] = useState(false)
+  const current = entries.find((entry) => isIn(path, entry.path))
+  return (
+    <nav aria-label="Pages" className={css.pages}>
+      <Popover.Root open={open} onOpenChange={setOpen}>
+        <Popover.Trigger className={css.select} aria-label={current ? `Pages: ${current.name}` : 'Pages'}>
+          {current?.name ?? 'Pages'} <span aria-hidden="true">▾</span>
+        </Popover.Trigger>
+        <Popover.Portal>
+          <Popover.Positioner sideOffset={6} align="start" className={css.positioner}>
+            <Popover.Popup className={css.menu} aria-label="Pages">
+              {entries.map((entry) => (
+                <Link key={entry.path} to={entry.path} className={css.item} aria-current={entry === current ? 'page' : undefined} onClick={() => setOpen(false)}>{entry.name}</Link>
+              ))}
+            </Popover.Popup>
+          </Popover.Positioner>
+        </Popover.Portal>
+      </Popover.Root>
     </nav>
   )
 }
@@ -81,7 +109,8 @@ function Tenants() {
   if (tenants.length < 2) return null
   return (
     <select aria-label="Tenant" className={css.select} value={tenant} onChange={(event) => setParam('tenant', event.target.value, 'push')}>
-      {user?.is_superuser ? <option value="*">All tenants</option> : <option value="">My tenant</option>}
+      {!user?.is_superuser && <option value="">My tenant</option>}
+      {(user?.is_superuser || user?.access?.some((one) => one.all_tenants)) && <option value="*">All tenants</option>}
       {tenants.map((one) => (
         <option key={one.uuid} value={one.uuid}>{one.name}</option>
       ))}

@@ -9,8 +9,8 @@ interface Corner {
   y: number
 }
 
-/** Latency over time: the stronger the colour, the more requests. A box that the reader draws goes to onBox. */
-export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; fromMs: number; toMs: number; label: string; onBox: (box: Box | undefined) => void }) {
+/** Latency over time: the stronger the colour, the more requests. A box that the reader draws goes to onBox, and comes back as box. */
+export function HeatMap({ heat, fromMs, toMs, label, box, onBox }: { heat: Heat; fromMs: number; toMs: number; label: string; box: Box | undefined; onBox: (box: Box | undefined) => void }) {
   const area = useRef<HTMLDivElement>(null)
   const canvas = useRef<HTMLCanvasElement>(null)
   const scale = useMemo(() => new Scale(heat, fromMs, toMs), [heat, fromMs, toMs])
@@ -18,7 +18,8 @@ export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; from
   const [ends, setEnds] = useState<Corner>()
   const [pointed, setPointed] = useState('')
   useEffect(() => paint(canvas.current, heat, scale), [heat, scale])
-  useEffect(() => setBegun(undefined), [heat.times[0], heat.stepS])
+  // What was drawn stays until it comes back.
+  useEffect(() => setBegun(undefined), [box])
   const at = (event: PointerEvent): Corner => {
     const bounds = event.currentTarget.getBoundingClientRect()
     return { x: clamp((event.clientX - bounds.left) / bounds.width), y: clamp((event.clientY - bounds.top) / bounds.height) }
@@ -65,7 +66,7 @@ export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; from
       >
         <canvas ref={canvas} />
         {scale.marks().map((mark) => <span key={mark.ms} data-mark style={{ top: `${mark.y * 100}%` }}>{ms(mark.ms)}</span>)}
-        {begun && ends && <div className={css.drawn} style={{ left: `${Math.min(begun.x, ends.x) * 100}%`, top: `${Math.min(begun.y, ends.y) * 100}%`, width: `${Math.abs(begun.x - ends.x) * 100}%`, height: `${Math.abs(begun.y - ends.y) * 100}%` }} />}
+        {begun && ends ? <Frame one={begun} other={ends} /> : box && <Frame one={scale.cornerOf(box.fromMs, box.highMs)} other={scale.cornerOf(box.toMs, box.lowMs)} />}
       </div>
       <div className={css.under}>
         <span>{clock(fromMs)}</span>
@@ -74,6 +75,13 @@ export function HeatMap({ heat, fromMs, toMs, label, onBox }: { heat: Heat; from
       <p className={css.pointed}>{pointed || `The stronger the colour, the more requests; at most ${count(scale.most)} in one cell of ${heat.stepS} s. Drag a box to see what is in it.`}</p>
     </>
   )
+}
+
+/** The part of the area between two corners. */
+function Frame({ one, other }: { one: Corner; other: Corner }) {
+  const [width, height] = [Math.abs(one.x - other.x), Math.abs(one.y - other.y)]
+  if (width === 0 || height === 0) return null
+  return <div className={css.drawn} data-box style={{ left: `${Math.min(one.x, other.x) * 100}%`, top: `${Math.min(one.y, other.y) * 100}%`, width: `${width * 100}%`, height: `${height * 100}%` }} />
 }
 
 function clamp(share: number): number {
@@ -96,6 +104,10 @@ class Scale {
   }
   y(latencyMs: number): number {
     return 1 - (Math.log(Math.max(latencyMs, 0.0001)) - this.low) / (this.high - this.low)
+  }
+  /** The place of a time and a latency; what is outside of the area is at its edge. */
+  cornerOf(atMs: number, latencyMs: number): Corner {
+    return { x: clamp(this.x(atMs)), y: clamp(this.y(latencyMs)) }
   }
   timeAt(x: number): number {
     return this.fromMs + x * (this.toMs - this.fromMs)

@@ -1,13 +1,9 @@
 import type { Statistics, Times } from '../api/types'
 import { count, ms } from '../time/format'
+import { partNames, partsSay } from '../time/parts'
 import css from './chart.module.css'
 
-const parts = [
-  { key: 'wait', name: 'Wait', says: 'from the first byte of the request until Weir has sent it to a server: the request arrives, connections are made' },
-  { key: 'server_rtt', name: 'Server RTT', says: 'of the time from then until the first byte of the answer, the round trip to the server' },
-  { key: 'app_response', name: 'Application', says: 'the rest of that time: the server works' },
-  { key: 'transfer', name: 'Transfer', says: 'from the first byte of the answer until the client has taken the last one' },
-] as const
+const parts = (['wait', 'server_rtt', 'app_response', 'transfer'] as const).map((key) => ({ key, name: partNames[key], says: partsSay[key] }))
 
 const few = 10
 
@@ -28,9 +24,9 @@ export function TimingBar({ times }: { times: Times }) {
             <tr>
               <th scope="col">{`Last ${Math.round(times.seconds)} s`}</th>
               <th scope="col">Mean</th>
-              <th scope="col">Median</th>
-              <th scope="col">95 %</th>
-              <th scope="col">99 %</th>
+              <th scope="col">p50</th>
+              <th scope="col">p95</th>
+              <th scope="col">p99</th>
             </tr>
           </thead>
           <tbody>
@@ -49,8 +45,8 @@ export function TimingBar({ times }: { times: Times }) {
             </tr>
             {times.client_rtt_ms && (
               <tr>
-                <th scope="row" title="The round trip to clients, measured on one of eight connections. It is no part of the total">
-                  {`Client RTT, ${count(times.client_rtt_connections)} connections`}
+                <th scope="row" title={`${partNames.client_rtt}: ${partsSay.client_rtt}`}>
+                  {`${partNames.client_rtt}, ${count(times.client_rtt_connections)} connections`}
                 </th>
                 <Numbers of={times.client_rtt_ms} />
               </tr>

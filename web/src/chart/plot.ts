@@ -6,6 +6,7 @@ import { clock } from '../time/format'
 import type { Measure } from './measure'
 
 const height = 170
+const chartPadding = 8
 
 export interface Bounds {
   fromS: number
@@ -73,12 +74,12 @@ function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Boun
     {
       width: widthOf(element),
       height,
-      padding: [8, 8, 0, 0],
+      padding: [8, chartPadding, 0, 0],
       cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, sync: { key: 'page', filters: { pub: moves, sub: moves } } },
       legend: { show: false },
       scales: { x: { time: true, min: bounds.fromS, max: bounds.toS }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
       axes: [
-        { ...axis, size: 26, values: (_, ticks) => ticks.map((at) => tick(at, bounds)), space: 90 },
+        { ...axis, size: 26, values: (chart, ticks) => ticks.map((at) => (fits(chart, at) ? tick(at, bounds) : '')), space: 90 },
         { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => measure.write(value)), space: 34 },
       ],
       series: [
@@ -104,6 +105,14 @@ function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Boun
 }
 
 const daysS = 2 * 86_400
+
+const halfLabel = 26
+
+/** Whether there is room for a label on both sides of a tick. */
+function fits(chart: uPlot, atS: number): boolean {
+  const x = chart.valToPos(atS, 'x')
+  return x >= 0 && x <= chart.bbox.width / (window.devicePixelRatio || 1) - halfLabel + chartPadding
+}
 
 function tick(atS: number, { fromS, toS }: Bounds): string {
   const text = clock(atS * 1000)

@@ -30,12 +30,13 @@ export default function EnginesPage() {
           const results = read.map((engine) => liveEngine(engine, live.engines.get(engine.uuid)))
           const shown = results.filter((engine) => matches(filter, [engine.name, nameOf(engine.se_group_ref), engine.runtime?.version, engine.runtime?.resources?.hostname, why(engine)]))
           if (results.length === 0) return <NoEngines />
+          const columns = columnsOf(services.value?.results).filter((column) => column.key !== 'why' || results.some((engine) => why(engine) !== ''))
           return (
             <>
               <AnycastMap engines={results} />
               <Filter of="engines" shown={shown.length} total={results.length} />
-              <Panel title="Engines" note="an agent and its data plane each" menu={<TableMenu of="Engines" rows={shown} columns={columnsOf(services.value?.results)} />}>
-                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columnsOf(services.value?.results)} id={(engine) => engine.uuid} first="name" />}
+              <Panel title="Engines" note="an agent and its data plane each" menu={<TableMenu of="Engines" rows={shown} columns={columns} />}>
+                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columns} id={(engine) => engine.uuid} first="name" />}
               </Panel>
             </>
           )
@@ -54,21 +55,21 @@ function NoEngines() {
 }
 
 const columnsOf = (services: Service[] | undefined): Column<Engine>[] => [
-  { key: 'name', head: 'Name', width: 'minmax(140px, 1fr)', sort: (engine) => engine.name, cell: (engine) => <Link to={`/engines/${engine.uuid}`} title={engine.runtime?.resources?.hostname}>{engine.name}</Link> },
-  { key: 'state', head: 'State', width: '104px', sort: (engine) => engine.runtime?.oper_status.state, cell: (engine) => <State state={engine.runtime?.oper_status.state ?? ''} reasons={engine.runtime?.oper_status.reason} /> },
-  { key: 'health', head: 'Health', width: '88px', sort: (engine) => engine.runtime?.health_score?.health_score ?? undefined, cell: (engine) => <ScoreText of={engine.runtime?.health_score} />, title: 'Health score, 0 to 100' },
-  { key: 'cpu', head: 'CPU busy', number: true, width: '84px', sort: (engine) => busy(engine.runtime), cell: (engine) => percent(busy(engine.runtime)), title: 'CPU time of the data plane, of what its workers can use' },
-  { key: 'memory', head: 'Memory', number: true, width: '90px', sort: (engine) => engine.runtime?.dataplane.rss_bytes, cell: (engine) => bytes(engine.runtime?.dataplane.rss_bytes) },
-  { key: 'workers', head: 'Workers', number: true, width: '76px', sort: (engine) => engine.runtime?.dataplane.workers, cell: (engine) => count(engine.runtime?.dataplane.workers) },
-  { key: 'open', head: 'Open', number: true, width: '72px', sort: (engine) => engine.runtime?.counters?.['open_connections'], cell: (engine) => count(engine.runtime?.counters?.['open_connections']), title: 'Connections of clients that are open now' },
-  { key: 'rate', head: 'Req/s', number: true, width: '80px', sort: (engine) => engine.runtime?.counters?.per_second?.['requests'], cell: (engine) => count(engine.runtime?.counters?.per_second?.['requests']) },
-  { key: 'seats', head: 'Services', number: true, width: '76px', sort: (engine) => services && seatsOf(engine.uuid, services).length, cell: (engine) => count(services && seatsOf(engine.uuid, services).length), title: 'Virtual services that it has been given' },
-  { key: 'bgp', head: 'BGP', number: true, width: '60px', value: routers, cell: routers, title: 'Sessions with routers that are established, of all' },
-  { key: 'applied', head: 'Applied', width: '92px', cell: (engine) => <span data-look={engine.runtime?.applied.current === false ? 'attention' : undefined}>{engine.runtime?.applied.current ? 'newest Plan' : 'an older Plan'}</span>, title: 'Whether it has confirmed the newest Plan' },
+  { key: 'name', head: 'Name', width: 'minmax(120px, 1fr)', sort: (engine) => engine.name, cell: (engine) => <Link to={`/engines/${engine.uuid}`} title={engine.runtime?.resources?.hostname}>{engine.name}</Link> },
+  { key: 'state', head: 'State', width: '92px', sort: (engine) => engine.runtime?.oper_status.state, cell: (engine) => <State state={engine.runtime?.oper_status.state ?? ''} reasons={engine.runtime?.oper_status.reason} /> },
+  { key: 'health', head: 'Health', width: '84px', sort: (engine) => engine.runtime?.health_score?.health_score ?? undefined, cell: (engine) => <ScoreText of={engine.runtime?.health_score} />, title: 'Health score, 0 to 100' },
+  { key: 'cpu', head: 'CPU busy', number: true, width: '72px', sort: (engine) => busy(engine.runtime), cell: (engine) => percent(busy(engine.runtime)), title: 'CPU time of the data plane, of what its workers can use' },
+  { key: 'memory', head: 'Memory', number: true, width: '76px', sort: (engine) => engine.runtime?.dataplane.rss_bytes, cell: (engine) => bytes(engine.runtime?.dataplane.rss_bytes) },
+  { key: 'workers', head: 'Workers', number: true, width: '66px', sort: (engine) => engine.runtime?.dataplane.workers, cell: (engine) => count(engine.runtime?.dataplane.workers) },
+  { key: 'open', head: 'Open', number: true, width: '58px', sort: (engine) => engine.runtime?.counters?.['open_connections'], cell: (engine) => count(engine.runtime?.counters?.['open_connections']), title: 'Connections of clients that are open now' },
+  { key: 'rate', head: 'Req/s', number: true, width: '64px', sort: (engine) => engine.runtime?.counters?.per_second?.['requests'], cell: (engine) => count(engine.runtime?.counters?.per_second?.['requests']) },
+  { key: 'seats', head: 'Services', number: true, width: '66px', sort: (engine) => services && seatsOf(engine.uuid, services).length, cell: (engine) => count(services && seatsOf(engine.uuid, services).length), title: 'Virtual services that it has been given' },
+  { key: 'bgp', head: 'BGP', number: true, width: '50px', value: routers, cell: routers, title: 'Sessions with routers that are established, of all' },
+  { key: 'applied', head: 'Applied', width: '98px', cell: (engine) => <span data-look={engine.runtime?.applied.current === false ? 'attention' : undefined}>{engine.runtime?.applied.current ? 'newest Plan' : 'an older Plan'}</span>, title: 'Whether it has confirmed the newest Plan' },
   { key: 'group', head: 'Group', width: 'minmax(96px, 1fr)', sort: (engine) => nameOf(engine.se_group_ref), cell: (engine) => nameOf(engine.se_group_ref) },
   { key: 'version', head: 'Version', width: 'minmax(60px, 1fr)', sort: (engine) => engine.runtime?.version, cell: (engine) => engine.runtime?.version || '–' },
-  { key: 'up', head: 'Runs for', number: true, width: '76px', value: (engine) => engine.runtime?.dataplane.since, sort: (engine) => -Date.parse(engine.runtime?.dataplane.since ?? ''), cell: (engine) => age(engine.runtime?.dataplane.since), title: 'Since its data plane was started' },
-  { key: 'why', head: 'Why', value: why, width: 'minmax(120px, 2fr)', cell: (engine) => <span title={why(engine)}>{why(engine)}</span> },
+  { key: 'up', head: 'Runs for', number: true, width: '66px', value: (engine) => engine.runtime?.dataplane.since, sort: (engine) => -Date.parse(engine.runtime?.dataplane.since ?? ''), cell: (engine) => age(engine.runtime?.dataplane.since), title: 'Since its data plane was started' },
+  { key: 'why', head: 'Why', value: why, width: 'minmax(100px, 2fr)', cell: (engine) => <span title={why(engine)}>{why(engine)}</span> },
 ]
 
 function routers(engine: Engine): string {

@@ -35,6 +35,7 @@ export function Act({ kind, needs = 'may_change', does, isDangerous = false, lac
   const press = async (button: HTMLElement) => {
     // A row of a table has no room for a sentence.
     const tell = button.closest('[data-row]') ? tellProblem : setProblem
+    if (!may && lacks === undefined) return tell('The page does not know yet what you may do. Press again in a moment.')
     if (!isAllowed) return tell(why)
     if (asks) return setAsking(true)
     setBusy(true)

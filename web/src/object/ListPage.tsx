@@ -54,7 +54,7 @@ export default function ListPage({ kind }: { kind: string }) {
                   <>
                     <Filter of={title} shown={shown.length} total={results.length} />
                     <Panel title={title} note={<Link to="/objects">all kinds of object</Link>}>
-                      {shown.length === 0 ? <FilterHidesAll of="objects" /> : <Table label={title} rows={shown} columns={columnsOf(kind, known.per_tenant && tenant === '*')} id={(row) => row.uuid} first="name" />}
+                      {shown.length === 0 ? <FilterHidesAll of="objects" /> : <Table label={title} rows={shown} columns={columnsOf(kind, known.per_tenant && tenant === '*')} id={(row) => row.uuid} first="name" isPlain />}
                     </Panel>
                   </>
                 )

@@ -1,5 +1,5 @@
-import { useEffect } from 'react'
-import { type Figures, figuresOf, needOf, needs } from '../api/figures'
+import { useEffect, useMemo } from 'react'
+import { type Figures, figuresOf, type Need, needOf, needs } from '../api/figures'
 import { type Live, type SlowServer, useLive } from '../api/live'
 import { useEngines, useServices } from '../api/objects'
 import { useSession } from '../api/session'
@@ -21,6 +21,7 @@ import { partsOf, sentence } from './sentence'
 interface Line {
   service: Service
   figures: Figures
+  need: Need
   recent: (number | null)[]
 }
 
@@ -36,7 +37,7 @@ export default function OverviewPage() {
     <Page title="Overview">
       <Shown of={services} what="the virtual services">
         {(list) => (
-          <Shown of={engines} what="the engines">{(found) => <Content lines={linesOf(list.results, live)} engines={found.results} />}</Shown>
+          <Shown of={engines} what="the engines">{(found) => <Found services={list.results} live={live} engines={found.results} />}</Shown>
         )}
       </Shown>
     </Page>
@@ -52,24 +53,31 @@ function useFirstSetUp(isEmpty: boolean) {
   }, [leads])
 }
 
+const names = new Intl.Collator('en', { numeric: true })
+
+function Found({ services, live, engines }: { services: Service[]; live: Live; engines: Engine[] }) {
+  // Names are compared when services are read, and not each second: thousands take longer than a frame.
+  const named = useMemo(() => services.toSorted((a, b) => names.compare(a.name, b.name)), [services])
+  const lines = useMemo(() => linesOf(named, live), [named, live])
+  return <Content lines={lines} engines={engines} />
+}
+
+/** Services by their need, and by name as they come. */
 function linesOf(services: Service[], live: Live): Line[] {
   return services
     .map((service) => {
       const line = live.lines.get(service.uuid)
-      return { service, figures: figuresOf(service.runtime, line), recent: line?.recent_requests_per_s ?? [] }
+      const figures = figuresOf(service.runtime, line)
+      return { service, figures, need: needOf(service, figures), recent: line?.recent_requests_per_s ?? [] }
     })
-    .toSorted((a, b) => rank(a) - rank(b) || a.service.name.localeCompare(b.service.name))
-}
-
-function rank(line: Line): number {
-  return needs.indexOf(needOf(line.service, line.figures))
+    .toSorted((a, b) => needs.indexOf(a.need) - needs.indexOf(b.need))
 }
 
 function Content({ lines, engines }: { lines: Line[]; engines: Engine[] }) {
   const said = sentence(
-    lines.map(({ service, figures }) => ({
+    lines.map(({ service, figures, need }) => ({
       name: service.name,
-      need: needOf(service, figures),
+      need,
       reasons: service.runtime?.oper_status.reason ?? [],
       errors: percent(figures.errors),
       p95: ms(figures.p95),

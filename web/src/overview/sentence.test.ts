@@ -23,9 +23,9 @@ test('names the server that is slow, as a link', () => {
   const slow = [{ id: '10.0.0.7:80', pool: 'pool-1', share: 0.031, app_response_mean_ms: 402, others_mean_ms: 10, since_ms: Date.now() - 60_000 }]
   const since = clock(slow[0]!.since_ms)
   const said = sentence([{ ...known('checkout', 'slow'), slow }, known('web', 'fine')], [up])
-  expect(said).toBe(`1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server 10.0.0.7:80 needs 402 ms for an answer, the others 10.0 ms, since ${since}.`)
+  expect(said).toBe(`1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server 10.0.0.7:80 needs 402 ms (mean) for an answer, the others 10.0 ms, since ${since}.`)
   expect(partsOf(said, slow).map((part) => part.server?.pool ?? part.text)).toEqual([
-    '1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server ', 'pool-1', ` needs 402 ms for an answer, the others 10.0 ms, since ${since}.`,
+    '1 of 2 virtual services is well. checkout is slow for 3.1 % of requests; server ', 'pool-1', ` needs 402 ms (mean) for an answer, the others 10.0 ms, since ${since}.`,
   ])
   expect(sentence([{ ...known('a', 'slow'), slow }], [up])).toMatch(/^a is slow for 3.1 % of requests/)
   expect(sentence([{ ...known('a', 'degraded', '1 of 3 servers is down'), slow }], [up])).toContain('servers is down; server 10.0.0.7:80 needs 402')

@@ -63,12 +63,12 @@ function shareOf(slow: SlowServer[]): number {
   return slow.reduce((sum, server) => sum + server.share, 0)
 }
 
-/** "server 10.0.0.7:80 needs 402 ms for an answer, the others 10 ms, since 12:04:31" */
+/** "server 10.0.0.7:80 needs 402 ms (mean) for an answer, the others 10 ms, since 12:04:31" */
 function slowness(slow: SlowServer[]): string {
   const [worst] = slow
   if (!worst) return ''
   if (slow.length === 1) return `server ${worst.id} ${slowText(worst, worst.since_ms)}`
-  return `servers ${slow.map((server) => server.id).join(', ')} need up to ${ms(worst.app_response_mean_ms)} for an answer, the others ${ms(worst.others_mean_ms)}`
+  return `servers ${slow.map((server) => server.id).join(', ')} need up to ${ms(worst.app_response_mean_ms)} (mean) for an answer, the others ${ms(worst.others_mean_ms)}`
 }
 
 /** Splits a sentence where it names slow servers, so that their names can be links. */

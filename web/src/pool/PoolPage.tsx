@@ -8,11 +8,11 @@ import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Score, ScoreText } from '../part/Score'
 import { Empty, Shown } from '../part/Shown'
-import { slowText } from '../part/slow'
+import { goodAllTheSame, slowText } from '../part/slow'
 import { State } from '../part/State'
 import { type Column, Table } from '../table/Table'
 import { TableMenu } from '../table/TableMenu'
-import { age, count, ms } from '../time/format'
+import { age, count, ms, msRow } from '../time/format'
 import { Link } from '../url/Link'
 import { useParam } from '../url/location'
 import { Charts } from './Charts'
@@ -29,7 +29,7 @@ export default function PoolPage({ uuid }: { uuid: string }) {
   return (
     <Page
       title={pool.value?.name ?? (pool.error ? 'Pool' : '…')}
-      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
+      lead={<>{runtime && <State state={runtime.oper_status.state} reasons={[...runtime.oper_status.reason, ...(runtime.servers ?? []).filter((one) => one.slow).map((one) => one.server_id)]} />}<Score of={runtime?.health_score} kind="pool" uuid={uuid} name={pool.value?.name ?? 'the pool'} />{pool.value && <PoolActions of={pool.value} />}</>}
     >
       <Shown of={pool} what="this pool">{(value) => <Content of={value} live={live} />}</Shown>
     </Page>
@@ -45,6 +45,7 @@ function Content({ of, live }: { of: Pool; live: Live }) {
       {of.description && <p>{of.description}</p>}
       <p>{`Algorithm: ${(of.lb_algorithm ?? '–').replace('LB_ALGORITHM_', '').replaceAll('_', ' ').toLowerCase()}. Monitors: ${(of.health_monitor_refs ?? []).map(nameOf).join(', ') || 'none'}.`}</p>
       <Reasons of={[...(of.runtime?.oper_status.reason ?? []), ...servers.flatMap((server) => (server.slow ? [`Server ${server.server_id} ${slowText(server.slow, server.slow.since)}`] : []))]} />
+      {servers.some((server) => server.slow) && <p className={css.dim}>{goodAllTheSame(of.runtime?.health_score)}</p>}
       <Tiles>
         <Tile name="Servers up" value={`${of.runtime?.num_servers_up ?? '–'} of ${of.runtime?.num_servers_enabled ?? '–'}`} title="Of those that are enabled" />
         <Tile name="Servers" value={count(of.runtime?.num_servers)} />
@@ -65,7 +66,7 @@ function Content({ of, live }: { of: Pool; live: Live }) {
 }
 
 /** There only if a server has reasons, and in front: where the page is narrow, the last columns are out of sight. */
-const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(180px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
+const why: Column<ServerRuntime> = { key: 'why', head: 'Why', value: (server) => reasonsOf(server).join('; '), width: 'minmax(150px, 3fr)', cell: (server) => <span title={reasonsOf(server).join('\n')}>{reasonsOf(server).join('; ')}</span> }
 
 /** The columns; without the health of servers where none has a score. */
 function columnsOf(pool: Pool): Column<ServerRuntime>[] {
@@ -74,20 +75,24 @@ function columnsOf(pool: Pool): Column<ServerRuntime>[] {
 }
 
 const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
-  { key: 'server', head: 'Server', width: 'minmax(170px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
-  { key: 'state', head: 'State', width: '120px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
+  { key: 'server', head: 'Server', width: 'minmax(150px, 1fr)', sort: (server) => server.server_id, cell: (server) => <Link to={`/pools/${pool.uuid}?server=${encodeURIComponent(server.server_id)}`} title={server.hostname}>{server.server_id}</Link> },
+  { key: 'state', head: 'State', width: '92px', value: (server) => server.oper_status.state, sort: rank, cell: (server) => <><State state={server.oper_status.state} reasons={reasonsOf(server)} />{server.slow && <span className={css.slow}>slow</span>}</> },
   ...(pool.runtime?.servers?.some((server) => reasonsOf(server).length > 0) ? [why] : []),
-  { key: 'health', head: 'Health', width: '88px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
-  { key: 'since', head: 'For', number: true, width: '76px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
-  { key: 'rate', head: 'Req/s', number: true, width: '76px', sort: rate, cell: (server) => count(rate(server)) },
-  { key: 'open', head: 'Open', number: true, width: '70px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
-  { key: 'failures', head: 'Failures', number: true, width: '82px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
-  { key: 'app', head: 'Answers p50', number: true, width: '96px', sort: (server) => server.times?.app_response_ms?.p50, cell: (server) => ms(server.times?.app_response_ms?.p50), title: 'Half of the answers of the last minute began within this time. It is that of the application, without the round trip' },
-  { key: 'app95', head: 'p95', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p95, cell: (server) => ms(server.times?.app_response_ms?.p95), title: '95 % of the answers began within this time, in the last minute' },
-  { key: 'app99', head: 'p99', number: true, width: '76px', sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => ms(server.times?.app_response_ms?.p99), title: '99 % of the answers began within this time, in the last minute' },
-  { key: 'check', head: 'Check', number: true, width: '80px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
-  { key: 'act', head: 'Actions', width: '168px', cell: (server) => <ServerActions pool={pool} server={server} /> },
+  { key: 'health', head: 'Health', width: '80px', sort: (server) => server.health_score?.health_score ?? undefined, cell: (server) => <ScoreText of={server.health_score} />, title: 'Health score, 0 to 100' },
+  { key: 'since', head: 'For', number: true, width: '60px', title: 'How long it has been in this state', cell: (server) => age(server.oper_status.last_changed_time) },
+  { key: 'rate', head: 'Req/s', number: true, width: '64px', sort: rate, cell: (server) => count(rate(server)) },
+  { key: 'open', head: 'Open', number: true, width: '56px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
+  { key: 'failures', head: 'Failures', number: true, width: '68px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
+  { key: 'app', head: 'App response', number: true, isWide: true, width: '96px', sort: (server) => server.times?.app_response_ms?.mean, cell: (server) => ms(server.times?.app_response_ms?.mean), title: 'The mean of the last minute: what the server needed by itself until an answer began, without the round trip' },
+  { key: 'quantiles', head: 'p50 · p95 · p99', number: true, isWide: true, width: '132px', value: (server) => quantiles(server), sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => quantiles(server), title: 'Half, 95 % and 99 % of the answers of the last minute began within these times. Sorts by p99' },
+  { key: 'check', head: 'Check', number: true, width: '72px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
+  { key: 'act', head: 'Actions', width: '150px', cell: (server) => <ServerActions pool={pool} server={server} /> },
 ]
+
+function quantiles(server: ServerRuntime): string {
+  const times = server.times?.app_response_ms
+  return msRow([times?.p50, times?.p95, times?.p99])
+}
 
 /** Those that are down come first, then those that are slow. */
 function rank(server: ServerRuntime): number {

@@ -14,7 +14,7 @@ import { ServerActions } from './PoolActions'
 export function ServerPage({ pool, id }: { pool: Pool; id: string }) {
   const server = (pool.runtime?.servers ?? []).find((one) => one.server_id === id)
   return (
-    <Page title={id} lead={server && <><State state={server.oper_status.state} reasons={[]} /><ServerActions pool={pool} server={server} /></>}>
+    <Page title={id} lead={server && <><State state={server.oper_status.state} reasons={server.slow ? ['slow'] : []} />{server.slow && <span className={css.slow}>slow</span>}<ServerActions pool={pool} server={server} /></>}>
       <p>
         <Link to={`/pools/${pool.uuid}`} className={css.back}>{`Pool ${pool.name}`}</Link>
         {server && server.hostname !== id && ` · ${server.hostname}`}
@@ -36,9 +36,10 @@ function Content({ pool, server }: { pool: Pool; server: ServerRuntime }) {
         <Tile name={server.oper_status.state === 'OPER_UP' ? 'Up for' : 'In this state for'} value={age(server.oper_status.last_changed_time)} />
         <Tile name="Requests/s" value={count(rates?.['requests'])} />
         <Tile name="Open connections" value={count(server.counters?.['open_connections'])} />
-        <Tile name="Answers, median" value={ms(times?.p50)} title="Half of the answers of the last minute began within this time, without the round trip" />
-        <Tile name="p95" value={ms(times?.p95)} />
-        <Tile name="p99" value={ms(times?.p99)} />
+        <Tile name="App response, mean" value={ms(times?.mean)} title="The mean of the last minute: what the server needed by itself until an answer began, without the round trip" />
+        <Tile name="p50" value={ms(times?.p50)} title="Half of the answers of the last minute began within this time" />
+        <Tile name="p95" value={ms(times?.p95)} title="95 % of the answers of the last minute began within this time" />
+        <Tile name="p99" value={ms(times?.p99)} title="99 % of the answers of the last minute began within this time" />
         <Tile name="Connect, mean" value={ms(server.times?.connect_ms?.mean)} />
         <Tile name="Failures in all" value={count(server.counters?.['failures'])} />
       </Tiles>

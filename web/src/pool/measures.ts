@@ -15,7 +15,7 @@ export function measuresOf(uuid: string, server?: string): Measure[] {
       ],
     },
     {
-      key: 'time', name: 'Time of answers', write: ms, lines: [
+      key: 'time', name: 'App response', write: ms, lines: [
         { key: 'mean', name: 'Mean', colour: 'accent', expression: `1000 * ${rate('app_response_seconds_sum')} / (${rate('timed_requests_total')} > 0)` },
         { key: 'connect', name: 'Connect, mean', colour: 'server-rtt', dash: [5, 3], expression: `1000 * ${rate('connect_seconds_sum')} / (${rate('connections_total')} > 0)` },
       ],

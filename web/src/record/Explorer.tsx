@@ -59,7 +59,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
                   <Nothing kind={kind} service={service} of={of} isFiltered={filter !== ''} />
                 ) : (
                   <>
-                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" onOpen={(entry) => setParam('sel', idOf(entry), 'push')} />
+                    <Table label={`Records of ${kind.name}`} rows={answer.results} columns={columnsOf(kind, service !== '', answer.results)} id={idOf} first="" isPlain onOpen={(entry) => setParam('sel', idOf(entry), 'push')} />
                     <NextSize of={answer} size={size} onSize={setSize} />
                   </>
                 )}

@@ -1,10 +1,12 @@
 import { count, percent } from '../time/format'
 import type { Top } from './ask'
 import { fieldOf, type Kind } from '../api/fields'
+import { useNarrow } from '../part/useNarrow'
 import css from './record.module.css'
 
 /** The most frequent values of some fields, each to be kept or left out. */
 export function Narrow({ kind, tops, total, onPick }: { kind: Kind; tops: Map<string, Top[]>; total: number; onPick: (name: string, value: string, isNegative: boolean) => void }) {
+  const isNarrow = useNarrow()
   const fields = kind.narrow.filter((name) => (tops.get(name) ?? []).some((top) => top.value !== ''))
   if (fields.length === 0) return <p className={css.more}>Nothing to narrow down.</p>
   return (
@@ -14,7 +16,7 @@ export function Narrow({ kind, tops, total, onPick }: { kind: Kind; tops: Map<st
         const listed = values.reduce((sum, top) => sum + top.count, 0)
         const all = Math.max(total, listed) // the two are read at different times
         return (
-          <details key={name} open={at < 6}>
+          <details key={name} open={!isNarrow && at < 6}>
             <summary>{fieldOf(kind, name)?.title ?? name}</summary>
             <ul>
               {values.map((top) => (

@@ -1,13 +1,15 @@
-import { type FormEvent, useEffect, useId, useState } from 'react'
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react'
 import { setParam, setParams } from '../url/location'
 import { fieldOf, type Kind } from '../api/fields'
 import { isAlternative, parse, turned, withoutTerm, withTerm } from '../api/filter'
+import { Fields } from './Fields'
 import css from './record.module.css'
 
 /** The search as text and as chips: both are the same terms. */
 export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind; text: string; onText: (text: string) => void; follows: boolean; canFollow: boolean }) {
   const [typed, setTyped] = useState(text)
   const id = useId()
+  const input = useRef<HTMLInputElement>(null)
   useEffect(() => setTyped(text), [text])
   const problem = parse(typed, kind).find((term) => term.problem)?.problem
   const submit = (event: FormEvent) => {
@@ -21,6 +23,7 @@ export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind;
     <form className={css.search} onSubmit={submit} role="search">
       <div className={css.line}>
         <input
+          ref={input}
           data-filter
           type="text"
           aria-label={`Search ${kind.name}`}
@@ -44,6 +47,7 @@ export function Search({ kind, text, onText, follows, canFollow }: { kind: Kind;
           {suggestions(typed, kind).map((one) => <option key={one.value} value={one.value}>{one.says}</option>)}
         </datalist>
         <button type="submit" className={css.button}>Search</button>
+        <Fields kind={kind} input={input} onPick={(name) => setTyped(`${typed.trimEnd()} ${name}:`.trimStart())} />
         {kind.isWeighted && (
           <>
             <button type="button" className={css.button} aria-pressed={significant} onClick={() => !significant && klass && onText(withTerm(text, klass, 'significant', false))}>Significant</button>
@@ -75,5 +79,5 @@ const placeholders = { requests: 'status:>=500 path:/pay* -ua:bot total:>1s', co
 function suggestions(typed: string, kind: Kind): { value: string; says: string }[] {
   const [, before = '', minus = '', word = ''] = /^(.*?)(-?)([A-Za-z_]*)$/s.exec(typed) ?? []
   if (before !== '' && !before.endsWith(' ')) return []
-  return kind.fields.filter((field) => field.name.startsWith(word.toLowerCase())).map((field) => ({ value: `${before}${minus}${field.name}:`, says: field.title }))
+  return kind.fields.filter((field) => field.name.startsWith(word.toLowerCase())).map((field) => ({ value: `${before}${minus}${field.name}:`, says: field.field === field.name ? field.title : `${field.title} (${field.field} in the API)` }))
 }

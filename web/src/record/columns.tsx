@@ -29,31 +29,31 @@ const timed: Column<Entry> = {
   cell: (entry) => <button className={css.open} onClick={() => setParam('sel', idOf(entry), 'push')} title="Open this record" data-open><time dateTime={entry.report_timestamp}>{clockMs(entry.report_timestamp)}</time></button>,
 }
 
-const total: Column<Entry> = { key: 'total', head: 'Total', number: true, width: '76px', sort: (entry) => timeOf(entry, 'total_time'), cell: (entry) => ms(timeOf(entry, 'total_time')) }
+const total: Column<Entry> = { key: 'total', head: 'Total', number: true, width: '68px', sort: (entry) => timeOf(entry, 'total_time'), cell: (entry) => ms(timeOf(entry, 'total_time')) }
 
 const ofRequests: Column<Entry>[] = [
-  { key: 'status', head: 'Status', number: true, width: '58px', sort: (entry) => Number(text(entry, 'response_code')), cell: (entry) => <Status of={text(entry, 'response_code')} /> },
-  plain('method', 'Method', '64px', 'method'),
-  plain('path', 'Path', 'minmax(120px, 3fr)', 'uri_path'),
+  { key: 'status', head: 'Status', number: true, width: '56px', sort: (entry) => Number(text(entry, 'response_code')), cell: (entry) => <Status of={text(entry, 'response_code')} /> },
+  plain('method', 'Method', '70px', 'method'),
+  plain('path', 'Path', 'minmax(90px, 2fr)', 'uri_path'),
   total,
-  { key: 'bar', head: 'Timing', width: '96px', cell: (entry) => <TimingBar entry={entry} /> },
-  plain('server', 'Server', 'minmax(130px, 1fr)', 'server_name'),
-  plain('client', 'Client', 'minmax(100px, 1fr)', 'client_ip'),
-  plain('service', 'Service', 'minmax(90px, 1fr)', 'vs_name'),
-  plain('reason', 'Significant because', 'minmax(140px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
-  { key: 'weight', head: 'Stands for', number: true, width: '80px', sort: (entry) => Number(text(entry, 'weight') || 1), cell: (entry) => text(entry, 'weight') || '1' },
+  { key: 'bar', head: 'Timing', width: '72px', cell: (entry) => <TimingBar entry={entry} /> },
+  plain('server', 'Server', 'minmax(126px, 1fr)', 'server_name'),
+  plain('client', 'Client', 'minmax(84px, 1fr)', 'client_ip'),
+  plain('service', 'Service', 'minmax(80px, 1fr)', 'vs_name'),
+  plain('reason', 'Reason', 'minmax(80px, 1.5fr)', 'significant_log', { title: 'Why the record is significant', cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
+  { key: 'weight', head: 'Stands for', number: true, width: '72px', sort: (entry) => Number(text(entry, 'weight') || 1), cell: (entry) => text(entry, 'weight') || '1' },
 ]
 
 const ofConnections: Column<Entry>[] = [
-  plain('client', 'Client', 'minmax(110px, 1fr)', 'client_ip'),
-  plain('service', 'Service', 'minmax(90px, 1fr)', 'vs_name'),
-  plain('state', 'Ended as', 'minmax(130px, 1fr)', 'request_state'),
-  plain('tls', 'TLS', '80px', 'ssl_version'),
+  plain('client', 'Client', 'minmax(100px, 1fr)', 'client_ip'),
+  plain('service', 'Service', 'minmax(80px, 1fr)', 'vs_name'),
+  plain('state', 'Ended as', 'minmax(110px, 1fr)', 'request_state'),
+  plain('tls', 'TLS', '64px', 'ssl_version'),
   total,
-  { key: 'received', head: 'Received', number: true, width: '80px', sort: (entry) => Number(text(entry, 'rx_bytes')), cell: (entry) => bytes(Number(text(entry, 'rx_bytes'))) },
-  { key: 'sent', head: 'Sent', number: true, width: '80px', sort: (entry) => Number(text(entry, 'tx_bytes')), cell: (entry) => bytes(Number(text(entry, 'tx_bytes'))) },
-  plain('server', 'Server', 'minmax(130px, 1fr)', 'server_name'),
-  plain('reason', 'Significant because', 'minmax(160px, 2fr)', 'significant_log', { cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
+  { key: 'received', head: 'Received', number: true, width: '68px', sort: (entry) => Number(text(entry, 'rx_bytes')), cell: (entry) => bytes(Number(text(entry, 'rx_bytes'))) },
+  { key: 'sent', head: 'Sent', number: true, width: '68px', sort: (entry) => Number(text(entry, 'tx_bytes')), cell: (entry) => bytes(Number(text(entry, 'tx_bytes'))) },
+  plain('server', 'Server', 'minmax(110px, 1fr)', 'server_name'),
+  plain('reason', 'Reason', 'minmax(100px, 2fr)', 'significant_log', { title: 'Why the record is significant', cell: (entry) => <span title={text(entry, 'significant_log')}>{reasons(entry)}</span> }),
 ]
 
 const ofEvents: Column<Entry>[] = [

@@ -1,5 +1,6 @@
 // Tells a record as sentences, one for each stage of a request, and its times as parts of a bar.
 import { bytes, ms } from '../time/format'
+import { type PartName, partNames } from '../time/parts'
 import type { Entry } from './ask'
 
 export interface Stage {
@@ -8,7 +9,7 @@ export interface Stage {
 }
 
 export interface Part {
-  key: 'client_rtt' | 'wait' | 'server_rtt' | 'app_response' | 'transfer'
+  key: PartName
   name: string
   ms: number
 }
@@ -33,16 +34,10 @@ export function timeOf(entry: Entry, name: string): number | undefined {
 
 /** The parts of the total time, in their order. */
 export function partsOf(entry: Entry): Part[] {
-  const parts: [Part['key'], string, string][] = [
-    ['client_rtt', 'Client RTT', 'client_rtt'],
-    ['wait', 'Wait', 'wait'],
-    ['server_rtt', 'Server RTT', 'server_rtt'],
-    ['app_response', 'Application', 'app_response_time'],
-    ['transfer', 'Transfer', 'data_transfer_time'],
-  ]
-  return parts.flatMap(([key, name, field]) => {
+  const parts: [PartName, string][] = [['client_rtt', 'client_rtt'], ['wait', 'wait'], ['server_rtt', 'server_rtt'], ['app_response', 'app_response_time'], ['transfer', 'data_transfer_time']]
+  return parts.flatMap(([key, field]) => {
     const took = timeOf(entry, field)
-    return took === undefined ? [] : [{ key, name, ms: took }]
+    return took === undefined ? [] : [{ key, name: partNames[key], ms: took }]
   })
 }
 

@@ -48,7 +48,7 @@ function Now({ runtime, chosen }: { runtime: ServiceRuntime; chosen: string }) {
     <Tiles>
       <Tile name={rateNames[figures.rateOf]} value={count(figures.rate)} {...open(figures.rateOf === 'requests' ? 'requests' : 'connections')} />
       <Tile name="Errors (5xx)" value={percent(figures.errors)} title="Share of requests that were answered with 5xx. Below one request a second it says nothing." />
-      <Tile name="Median" value={ms(total?.p50)} title="Half of the requests of the last minute took less" {...open('latency')} />
+      <Tile name="p50" value={ms(total?.p50)} title="Half of the requests of the last minute took less" {...open('latency')} />
       <Tile name="p95" value={ms(total?.p95)} title="95 % of the requests of the last minute took less" />
       <Tile name="p99" value={ms(total?.p99)} title="99 % of the requests of the last minute took less" />
       <Tile name="Parts of the time" value={ms(total?.mean)} title="The mean, and what it consists of" {...open('parts')} />

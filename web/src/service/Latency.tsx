@@ -1,5 +1,5 @@
-import { useState } from 'react'
-import { bandsOf, type Box, countIn, type Heat } from '../api/heat'
+import { useMemo, useState } from 'react'
+import { bandsOf, type Box, countIn, type Heat, readBox, writeBox } from '../api/heat'
 import { useHeat } from '../api/useHeat'
 import { HeatMap } from '../chart/HeatMap'
 import { More } from '../part/More'
@@ -9,6 +9,7 @@ import { Shown } from '../part/Shown'
 import { clock, count, ms, percent } from '../time/format'
 import { boundsOf, drawn, type Range, stamp, writeRange } from '../time/range'
 import { Link } from '../url/Link'
+import { setParam, useParam } from '../url/location'
 import { setRange, useRange } from '../url/useRange'
 import { Differs } from './Differs'
 import css from './service.module.css'
@@ -16,14 +17,14 @@ import css from './service.module.css'
 const livelikeS = 1800
 const pixels = 1100
 
-/** The heat map of latency, and what is in a box that the reader draws. */
+/** The heat map of latency, and what is in a box that the reader draws: the box is in the URL. */
 export function Latency({ uuid, name }: { uuid: string; name: string }) {
   const chosen = useRange()
   const range: Range = chosen.kind === 'live' ? { kind: 'recent', seconds: livelikeS } : chosen
   const heat = useHeat(uuid, range, pixels)
   const [isTable, setTable] = useState(false)
-  const [chosenBox, setBox] = useState<{ box: Box; range: Range }>()
-  const box = chosenBox?.box
+  const drawnBox = useParam('box')
+  const box = useMemo(() => readBox(drawnBox), [drawnBox])
   const value = heat.value
   const menu = (
     <More
@@ -44,9 +45,9 @@ export function Latency({ uuid, name }: { uuid: string; name: string }) {
           const toMs = Math.max(boundsOf(range, (found.times.at(-1) ?? 0) * 1000).toMs, (found.times.at(-1) ?? 0) * 1000)
           return (
             <>
-              <HeatMap heat={found} fromMs={fromMs} toMs={toMs} label={`Latency of the requests of ${name} over time`} onBox={(one) => setBox(one && { box: one, range: { kind: 'fixed', fromMs, toMs } })} />
-              {box && <Chosen uuid={uuid} heat={found} box={box} />}
-              {box && chosenBox && <Differs uuid={uuid} box={box} range={chosenBox.range} logs={(more) => logsOf(uuid, drawn(box.fromMs, box.toMs), box.lowMs, box.highMs, more)} />}
+              <HeatMap heat={found} fromMs={fromMs} toMs={toMs} label={`Latency of the requests of ${name} over time`} box={box} onBox={(one) => setParam('box', one ? writeBox({ ...one, ofFromMs: fromMs, ofToMs: toMs }) : '', one ? 'push' : 'replace')} />
+              {box && <Chosen uuid={uuid} heat={found} box={box} isShown={box.fromMs < toMs && box.toMs > fromMs} />}
+              {box && <Differs uuid={uuid} box={box} range={{ kind: 'fixed', fromMs: box.ofFromMs, toMs: box.ofToMs }} logs={(more) => logsOf(uuid, drawn(box.fromMs, box.toMs), box.lowMs, box.highMs, more)} />}
               {isTable && <Bands uuid={uuid} heat={found} range={range} />}
             </>
           )
@@ -60,14 +61,16 @@ function rowsOf(heat: Heat) {
   return heat.cells.map((cell) => [stamp((heat.times[cell.at] ?? 0) * 1000), cell.lowMs, cell.highMs, Math.round(cell.count)])
 }
 
-function Chosen({ uuid, heat, box }: { uuid: string; heat: Heat; box: Box }) {
+function Chosen({ uuid, heat, box, isShown }: { uuid: string; heat: Heat; box: Box; isShown: boolean }) {
   const { inside, all } = countIn(heat, box)
   const range = drawn(box.fromMs, box.toMs)
+  const took = `took ${ms(box.lowMs)} to ${ms(box.highMs)} between ${clock(box.fromMs)} and ${clock(box.toMs)}`
   return (
     <div className={css.chosen} role="status">
-      <span>{`${count(Math.round(inside))} requests took ${ms(box.lowMs)} to ${ms(box.highMs)} between ${clock(box.fromMs)} and ${clock(box.toMs)}: ${percent(all > 0 ? inside / all : undefined)} of those in that time.`}</span>
+      <span>{isShown ? `${count(Math.round(inside))} requests ${took}: ${percent(all > 0 ? inside / all : undefined)} of those in that time.` : `The box is of requests that ${took}, which is outside of the time above.`}</span>
       <Link to={logsOf(uuid, range, box.lowMs, box.highMs)}>Their log records</Link>
       <button onClick={() => setRange(range)}>Zoom to this time</button>
+      <button onClick={() => setParam('box', '')}>Remove the box</button>
     </div>
   )
 }

@@ -16,7 +16,7 @@ export function PoolTree({ pool }: { pool: Pool }) {
     <ul className={css.list}>
       <li>
         <div className={css.line}>
-          <State state={runtime?.oper_status.state ?? ''} reasons={runtime?.oper_status.reason} />
+          <State state={runtime?.oper_status.state ?? ''} reasons={[...(runtime?.oper_status.reason ?? []), ...servers.filter((server) => server.slow).map((server) => server.server_id)]} />
           <Link to={`/pools/${pool.uuid}`} className={css.grow}>
             <b>{pool.name}</b>
           </Link>

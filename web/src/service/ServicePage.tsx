@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { appliedText } from '../api/figures'
+import { appliedText, figuresOf } from '../api/figures'
 import { useLive } from '../api/live'
 import { portsOf, useVips } from '../api/objects'
 import { pointOf, seriesOf } from '../api/series'
@@ -12,7 +12,10 @@ import { Panel, Reasons } from '../part/Panel'
 import { Score } from '../part/Score'
 import { ServiceTabs } from '../part/ServiceTabs'
 import { Shown } from '../part/Shown'
+import { goodAllTheSame, slowText } from '../part/slow'
 import { State } from '../part/State'
+import { percent } from '../time/format'
+import { Link } from '../url/Link'
 import { Analytics } from './Analytics'
 import { Engines } from './Engines'
 import { Findings } from './Findings'
@@ -34,7 +37,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   }, [live.mode, runtime, service.at, series])
   const name = service.value?.name ?? (service.error ? 'Service' : '…')
   return (
-    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={runtime.oper_status.reason} />}<Score of={runtime?.health_score} kind="virtualservice" uuid={uuid} name={name} /><GradeMark of={grade} name={name} />{service.value && <ServiceActions of={service.value} />}</>}>
+    <Page title={name} lead={<>{runtime && <State state={runtime.oper_status.state} reasons={[...runtime.oper_status.reason, ...figuresOf(runtime).slow.map((server) => server.id)]} />}<Score of={runtime?.health_score} kind="virtualservice" uuid={uuid} name={name} /><GradeMark of={grade} name={name} />{service.value && <ServiceActions of={service.value} />}</>}>
       <ServiceTabs uuid={uuid} at="analytics" />
       <Shown of={service} what="this virtual service">
         {(value) => (
@@ -69,6 +72,24 @@ function Head({ of }: { of: Service }) {
       </p>
       {of.description && <p className={css.said}>{of.description}</p>}
       <Reasons of={of.runtime?.oper_status.reason} />
+      <SlowServers of={of} />
+    </div>
+  )
+}
+
+/** Names the servers that are slow before any figure, and says why the score can be good all the same. */
+function SlowServers({ of }: { of: Service }) {
+  const slow = figuresOf(of.runtime).slow
+  if (slow.length === 0) return null
+  return (
+    <div className={css.lead}>
+      {slow.map((server) => (
+        <p key={server.id}>
+          Server <Link to={`/pools/${server.pool}?server=${encodeURIComponent(server.id)}`}>{server.id}</Link>
+          {` ${slowText(server, server.since_ms)}. It gave ${percent(server.share)} of the answers.`}
+        </p>
+      ))}
+      <p className={css.dim}>{goodAllTheSame(of.runtime?.health_score)}</p>
     </div>
   )
 }

@@ -2,6 +2,7 @@
 import { selector } from '../api/promql'
 import type { Measure } from '../chart/measure'
 import { bytes, count, ms } from '../time/format'
+import { partNames } from '../time/parts'
 
 const ms1000 = (expression: string) => `1000 * ${expression}`
 const perSecond = (value: number | null) => `${bytes(value)}/s`
@@ -25,15 +26,15 @@ export function measuresOf(uuid: string): Measure[] {
       key: 'latency', name: 'Latency', write: ms, lines: [
         { key: 'p99', name: 'p99', colour: 'bad', live: (point) => point.p99_ms, expression: quantile(0.99) },
         { key: 'p95', name: 'p95', colour: 'warn', dash: [8, 3], live: (point) => point.p95_ms, expression: quantile(0.95) },
-        { key: 'p50', name: 'Median', colour: 'good', dash: [3, 3], live: (point) => point.p50_ms, expression: quantile(0.5) },
+        { key: 'p50', name: 'p50', colour: 'good', dash: [3, 3], live: (point) => point.p50_ms, expression: quantile(0.5) },
         { key: 'mean', name: 'Mean', colour: 'transfer', dash: [1, 3], live: (point) => point.mean_ms, expression: mean('total') },
       ],
     },
     {
       key: 'parts', name: 'Parts of the mean time', write: ms, lines: [
-        { key: 'wait', name: 'Wait', colour: 'warn', live: (point) => point.wait_mean_ms, expression: mean('wait') },
-        { key: 'response', name: 'Server', colour: 'accent', dash: [8, 3], live: (point) => point.response_mean_ms, expression: mean('response') },
-        { key: 'transfer', name: 'Transfer', colour: 'transfer', dash: [3, 3], live: (point) => point.transfer_mean_ms, expression: mean('data_transfer') },
+        { key: 'wait', name: partNames.wait, colour: 'warn', live: (point) => point.wait_mean_ms, expression: mean('wait') },
+        { key: 'response', name: `${partNames.server_rtt} + app response`, colour: 'accent', dash: [8, 3], live: (point) => point.response_mean_ms, expression: mean('response') },
+        { key: 'transfer', name: partNames.transfer, colour: 'transfer', dash: [3, 3], live: (point) => point.transfer_mean_ms, expression: mean('data_transfer') },
       ],
     },
     { key: 'engines', name: 'Engines that serve it', write: count, lines: [{ key: 'engines', name: 'Engines', colour: 'transfer', expression: gauge('engines') }] },

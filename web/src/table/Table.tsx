@@ -1,10 +1,11 @@
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from 'react'
+import { type Range, useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useNarrow } from '../part/useNarrow'
 import { setParam, useParam } from '../url/location'
 import type { Key } from './order'
+import { around, placed, slotOf, slotsFor } from './slots'
 import css from './table.module.css'
 import { TableRow } from './TableRow'
-import { useCards } from './useCards'
 import { useSteady } from './useSteady'
 
 export interface Column<T> {
@@ -33,57 +34,81 @@ interface Props<T> {
   first: string
   /** A click on a row; the row also has a link or a button that does the same. */
   onOpen?: (row: T) => void
+  /** Cells keep nothing but what they show: then a row that comes into sight gets the elements of one that went. */
+  isPlain?: boolean
 }
 
 const rowHeight = 31
+const overscan = 12
 
 /** A table with rows of one height. Only the rows in sight are in the page; under 640 px, rows are cards. */
-export function Table<T>({ label, rows, columns, id, first, onOpen }: Props<T>) {
+export function Table<T>({ label, rows, columns, id, first, onOpen, isPlain = false }: Props<T>) {
   const chosen = useParam('sort') || first
   const list = useRef<HTMLDivElement>(null)
   const top = useTop(list)
   const sorted = useSteady(rows, columns, chosen, id)
-  const isCards = useCards()
+  const isCards = useNarrow()
   const ids = useRef(id)
   // With another function, the places of all rows would be worked out again.
   const keyOf = useCallback((at: number) => {
     const row = sorted.rows[at]
     return row === undefined ? at : ids.current(row)
   }, [sorted.rows])
+  const isReused = isPlain && !isCards
+  const [enough, setEnough] = useState(() => slotsFor(window.innerHeight / rowHeight + 2 * overscan))
   const virtual = useWindowVirtualizer({
     count: sorted.rows.length,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan,
+    ...(isReused ? { rangeExtractor: (range: Range) => around(range, enough) } : {}),
     scrollMargin: top,
     useFlushSync: false,
     getItemKey: keyOf,
   })
-  const template = columns.map((column) => column.width).join(' ')
+  const template = scaled(columns.map((column) => column.width).join(' '))
   const open = useRef(onOpen)
   useEffect(() => {
     ids.current = id
     open.current = onOpen
   })
   const [openNow] = useState(() => (row: T) => open.current?.(row))
+  // Cards are measured. Rows have one height, also those that were cards before the page became wider.
+  useLayoutEffect(() => virtual.measure(), [virtual, isCards])
+  // The page can become higher.
+  const slots = Math.max(enough, slotsFor((virtual.scrollRect?.height ?? 0) / rowHeight + 2 * overscan))
+  if (slots !== enough) setEnough(slots)
+  const items = useOrder(virtual.getVirtualItems(), slots, isReused, virtual.isScrolling)
   return (
     <div className={css.scroll} tabIndex={0} role="region" aria-label={`${label}: rows`}>
-      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: leastWidth(columns) }} {...sorted.hold}>
+      <div role="table" aria-label={label} aria-rowcount={rows.length + 1} className={css.table} style={{ minWidth: scaled(`${leastWidth(columns)}px`) }} {...sorted.hold}>
         <div role="row" className={css.head} style={{ gridTemplateColumns: template }} aria-rowindex={1}>
           {columns.map((column) => (
             <Head key={column.key} column={column} chosen={chosen} />
           ))}
         </div>
         <div ref={list} role="rowgroup" className={css.rows} style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map((item) => {
+          {items.map((item) => {
             const row = sorted.rows[item.index]
             if (row === undefined) return null
             // Cards have any height, and are measured, which costs a layout each. Rows have one height.
-            return <TableRow key={item.key} row={row} columns={columns} index={item.index} start={item.start - top} template={template} measure={isCards ? virtual.measureElement : undefined} onOpen={onOpen && openNow} />
+            return <TableRow key={isReused ? slotOf(item, slots) : item.key} row={row} id={item.key} columns={columns} index={item.index} start={item.start - top} template={template} measure={isCards ? virtual.measureElement : undefined} onOpen={onOpen && openNow} />
           })}
         </div>
       </div>
     </div>
   )
+}
+
+/**
+ * The rows in sight, in the order of their elements. While the page scrolls, no element moves in the page; otherwise they have the
+ * order of the rows, which is how the keyboard and programs that read aloud go through them.
+ */
+function useOrder<T extends { index: number }>(rows: T[], slots: number, isReused: boolean, isScrolling: boolean): T[] {
+  const order = useRef<number[]>([])
+  useLayoutEffect(() => {
+    if (!isScrolling) order.current = rows.map((row) => slotOf(row, slots))
+  })
+  return isReused && isScrolling ? placed(rows, slots, order.current) : rows
 }
 
 /** Where the rows begin on the page, in px. It is asked after a layout: to ask at another time would cost one. */
@@ -97,7 +122,12 @@ function useTop(list: RefObject<HTMLDivElement | null>): number {
   return top
 }
 
-const gap = 10
+/** Widths for texts of 13 px, as ones that grow with the text: pages of high resolution have a larger one. */
+function scaled(widths: string): string {
+  return widths.replace(/(\d+)px/g, (_, px: string) => `${(Number(px) / 13).toFixed(3)}rem`)
+}
+
+const gap = 8
 const padding = 24
 
 /** What the columns need at least. With less room, the table scrolls; with more, long texts get it. */

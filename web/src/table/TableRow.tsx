@@ -1,9 +1,11 @@
-import { memo } from 'react'
+import { memo, useLayoutEffect, useRef } from 'react'
 import type { Column } from './Table'
 import css from './table.module.css'
 
 interface Props<T> {
   row: T
+  /** What row it is: the element can get another one. */
+  id: string | number | bigint
   columns: Column<T>[]
   index: number
   /** Where the row begins, in px. */
@@ -16,10 +18,19 @@ interface Props<T> {
 /** A row is made again only if what it shows is another: scrolling moves rows, and makes new ones. */
 export const TableRow = memo(Plain) as typeof Plain
 
-function Plain<T>({ row, columns, index, start, template, measure, onOpen }: Props<T>) {
+function Plain<T>({ row, id, columns, index, start, template, measure, onOpen }: Props<T>) {
+  const element = useRef<HTMLDivElement>(null)
+  // The element may get another row: what has the focus goes out of sight with its own.
+  useLayoutEffect(() => {
+    const shown = element.current
+    return () => {
+      const focused = document.activeElement
+      if (focused instanceof HTMLElement && shown?.contains(focused)) focused.blur()
+    }
+  }, [id])
   return (
     <div
-      ref={measure}
+      ref={measure ?? element}
       data-index={index}
       data-row
       data-opens={onOpen !== undefined}

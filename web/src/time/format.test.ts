@@ -3,6 +3,7 @@ import { age, bytes, count, ms, msRow, percent, whole } from './format'
 
 test('writes numbers with three digits and a unit', () => {
   expect([0, 3.24, 0.01, 410, 999.9, 8100, 1234567, null].map(count)).toEqual(['0', '3.2', '0.01', '410', '1.0k', '8.1k', '1.2M', '–'])
+  expect([0.005, 0.25, 0.6333, 0.75, 0.0953].map(count)).toEqual(['0.005', '0.25', '0.63', '0.75', '0.095'])
   expect([0, 512, 1200, 4_700_000].map(bytes)).toEqual(['0 B', '512 B', '1.2 kB', '4.7 MB'])
 })
 

@@ -8,13 +8,14 @@ function isKnown(value: Maybe): value is number {
   return value !== null && value !== undefined && Number.isFinite(value)
 }
 
-/** 0, 3.2, 410, 8.1k, 1.2M */
+/** 0, 0.25, 3.2, 410, 8.1k, 1.2M */
 export function count(value: Maybe): string {
   if (!isKnown(value)) return unknown
   for (const [size, unit] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']] as const) {
     if (value >= size * 0.9995) return digits(value / size) + unit
   }
-  return value === Math.round(value) ? String(value) : digits(value)
+  if (value === Math.round(value)) return String(value)
+  return value > 0 && value < 0.95 ? String(Number(value.toPrecision(2))) : digits(value)
 }
 
 function digits(value: number): string {

@@ -2,8 +2,8 @@ import { useSyncExternalStore } from 'react'
 
 const narrow = window.matchMedia('(max-width: 640px)')
 
-/** Whether the rows of tables are cards, as table.module.css has it. */
-export function useCards(): boolean {
+/** Whether the page is as narrow as that of a phone. The style sheets have the same limit. */
+export function useNarrow(): boolean {
   return useSyncExternalStore(
     (listener) => {
       narrow.addEventListener('change', listener)
