@@ -10,11 +10,12 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// This file keeps users from getting more than they have: by a user or a role that they write, or by the password of
-// somebody who may do more. And it keeps them from losing what they have themselves.
+// This file keeps users from getting more than they have: by a user or a role that they write, by the password of
+// somebody who may do more, or by an object that has the controller tell others. And it keeps them from losing what
+// they have themselves.
 
-// mayGrant checks a write of a user or a role. stored is the object before (nil: it is new), and next the object after
-// (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
+// mayGrant checks a write that could give somebody more than the writer has. stored is the object before (nil: it is
+// new), and next the object after (nil: it is deleted). Errors: *Forbidden, *Lacking, *schema.FieldError.
 func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	if w.system {
 		return nil
@@ -25,12 +26,30 @@ func (w Write) mayGrant(view *store.View, stored, next *store.Record) error {
 	case roleKind:
 		return w.mayGrantRole(view, stored, next)
 	}
+	return w.mayReveal(view, next)
+}
+
+// mayReveal refuses an object that has the controller tell others what the writer may not read. An object of admin
+// tells of all tenants.
+func (w Write) mayReveal(view *store.View, next *store.Record) error {
+	if next == nil {
+		return nil
+	}
+	of := Everywhere
+	if next.Tenant != AdminTenant {
+		of = grant{tenant: next.Tenant}.where(view)
+	}
+	for _, resource := range w.Kind.Reveals(next.Object) {
+		if err := w.Who.May(ReadAccess, resource, of); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error {
 	if next != nil {
-		if err := rolesFit(view, stored, next); err != nil {
+		if err := w.rolesFit(view, stored, next); err != nil {
 			return err
 		}
 	}
@@ -55,7 +74,7 @@ func (w Write) mayGrantUser(view *store.View, stored, next *store.Record) error 
 
 // rolesFit refuses roles of one tenant in another: its users may not even read them. An entry that is there already may
 // stay.
-func rolesFit(view *store.View, stored, next *store.Record) error {
+func (w Write) rolesFit(view *store.View, stored, next *store.Record) error {
 	for i, entry := range accessOf(next.Object) {
 		of := grantOf(entry)
 		of.role = roleNamed(view, textOf(entry, "role_ref"))
@@ -63,6 +82,10 @@ func rolesFit(view *store.View, stored, next *store.Record) error {
 			continue
 		}
 		owner, _ := tenantWith(view, of.role.Tenant)
+		if w.Who.MayEnter(owner) != nil {
+			return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
+				Problem: "Role not found: there is none in a tenant that you have access to"}
+		}
 		return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
 			Problem: fmt.Sprintf("%s is a role of tenant %s: it gives nothing anywhere else", of.role.Name, owner.Name)}
 	}

@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -20,12 +21,22 @@ func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant T
 		from := tenant
 		from.All = tenant.All || stored != nil && target.UUID != "" && stored.RefersTo(target.Kind, target.UUID)
 		found, err := lookUp(view, target, from)
+		if err != nil && stored != nil && holds(kind, stored.Object, reference) {
+			continue // it was stored before Weir looked at such references, and leads nowhere
+		}
 		if err != nil {
 			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
 		}
 		reference.Set(schema.RefPath(found.Kind, found.UUID))
 	}
 	return nil
+}
+
+// holds tells whether an object has this very reference.
+func holds(kind *schema.Kind, object schema.Object, reference schema.Reference) bool {
+	return slices.ContainsFunc(kind.References(object), func(held schema.Reference) bool {
+		return held.Field == reference.Field && held.Value == reference.Value
+	})
 }
 
 // lookUp returns the object that a reference names: by uuid, or by name. It looks for the name in the tenant that the

@@ -89,17 +89,24 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 		{name: "open_websockets", now: now.GetOpenWebsockets(), gauge: true},
 	}
 	counts = append(counts, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
-	counts = append(counts, localResponses(now, then)...)
+	counts = append(counts, some("local_", responses(now.GetLocalResponsesByClassTotal(),
+		then.GetLocalResponsesByClassTotal()))...)
+	counts = append(counts, some(ExcludedPrefix, responses(now.GetExcludedResponsesTotal(),
+		then.GetExcludedResponsesTotal()))...)
 	counts = append(counts, byMethod(now.GetRequestsByMethodTotal(), then.GetRequestsByMethodTotal())...)
 	counts = append(counts, handshakes(now, then)...)
 	return append(counts, causes("errors_", now.GetErrors(), then.GetErrors())...)
 }
 
-// localResponses are counts of responses that engines made themselves, without classes that never came.
-func localResponses(now, then *dataplanev1.VirtualServiceCounters) (counts []count) {
-	for _, c := range responses(now.GetLocalResponsesByClassTotal(), then.GetLocalResponsesByClassTotal()) {
+// ExcludedPrefix begins the name of a count of responses that are no errors in spite of their class, before the name of
+// the count that they are part of: excluded_responses_5xx.
+const ExcludedPrefix = "excluded_"
+
+// some are counts of some responses, with a prefix, without classes that never came.
+func some(prefix string, of []count) (counts []count) {
+	for _, c := range of {
 		if c.now > 0 {
-			c.name = "local_" + c.name
+			c.name = prefix + c.name
 			counts = append(counts, c)
 		}
 	}
@@ -145,7 +152,7 @@ func (k *Known) ServerCounters(server ServerKey) Tally {
 }
 
 func serverCounts(now, then *dataplanev1.ServerCounters) []count {
-	return append([]count{
+	counts := append([]count{
 		{name: "connections", now: now.GetConnectionsTotal(), then: then.GetConnectionsTotal()},
 		{name: "open_connections", now: now.GetOpenConnections(), gauge: true},
 		{name: "http2_connections", now: now.GetHttp2ConnectionsTotal(), then: then.GetHttp2ConnectionsTotal()},
@@ -156,4 +163,12 @@ func serverCounts(now, then *dataplanev1.ServerCounters) []count {
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
 		{name: ConnectTicks, now: now.GetConnectTicksTotal(), then: then.GetConnectTicksTotal()},
 	}, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
+	return append(counts, some(ExcludedPrefix, responses(now.GetExcludedResponsesTotal(),
+		then.GetExcludedResponsesTotal()))...)
+}
+
+// ErrorsIn are the responses with 5xx among counts, without those that are no errors.
+func ErrorsIn(counts map[string]int64) int64 {
+	const errors = "responses_5xx"
+	return counts[errors] - counts[ExcludedPrefix+errors]
 }

@@ -42,6 +42,7 @@ func newRoom(t *testing.T) *room {
 // load is what an engine counts in 15 s.
 type load struct {
 	requests, errors uint64
+	excluded         uint64 // of the errors, those that the profile excludes
 	ticks            uint32 // bucket of the times of requests; 0: none are measured
 	cpuShare         float64
 	cause            string // of failures, one a request
@@ -64,7 +65,13 @@ func (r *room) count(engine string, l load) {
 		Uuid: "vs-1", ConnectionsTotal: vs.ConnectionsTotal + l.requests, RequestsTotal: vs.RequestsTotal + l.requests,
 		ResponsesTotal: []uint64{0, vs.ResponsesTotal[1] + l.requests - l.errors, 0, 0,
 			vs.ResponsesTotal[4] + l.errors},
-		Times: vs.Times, Errors: vs.Errors,
+		Times: vs.Times, Errors: vs.Errors, ExcludedResponsesTotal: vs.ExcludedResponsesTotal,
+	}
+	if l.excluded > 0 {
+		next.ExcludedResponsesTotal = []uint64{0, 0, 0, 0, l.excluded}
+		if before := vs.ExcludedResponsesTotal; before != nil {
+			next.ExcludedResponsesTotal[4] += before[4]
+		}
 	}
 	if l.ticks > 0 {
 		next.Times = &dataplanev1.Times{Total: more(vs.GetTimes().GetTotal(), l.ticks, l.requests)}
@@ -84,8 +91,8 @@ func (r *room) count(engine string, l load) {
 		total := before.GetRequestsTotal() + l.requests
 		servers = append(servers, &dataplanev1.ServerCounters{
 			PoolUuid: "pool-1", ServerId: l.server, Up: true, ConnectionsTotal: total, RequestsTotal: total,
-			ResponsesTotal: []uint64{0, total, 0, 0, 0},
-			AppResponse:    more(before.GetAppResponse(), l.serverBucket, l.requests),
+			ResponsesTotal: []uint64{0, total, 0, 0, 0}, ExcludedResponsesTotal: next.ExcludedResponsesTotal,
+			AppResponse: more(before.GetAppResponse(), l.serverBucket, l.requests),
 		})
 	}
 	r.total[engine] = &dataplanev1.Sample{
@@ -154,6 +161,16 @@ func TestScoreFollowsWhatClientsGetAndForgetsItAfterFiveMinutes(t *testing.T) {
 	if len(report.Parts) != 3 || report.Parts[0].Kind != "pool" || len(report.Parts[0].Parts) != 2 {
 		t.Errorf("it is made of %+v", report.Parts)
 	}
+}
+
+func TestErrorsThatTheProfileExcludesCostNothing(t *testing.T) {
+	r := newRoom(t)
+	r.pass(4, load{requests: 100, errors: 50, excluded: 50, ticks: fast}, "se-one")
+	report, graded := r.service()
+	r.wants("all are excluded", report, graded, score.Good, 100, "")
+	r.pass(4, load{requests: 100, errors: 50, excluded: 25, ticks: fast}, "se-one")
+	report, graded = r.service()
+	r.wants("some are not", report, graded, score.Good, 93, "12 % of requests failed")
 }
 
 func TestScoreOfAProcessThatEndsGoesOnWithTheNext(t *testing.T) {

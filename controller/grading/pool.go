@@ -35,7 +35,7 @@ type serverPoint struct {
 func ofServer(counted map[string]int64) *tally {
 	t := &tally{
 		connections: counted["connections"], requests: counted["requests"], failures: counted["failures"],
-		errors: counted["responses_5xx"],
+		errors: fleet.ErrorsIn(counted),
 	}
 	for _, class := range []string{"responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx"} {
 		t.responses += counted[class]

@@ -37,7 +37,7 @@ var attacks = map[string]bool{
 
 // ofService sums up counters. Failures that clients caused themselves say nothing about the service.
 func ofService(counted map[string]int64) *tally {
-	t := &tally{connections: counted["connections"], requests: counted["requests"], errors: counted["responses_5xx"]}
+	t := &tally{connections: counted["connections"], requests: counted["requests"], errors: fleet.ErrorsIn(counted)}
 	for name, count := range counted {
 		if strings.HasPrefix(name, "responses_") && name != "responses_1xx" {
 			t.responses += count

@@ -191,6 +191,9 @@ func (r *ring) foldServices(size int) map[string]*sum {
 		}
 		one := service.fold(uuid)
 		service.series.put(clock, size == fineSize, one.point())
+		if size == coarseSize {
+			service.excluded = float32(one.excluded)
+		}
 		if sums[service.tenant] == nil {
 			sums[service.tenant] = &sum{}
 		}

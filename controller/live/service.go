@@ -7,7 +7,9 @@ type service struct {
 	tenant string
 	http   bool
 	series series[point]
-	parts  []part // what each engine counted for it in the last step; only while it is watched
+	// Of the responses in the last coarse step, those that are no errors in spite of their class, per second.
+	excluded float32
+	parts    []part // what each engine counted for it in the last step; only while it is watched
 
 	rows    []*interval // of the step that is being added up
 	missing int

@@ -52,7 +52,8 @@ type sum struct {
 	engines, missing int // engines that reported, and engines that should have
 	counts           counts
 	times            fleet.Times
-	timed            bool // a request ended
+	timed            bool    // a request ended
+	excluded         float64 // of the responses, those that are no errors in spite of their class, per second
 }
 
 // countsIn returns what one engine counted for a virtual service within stretches, and adds the times to the sum. http
@@ -69,6 +70,9 @@ func (s *sum) countsIn(stretches []stretch, uuid string, seconds float64, http b
 		}
 		between := countsBetween(now, then)
 		sum.join(&between)
+		for class, total := range now.GetExcludedResponsesTotal() {
+			s.excluded += grown(total, nth(then.GetExcludedResponsesTotal(), class)) / seconds
+		}
 		if hasGrown(now.GetTimes(), then.GetTimes()) {
 			s.times.Add(now.GetTimes(), then.GetTimes())
 			s.timed = true
@@ -89,7 +93,7 @@ func countsBetween(now, then *dataplanev1.VirtualServiceCounters) (between count
 	between[requests] = grown(now.GetRequestsTotal(), then.GetRequestsTotal())
 	for class, total := range now.GetResponsesTotal() {
 		if at := responses1 + class; at <= responses5 {
-			between[at] = grown(total, classIn(then, class))
+			between[at] = grown(total, nth(then.GetResponsesTotal(), class))
 		}
 	}
 	between[failures] = grown(failuresIn(now), failuresIn(then))
@@ -107,9 +111,10 @@ func grown(now, then uint64) float64 {
 	return float64(now - then)
 }
 
-func classIn(counters *dataplanev1.VirtualServiceCounters, class int) uint64 {
-	if totals := counters.GetResponsesTotal(); class < len(totals) {
-		return totals[class]
+// nth is 0 if there are fewer.
+func nth(totals []uint64, at int) uint64 {
+	if at < len(totals) {
+		return totals[at]
 	}
 	return 0
 }
@@ -130,6 +135,7 @@ func hasGrown(now, then *dataplanev1.Times) bool {
 func (s *sum) join(other *sum) {
 	s.engines, s.missing = max(s.engines, other.engines), max(s.missing, other.missing)
 	s.counts.join(&other.counts)
+	s.excluded += other.excluded
 	if other.timed {
 		s.times.Join(&other.times)
 		s.timed = true

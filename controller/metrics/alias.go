@@ -40,6 +40,7 @@ const (
 	open        = "weir_service_open_connections"
 	openPeak    = "weir_service_open_connections_peak"
 	responses   = "weir_service_responses_total"
+	excluded    = "weir_service_excluded_responses_total"
 	failures    = "weir_service_failures_total"
 	handshakes  = "weir_service_tls_handshakes_total"
 	resumed     = "weir_service_tls_resumptions_total"
@@ -53,6 +54,7 @@ const (
 	serverRequests    = "weir_server_requests_total"
 	serverFailures    = "weir_server_failures_total"
 	serverResponses   = "weir_server_responses_total"
+	serverExcluded    = "weir_server_excluded_responses_total"
 	serverOpen        = "weir_server_open_connections"
 	serverOpenPeak    = "weir_server_open_connections_peak"
 )
@@ -90,10 +92,11 @@ var generalAliases = []alias{
 	{service, "l7_client.avg_resp_3xx", perSecond, rate(answered("3xx")), "responses with a status of 3xx"},
 	{service, "l7_client.avg_resp_4xx", perSecond, rate(answered("4xx")), "responses with a status of 4xx"},
 	{service, "l7_client.avg_resp_5xx", perSecond, rate(answered("5xx")), "responses with a status of 5xx"},
-	{service, "l7_client.avg_error_responses", perSecond, rate(answered("4xx"), answered("5xx")),
-		"responses with a status of 4xx or 5xx"},
+	{service, "l7_client.avg_error_responses", perSecond, rate(answered("4xx"), answered("5xx")).minus(excluded),
+		"responses with a status of 4xx or 5xx that the analytics profile does not exclude"},
 	{service, "l7_client.pct_response_errors", percent,
-		rate(answered("4xx"), answered("5xx")).per(responses).times(100), "of all responses, those with 4xx or 5xx"},
+		rate(answered("4xx"), answered("5xx")).minus(excluded).per(responses).times(100),
+		"of all responses, those with 4xx or 5xx that the analytics profile does not exclude"},
 	{service, "l7_client.max_concurrent_sessions", count, peak(openPeak),
 		"most connections of clients open at once"},
 	{service, "l7_client.avg_client_txn_latency", milliseconds, meanMs("total"),
@@ -148,11 +151,12 @@ var generalAliases = []alias{
 	{pool, "l7_server.avg_resp_2xx", perSecond, rate(serverAnswered("2xx")), "responses with a status of 2xx"},
 	{pool, "l7_server.avg_resp_4xx", perSecond, rate(serverAnswered("4xx")), "responses with a status of 4xx"},
 	{pool, "l7_server.avg_resp_5xx", perSecond, rate(serverAnswered("5xx")), "responses with a status of 5xx"},
-	{pool, "l7_server.avg_error_responses", perSecond, rate(serverAnswered("4xx"), serverAnswered("5xx")),
-		"responses with a status of 4xx or 5xx"},
+	{pool, "l7_server.avg_error_responses", perSecond,
+		rate(serverAnswered("4xx"), serverAnswered("5xx")).minus(serverExcluded),
+		"responses with a status of 4xx or 5xx that the analytics profile does not exclude"},
 	{pool, "l7_server.pct_response_errors", percent,
-		rate(serverAnswered("4xx"), serverAnswered("5xx")).per(serverResponses).times(100),
-		"of all responses of servers, those with 4xx or 5xx"},
+		rate(serverAnswered("4xx"), serverAnswered("5xx")).minus(serverExcluded).per(serverResponses).times(100),
+		"of all responses of servers, those with 4xx or 5xx that the analytics profile does not exclude"},
 
 	{engine, "se_stats.avg_cpu_usage", percent,
 		rate("weir_engine_cpu_seconds_total").times(100).perGauge("weir_engine_workers").known(),

@@ -67,12 +67,12 @@ func (r *readings) serverApdex(profile *kinds.AnalyticsProfile, counts map[strin
 		score.ServerLimits(profile))
 }
 
-// failed are the responses that count as failed: those with 5xx, unless the profile says otherwise.
+// failed are the responses that count as failed: those with 5xx, unless the profile excludes all of them or some.
 func failed(profile *kinds.AnalyticsProfile, counts map[string]int64) int64 {
 	if !score.CountErrors(profile) {
 		return 0
 	}
-	return counts[responsePrefix+"5xx"]
+	return fleet.ErrorsIn(counts)
 }
 
 func limitsOf(ms uint32, factor float64) score.Limits {

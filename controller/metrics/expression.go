@@ -46,6 +46,12 @@ func (e expression) minusChange(gauges ...string) expression {
 	return e
 }
 
+// minus subtracts how much counters grew in a second.
+func (e expression) minus(counters ...string) expression {
+	e.less = append(e.less, rates(counters)...)
+	return e
+}
+
 func (e expression) times(factor float64) expression {
 	e.factor *= factor
 	return e

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -132,6 +133,34 @@ func TestNativeHistogramHasTheQuantilesOfOurs(t *testing.T) {
 		t.Errorf("the mean wait is %v, want 2^10 ticks", mean)
 	}
 	s.wantQuery(`histogram_count(increase(weir_service_total_seconds[5m]))`, 2000)
+}
+
+func TestErrorsAreWithoutThoseThatTheProfileExcludes(t *testing.T) {
+	s := newStage(t)
+	of := func(n uint64) *dataplanev1.VirtualServiceCounters {
+		counters := requested(600 * n)
+		counters.ResponsesTotal = []uint64{0, 480 * n, 0, 60 * n, 60 * n}
+		counters.ExcludedResponsesTotal = []uint64{0, 0, 0, 15 * n, 45 * n}
+		return counters
+	}
+	server := func(n uint64) *dataplanev1.ServerCounters {
+		return &dataplanev1.ServerCounters{PoolUuid: "pool-1", ServerId: "10.0.0.1:80", RequestsTotal: 60 * n,
+			ResponsesTotal: []uint64{0, 0, 0, 0, 60 * n}, ExcludedResponsesTotal: []uint64{0, 0, 0, 0, 45 * n}}
+	}
+	s.report("se-one", 7, of(0), server(0))
+	s.pass(8, func(n int) { s.report("se-one", 7, of(uint64(n+1)), server(uint64(n+1))) })
+	for metric, want := range map[string]float64{"l7_client.avg_resp_5xx": 4, "l7_client.avg_error_responses": 4,
+		"l7_client.pct_response_errors": 10} {
+		if got := s.points(metric, time.Minute, 1)[0]; got == nil || math.Abs(*got-want) > 0.001 {
+			t.Errorf("%s is %v, want %v", metric, *got, want)
+		}
+	}
+	for metric, want := range map[string]float64{"l7_server.avg_error_responses": 1,
+		"l7_server.pct_response_errors": 25} {
+		if got := *s.ofPool(metric); math.Abs(got-want) > 0.05*want {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
 }
 
 func TestWhatIsNotKnownIsNullAndWhatDidNotHappenIsZero(t *testing.T) {

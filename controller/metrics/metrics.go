@@ -107,7 +107,7 @@ func (h *History) beside(ctx context.Context, opened *tiers) (stop func()) {
 }
 
 // sweepEvery is the time between two sweeps of the tiers.
-const sweepEvery = 5 * time.Minute
+const sweepEvery = time.Minute
 
 // sweep sweeps the tiers until ctx ends.
 func (h *History) sweep(ctx context.Context, opened *tiers) {

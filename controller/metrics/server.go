@@ -109,6 +109,8 @@ func (r *readings) serverCounts(counts map[string]int64, up, isSeen float64) {
 	for name, value := range counts {
 		if class, is := strings.CutPrefix(name, responsePrefix); is {
 			r.counterOf("weir_server_responses", value, "class", class)
+		} else if class, is := strings.CutPrefix(name, excludedPrefix); is {
+			r.counterOf("weir_server_excluded_responses", value, "class", class)
 		} else if name == fleet.ConnectTicks {
 			r.total("weir_server_connect_seconds_sum", float64(value)/ticksPerSecond)
 		} else if strings.HasPrefix(name, openPrefix) {

@@ -17,6 +17,7 @@ import (
 const (
 	openPrefix     = "open_"      // of a gauge of fleet
 	responsePrefix = "responses_" // of a count of responses, before the class
+	excludedPrefix = fleet.ExcludedPrefix + responsePrefix
 )
 
 // splits are counts of fleet that are one series with a label here: the name begins with the prefix, and the rest of it
@@ -25,6 +26,7 @@ var splits = []struct{ prefix, name, label string }{
 	{"errors_", "failures", "cause"},
 	{responsePrefix, "responses", "class"},
 	{"local_responses_", "local_responses_by_class", "class"},
+	{excludedPrefix, "excluded_responses", "class"},
 	{"requests_", "requests_by_method", "method"},
 	{fleet.HandshakeFailure, "tls_failures_by_reason", "reason"},
 }

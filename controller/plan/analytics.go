@@ -109,22 +109,28 @@ func judge(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics) {
 	to.SlowAppMs = slower(from.ApdexServerResponseMs, from.ApdexServerResponseFactor)
 	to.SlowClientRttMs = slower(from.ApdexRTTMs, from.ApdexRTTFactor)
 	to.SlowServerRttMs = slower(from.ApdexServerRTTMs, from.ApdexServerRTTFactor)
-	for _, code := range from.ExcludedStatuses {
-		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: code, Last: code})
-	}
-	for _, span := range from.ExcludedRanges {
-		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: span.Begin, Last: span.End})
-	}
-	blocks := map[string]uint32{"AP_HTTP_RSP_4XX": 400, "AP_HTTP_RSP_5XX": 500}
-	for _, block := range from.NotErrors {
-		to.NotErrors = append(to.NotErrors, &dataplanev1.StatusRange{First: blocks[block], Last: blocks[block] + 99})
-	}
+	to.NotErrors = notErrors(from)
 	if from.ExcludeClientReset {
 		to.CausesNotErrors = append(to.CausesNotErrors, "client_aborted")
 	}
 	if from.ExcludeServerReset {
 		to.CausesNotErrors = append(to.CausesNotErrors, "server_reset")
 	}
+}
+
+// notErrors are the statuses that a profile excludes from the errors.
+func notErrors(from *kinds.AnalyticsProfile) (ranges []*dataplanev1.StatusRange) {
+	for _, code := range from.ExcludedStatuses {
+		ranges = append(ranges, &dataplanev1.StatusRange{First: code, Last: code})
+	}
+	for _, span := range from.ExcludedRanges {
+		ranges = append(ranges, &dataplanev1.StatusRange{First: span.Begin, Last: span.End})
+	}
+	blocks := map[string]uint32{"AP_HTTP_RSP_4XX": 400, "AP_HTTP_RSP_5XX": 500}
+	for _, block := range from.NotErrors {
+		ranges = append(ranges, &dataplanev1.StatusRange{First: blocks[block], Last: blocks[block] + 99})
+	}
+	return ranges
 }
 
 // slower is the time above which nobody is satisfied any more.

@@ -70,6 +70,9 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		Http2:                   http2ToServers(from),
 	}
 	compiled.Reselect = reselect(subject, from, report)
+	if from.Analytics != nil {
+		compiled.NotErrors = notErrors(from.Analytics)
+	}
 	if !keptByAddress(from) {
 		balance(subject, from, compiled, report)
 	}

@@ -59,6 +59,7 @@ func (c *call) serve() error {
 	}
 	if audience == tenants || audience == watchers {
 		if err := c.enter(audience); err != nil {
+			c.noteRefusal(err)
 			return err
 		}
 		if err := c.permit(found); err != nil {

@@ -23,7 +23,8 @@ var aliases = map[string]string{"cloud": "cloud_ref.name", "cloud_uuid": "cloud_
 	"tenant_uuid": "tenant_ref.uuid"}
 
 // parseFilters makes one filter of all parameters. A field that no object has matches nothing.
-func parseFilters(view *store.View, kind *schema.Kind, query url.Values) (filter, error) {
+// reads says which objects of other kinds the user may read.
+func parseFilters(view *store.View, kind *schema.Kind, query url.Values, reads filter) (filter, error) {
 	var all []filter
 	for name, values := range query {
 		if slices.Contains(notFilters, name) {
@@ -32,7 +33,7 @@ func parseFilters(view *store.View, kind *schema.Kind, query url.Values) (filter
 		if alias, ok := aliases[name]; ok {
 			name = alias
 		}
-		one, err := parseFilter(view, kind, name, values[0])
+		one, err := parseFilter(view, kind, name, values[0], reads)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func parseFilters(view *store.View, kind *schema.Kind, query url.Values) (filter
 	}, nil
 }
 
-func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filter, error) {
+func parseFilter(view *store.View, kind *schema.Kind, name, value string, reads filter) (filter, error) {
 	switch name {
 	case "uuid":
 		return func(r *store.Record) bool { return r.UUID == value }, nil
@@ -65,7 +66,7 @@ func parseFilter(view *store.View, kind *schema.Kind, name, value string) (filte
 	case "refers_to":
 		return refersTo(value)
 	case "referred_by":
-		return referredBy(view, value)
+		return referredBy(view, value, reads)
 	}
 	return comparing(view, kind, name, value), nil
 }
@@ -102,12 +103,14 @@ func refersTo(value string) (filter, error) {
 	return func(r *store.Record) bool { return r.RefersTo(kind, uuid) }, nil
 }
 
-func referredBy(view *store.View, value string) (filter, error) {
+// referredBy looks for the objects that another one refers to, which the user must be allowed to read.
+func referredBy(view *store.View, value string, reads filter) (filter, error) {
 	kind, uuid, ok := strings.Cut(value, ":")
 	if !ok {
 		return nil, &badQuery{"referred_by", "give <kind>:<uuid>"}
 	}
 	referrer, known := view.Get(kind, uuid)
+	known = known && reads(referrer)
 	return func(r *store.Record) bool { return known && referrer.RefersTo(r.Kind, r.UUID) }, nil
 }
 

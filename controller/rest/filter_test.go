@@ -170,7 +170,7 @@ func FuzzQueryNeverPanicsAndPagesStayInBounds(f *testing.F) {
 		if _, err := url.ParseQuery(query.Encode()); err != nil {
 			t.Errorf("%q is not written back: %v", raw, err)
 		}
-		if _, err := parseFilters(emptyView(), poolKind(), query); err != nil {
+		if _, err := parseFilters(emptyView(), poolKind(), query, nil); err != nil {
 			if _, said := err.(*badQuery); !said {
 				t.Errorf("%q: %v", raw, err)
 			}

@@ -130,6 +130,7 @@ func (c *call) scorePage(asked *metricRequest, record *store.Record, answers []s
 // present is the present score of an object, or of the server that is asked for.
 func (c *call) present(asked *metricRequest, record *store.Record) (score.Report, bool) {
 	report, graded := c.api.scores(string(asked.kind), record.UUID)
+	report = c.readable(report)
 	if !graded || asked.server == "" {
 		return report, graded
 	}
@@ -182,6 +183,28 @@ func presentScore(report score.Report, at time.Time) schema.Object {
 	}
 	item["dos_attack_level"] = of.DoS
 	return item
+}
+
+// readable is a report without the parts that the user may not read: a score of a service is made of those of pools,
+// servers and engines.
+func (c *call) readable(report score.Report) score.Report {
+	var parts []score.Report
+	for _, part := range report.Parts {
+		kind := part.Kind
+		if kind == "server" {
+			kind = "pool"
+		}
+		of, known := schema.Lookup(kind)
+		if !known || c.who.Access(of.Permission, c.tenant) < admit.ReadAccess {
+			continue
+		}
+		if record, is := c.view.Get(kind, part.UUID); is && !c.owns(record) {
+			continue // an engine: it works for all tenants
+		}
+		parts = append(parts, c.readable(part))
+	}
+	report.Parts = parts
+	return report
 }
 
 // nestedScore is a score with those of the objects that it is made of.

@@ -67,7 +67,7 @@ func (c *call) matching(kind *schema.Kind, tenant admit.Tenant, filters url.Valu
 	var filtering sync.WaitGroup
 	defer filtering.Wait()
 	for i := range found {
-		match, err := parseFilters(c.view, kind, filters) // a filter is for one goroutine
+		match, err := parseFilters(c.view, kind, filters, c.mayRead) // a filter is for one goroutine
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +85,13 @@ func (c *call) matching(kind *schema.Kind, tenant admit.Tenant, filters url.Valu
 		panic(panics[i])
 	}
 	return slices.Concat(found...), nil
+}
+
+// mayRead tells whether the user may read an object, of any kind.
+func (c *call) mayRead(record *store.Record) bool {
+	kind, known := schema.Lookup(record.Kind)
+	return known && c.tenant.Sees(record) && c.who.Knows(record) &&
+		c.who.Access(kind.Permission, c.tenant) >= admit.ReadAccess
 }
 
 // filteredAtOnce is the number of objects for which a second goroutine is worth its start.

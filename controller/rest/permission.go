@@ -162,13 +162,25 @@ func (c *call) permit(of endpoint) error {
 	return nil
 }
 
-// noteRefusal tells the audit trail of an action that was refused.
+// noteRefusal tells the audit trail of a change that was refused before it came to the gate.
 func (c *call) noteRefusal(why error) {
-	if !c.changes() || len(c.path) < 4 {
+	if !c.changes() || len(c.path) < 2 {
 		return
 	}
-	if kind, known := schema.Lookup(c.path[1]); known {
+	kind, known := schema.Lookup(c.path[1])
+	switch {
+	case c.path[1] == "securetoken-generate":
+		c.api.gate.Audit.Note(c.who, "create", "securetoken", "", why)
+	case known && len(c.path) == 4: // an action on an object
 		c.api.gate.NoteRefusal(c.write(kind), c.path[3], c.path[2], why)
+	case known && len(c.path) == 3:
+		action := "change"
+		if c.r.Method == http.MethodDelete {
+			action = "delete"
+		}
+		c.api.gate.NoteRefusal(c.write(kind), action, c.path[2], why)
+	case known:
+		c.api.gate.NoteRefusal(c.write(kind), "create", "", why)
 	}
 }
 

@@ -96,13 +96,30 @@ func scale(verb place.Verb) handler {
 func rotateKeys(c *call) error {
 	var profile string
 	err := c.act("rotatekeys", func(tx *admit.Tx, vs *store.Record) (err error) {
-		profile, err = c.api.orders.RotateKeys(tx, vs.UUID)
-		return err
+		if profile, err = c.api.orders.RotateKeys(tx, vs.UUID); err != nil {
+			return err
+		}
+		return c.mayTurn(tx.View(), profile)
 	})
 	if err != nil {
 		return err
 	}
 	return c.reply(http.StatusOK, c.withURLs(schema.Object{"ssl_profile_ref": schema.RefPath("sslprofile", profile)}))
+}
+
+// mayTurn refuses new ticket keys to those who may not write the SSL profile: all virtual services with the profile
+// have the same keys.
+func (c *call) mayTurn(view *store.View, profile string) error {
+	kind, _ := schema.Lookup("sslprofile")
+	record, known := view.Get(kind.Name, profile)
+	if !known {
+		return nil
+	}
+	tenant, known := view.Get("tenant", record.Tenant)
+	if !known {
+		return nil
+	}
+	return c.who.May(admit.WriteAccess, kind.Permission, admit.Tenant{UUID: tenant.UUID, Name: tenant.Name})
 }
 
 // redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with the number of virtual services that it

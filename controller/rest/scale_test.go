@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,7 +17,10 @@ import (
 )
 
 // heard records orders and does nothing else. It refuses to scale in.
-type heard struct{ orders []place.Order }
+type heard struct {
+	orders  []place.Order
+	profile string // whose keys are rotated; empty: of one that is not there
+}
 
 func (h *heard) Order(_ *admit.Tx, _ string, order place.Order) (engines int, tell func(), err error) {
 	if order.Verb == place.DoScaleIn {
@@ -30,7 +34,7 @@ func (h *heard) RotateKeys(*admit.Tx, string) (string, error) {
 	if len(h.orders) > 0 {
 		return "", &place.Refusal{Field: "ssl_profile_ref", Problem: "web has no SSL profile"}
 	}
-	return "sslprofile-1", nil
+	return cmp.Or(h.profile, "sslprofile-1"), nil
 }
 
 func (h *heard) Redistribute(*admit.Tx, string) (int, error) {

@@ -64,8 +64,12 @@ func showApplied(c *call) error {
 		if !known {
 			return &badQuery{"kind", "give the kind of the object with this uuid"}
 		}
-		if _, err := admit.Find(c.view, c.tenant, kind, uuid); err != nil {
+		record, err := admit.Find(c.view, c.tenant, kind, uuid)
+		if err != nil {
 			return err
+		}
+		if !c.who.Knows(record) {
+			return &admit.NotFound{Title: kind.Title}
 		}
 	}
 	progress := c.api.progress(revision, uuid)

@@ -47,8 +47,6 @@ type unheeded struct {
 
 func (u unheeded) said(k *Kind) string {
 	switch {
-	case u.effect == restricts:
-		return u.why
 	case u.effect == noEffect:
 		return u.why + ": has no effect"
 	case k.Serving == IsService:

@@ -18,10 +18,12 @@ type Kind struct {
 
 	record *record
 	check  func(Object) *FieldError // rules between fields; nil: none
+	tells  func(Object) []string    // see Reveals; nil: nothing
 }
 
 // Definition is what the file of a kind says besides the fields. A kind whose struct has a tenant_ref belongs to
-// tenants. A Validate method of the struct checks rules between fields.
+// tenants. A Validate method of the struct checks rules between fields, and a Reveals method says what its objects tell
+// others.
 type Definition struct {
 	Short    []string // other names at the command line: "vs"
 	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: the name of the kind
@@ -79,6 +81,9 @@ func Register[T any](definition Definition) *Kind {
 	if _, ok := any(new(T)).(validated); ok {
 		k.check = checkAs[T]
 	}
+	if _, ok := any(new(T)).(revealing); ok {
+		k.tells = tellsAs[T]
+	}
 	if kindByName[k.Name] != nil {
 		panic("schema: there are two kinds " + k.Name)
 	}
@@ -107,6 +112,26 @@ func checkAs[T any](o Object) *FieldError {
 		return &FieldError{Problem: err.Error()}
 	}
 	return any(typed).(validated).Validate()
+}
+
+// revealing is a struct whose objects have the controller tell others something, such as a rule that sends alerts.
+type revealing interface{ Reveals() []string }
+
+func tellsAs[T any](o Object) []string {
+	typed, err := Into[T](o)
+	if err != nil {
+		return nil
+	}
+	return any(typed).(revealing).Reveals()
+}
+
+// Reveals lists the resources of roles of what an object has the controller tell others. Who writes the object must be
+// allowed to read them.
+func (k *Kind) Reveals(object Object) []string {
+	if k.tells == nil {
+		return nil
+	}
+	return k.tells(object)
 }
 
 // Kinds lists all kinds by name.

@@ -12,7 +12,7 @@ import "math"
 //	min, max, also, most  the range, one value outside of it, and the longest list
 //	enum, ref             the values, and the kind that it refers to
 //	required, secret, computed
-//	effect, why           if it has no function: none, restricts, closes or refused, and what happens instead
+//	effect, why           if it has no function: none, closes or refused, and what happens instead
 //	kept                  no part of Weir reads it
 func (k *Kind) Outline() []any { return k.outline(k.record, "") }
 
@@ -100,4 +100,4 @@ func stringsOf(texts []string) []any {
 var shapeNames = map[shape]string{boolean: "boolean", whole: "integer", real: "number", text: "string", list: "list",
 	object: "object"}
 
-var effectNames = map[effect]string{noEffect: "none", restricts: "restricts", closes: "closes", refused: "refused"}
+var effectNames = map[effect]string{noEffect: "none", closes: "closes", refused: "refused"}

@@ -21,17 +21,13 @@ type Rule struct {
 type effect int
 
 const (
-	noEffect  effect = iota // a write gives a warning
-	restricts               // another part of Weir applies it as far as is safe, and a write gives a warning
-	closes                  // no virtual service is served with it, and a write gives a warning
-	refused                 // a write is refused, because there is no virtual service to close
+	noEffect effect = iota // a write gives a warning
+	closes                 // no virtual service is served with it, and a write gives a warning
+	refused                // a write is refused, because there is no virtual service to close
 )
 
 // NoEffect is the rule for fields that Weir can ignore. It warns the writer.
 func NoEffect(why, fields string) Rule { return Rule{noEffect, why, fields} }
-
-// Restricts is the rule for fields that another part of Weir applies as far as is safe. Weir warns the writer.
-func Restricts(why, fields string) Rule { return Rule{restricts, why, fields} }
 
 // Closes is the rule for fields with which no virtual service is served. Weir warns the writer.
 func Closes(why, fields string) Rule { return Rule{closes, why, fields} }

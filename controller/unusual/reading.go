@@ -55,7 +55,7 @@ func (r *reading) read(known *fleet.Known) {
 		answers := times.AppResponse.Count()
 		r.each[i] = counted{
 			requests: counts["requests"], connections: counts["connections"], failures: counts["failures"],
-			errors: counts["responses_5xx"], open: counts["open_connections"],
+			errors: fleet.ErrorsIn(counts), open: counts["open_connections"],
 			answers: answers, took: time.Duration(times.AppResponse.Seconds() * float64(time.Second)),
 		}
 	}

@@ -395,7 +395,7 @@ pub struct Analytics {
     pub slow_client_rtt_ms: u32,
     #[prost(uint32, tag = "13")]
     pub slow_server_rtt_ms: u32,
-    /// statuses that are not significant, 400-599
+    /// statuses that are no errors and not significant, 400-599
     #[prost(message, repeated, tag = "14")]
     pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
     /// names of causes that are not significant: "client_aborted"
@@ -750,6 +750,9 @@ pub struct Pool {
     /// unset: clients get the first response
     #[prost(message, optional, tag = "152")]
     pub reselect: ::core::option::Option<Reselect>,
+    /// statuses that are no errors of its servers, 400-599
+    #[prost(message, repeated, tag = "360")]
+    pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1016,6 +1019,9 @@ pub struct VirtualServiceCounters {
     /// of local_responses_total; index 0-4: 1xx-5xx
     #[prost(uint64, repeated, tag = "352")]
     pub local_responses_by_class_total: ::prost::alloc::vec::Vec<u64>,
+    /// Of responses_total, those with a status of not_errors of Analytics; index 0-4: 1xx-5xx. Empty: there was none.
+    #[prost(uint64, repeated, tag = "361")]
+    pub excluded_responses_total: ::prost::alloc::vec::Vec<u64>,
 }
 /// The handshakes with clients.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1137,6 +1143,9 @@ pub struct ServerCounters {
     /// than 2^26 ticks. Absent: it has answered no request to the end.
     #[prost(message, optional, tag = "204")]
     pub app_response: ::core::option::Option<Histogram>,
+    /// as that of VirtualServiceCounters, with not_errors of Pool
+    #[prost(uint64, repeated, tag = "361")]
+    pub excluded_responses_total: ::prost::alloc::vec::Vec<u64>,
 }
 /// One worker, since the process started.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -18,6 +18,9 @@ type ActionGroupConfig struct {
 	ExternalOnly   bool     `json:"external_only" default:"false"`
 }
 
+// Reveals: the group decides who receives alerts.
+func (*ActionGroupConfig) Reveals() []string { return []string{schema.EventResource} }
+
 func init() {
 	schema.Register[ActionGroupConfig](schema.Definition{
 		Short: []string{"actiongroup"},

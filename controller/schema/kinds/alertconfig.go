@@ -80,6 +80,23 @@ type Silence struct {
 	Why        string `json:"why" required:"true"`
 }
 
+// Reveals says what a rule looks at: the receivers of its alerts learn when it fits.
+func (c *AlertConfig) Reveals() []string {
+	switch {
+	case !c.Enabled:
+		return nil
+	case c.Source == "EVENT_LOGS":
+		return []string{schema.EventResource}
+	case c.Source == "APP_LOGS" || c.Source == "CONN_LOGS":
+		return []string{schema.EventResource, schema.TrafficResource}
+	}
+	measured := schema.ControllerResource
+	if kind, known := schema.Lookup(strings.ToLower(c.ObjectType)); known {
+		measured = kind.Permission
+	}
+	return []string{schema.EventResource, measured}
+}
+
 func init() {
 	schema.Register[AlertConfig](schema.Definition{
 		Columns: []column.Column{

@@ -17,6 +17,9 @@ type AlertEmailConfig struct {
 	CC          string `json:"cc_emails"`
 }
 
+// Reveals: alerts are sent there.
+func (*AlertEmailConfig) Reveals() []string { return []string{schema.EventResource} }
+
 func init() {
 	schema.Register[AlertEmailConfig](schema.Definition{
 		Columns: []column.Column{column.Field("TO", "to_emails"), column.Field("CC", "cc_emails")},

@@ -30,6 +30,9 @@ type AlertSyslogServer struct {
 	CertificateRef string `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
 }
 
+// Reveals: alerts are sent there.
+func (*AlertSyslogConfig) Reveals() []string { return []string{schema.EventResource} }
+
 func init() {
 	schema.Register[AlertSyslogConfig](schema.Definition{
 		Columns: []column.Column{column.Of("SERVERS", syslogServers)},

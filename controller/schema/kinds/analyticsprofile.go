@@ -50,6 +50,14 @@ type AnalyticsProfile struct {
 	SecurityScores
 }
 
+// Reveals says that a stream sends the records of the virtual services that use the profile.
+func (p *AnalyticsProfile) Reveals() []string {
+	if p.Streaming == nil {
+		return nil
+	}
+	return []string{schema.TrafficResource}
+}
+
 // SecurityScores say how good TLS of a virtual service is, from 0 to 5.
 type SecurityScores struct {
 	CertExpired      float64 `json:"hs_security_certscore_expired" default:"0.0"`
@@ -94,9 +102,6 @@ func init() {
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
-			schema.Restricts("records follow it, and health scores do not, because responses are counted by class: "+
-				"AP_HTTP_RSP_5XX in resp_code_block makes each 5xx cost nothing",
-				"exclude_http_error_codes ranges"),
 			schema.NoEffect("Weir does not measure pages in browsers",
 				"apdex_rum_threshold apdex_rum_tolerated_factor"),
 			schema.NoEffect("metrics are kept whether somebody asks for them or not", "enable_ondemand_metrics"),

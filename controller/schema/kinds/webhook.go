@@ -20,6 +20,9 @@ type Webhook struct {
 	PKIProfileRef string `json:"weir_pki_profile_ref" ref:"pkiprofile"`
 }
 
+// Reveals: alerts are sent there.
+func (*Webhook) Reveals() []string { return []string{schema.EventResource} }
+
 func init() {
 	schema.Register[Webhook](schema.Definition{
 		Permission: "PERMISSION_ACTIONGROUPCONFIG",

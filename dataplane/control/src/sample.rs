@@ -177,6 +177,8 @@ fn fill_service(row: &mut VirtualServiceCounters, id: u32, counters: &Counters) 
     row.local_responses_total = local.iter().sum();
     row.local_responses_by_class_total.clear();
     row.local_responses_by_class_total.extend(local);
+    row.excluded_responses_total.clear();
+    row.excluded_responses_total.extend(counted.excluded_responses().into_iter().flatten());
     row.reselects_total = counted.reselects;
     row.client_aborts_total = counted.client_aborts();
     row.received_bytes_total = counted.received_bytes;
@@ -230,6 +232,8 @@ fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) 
     row.sent_bytes_total = counted.sent_bytes;
     row.responses_total.clear();
     row.responses_total.extend(counted.responses);
+    row.excluded_responses_total.clear();
+    row.excluded_responses_total.extend(counters.excluded_of_server(id).into_iter().flatten());
     row.connect_ticks_total = counted.connect_ticks;
     if let Some(took) = &counted.app_response {
         fill_run(row.app_response.get_or_insert_default(), took.sum_ticks(), 0, took.counts());

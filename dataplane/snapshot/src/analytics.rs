@@ -80,6 +80,8 @@ pub struct Hidden {
     pub forwarded_for: Stand,
     pub trace_parent: Stand,
     pub content_type: Stand,
+    /// Records have it as a number: a mask leaves it out.
+    pub grpc_status: Stand,
 }
 
 impl Hidden {
@@ -103,6 +105,7 @@ impl Hidden {
             forwarded_for: stand("X-Forwarded-For"),
             trace_parent: stand("Traceparent"),
             content_type: stand("Content-Type"),
+            grpc_status: stand("Grpc-Status"),
         };
         hides.then_some(hidden)
     }
@@ -198,15 +201,7 @@ fn rules(service: Subject<'_>, source: &v1::Analytics, findings: &mut Findings) 
         0 => u64::MAX,
         ms => u64::try_from(Duration::from_millis(ms.into()).as_nanos()).unwrap_or(u64::MAX),
     };
-    let mut not_errors = Statuses::default();
-    for range in &source.not_errors {
-        if !(400..600).contains(&range.first) || !(range.first..600).contains(&range.last) {
-            let message = format!("{}-{}: errors have statuses from 400 to 599", range.first, range.last);
-            findings.error(service, format!("{PROFILE}.ranges"), message);
-            continue;
-        }
-        (range.first..=range.last).for_each(|status| not_errors.add(status as u16));
-    }
+    let not_errors = statuses(service, &source.not_errors, findings);
     let mut causes_not_errors = 0;
     for name in &source.causes_not_errors {
         match Cause::ALL.iter().find(|cause| cause.name() == name) {
@@ -225,6 +220,20 @@ fn rules(service: Subject<'_>, source: &v1::Analytics, findings: &mut Findings) 
         not_errors,
         causes_not_errors,
     }
+}
+
+/// Those that an operator excludes from the errors.
+pub(crate) fn statuses(subject: Subject<'_>, ranges: &[v1::StatusRange], findings: &mut Findings) -> Statuses {
+    let mut statuses = Statuses::default();
+    for range in ranges {
+        if !(400..600).contains(&range.first) || !(range.first..600).contains(&range.last) {
+            let message = format!("{}-{}: errors have statuses from 400 to 599", range.first, range.last);
+            findings.error(subject, format!("{PROFILE}.ranges"), message);
+            continue;
+        }
+        (range.first..=range.last).for_each(|status| statuses.add(status as u16));
+    }
+    statuses
 }
 
 fn read_filter(

@@ -7,9 +7,9 @@ use weir_telemetry::id;
 
 use crate::shared::Shared;
 
-/// How many ids stay free: tables have at most this many unused rows. So the generations of an index, which begin again
-/// after 16,384 objects, begin again after 16 million objects.
-const SPARE: usize = 1024;
+/// How many ids stay free: tables have at most this many unused rows, in which the counters of removed objects stand until
+/// others get the rows. The generations of an index begin again after 16,384 objects, and so after 2 million removals.
+const SPARE: usize = 128;
 
 /// The free ids.
 #[derive(Clone, Debug, Default)]

@@ -10,10 +10,11 @@ use foldhash::{HashSet, HashSetExt};
 use weir_api::dataplane::v1;
 use weir_balance::{Algorithm, HashKey, PoolSpec, SERVERS_MAX, ServerSpec};
 use weir_policy::{Persistence, PersistenceSettings};
+use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
 use crate::{
-    Finding, Reselect, ServerTls, address,
+    Finding, Reselect, ServerTls, address, analytics,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{both_or_neither, reference},
@@ -54,6 +55,8 @@ pub struct Pool {
     pub reselect: Option<Reselect>,
     /// `None`: servers speak HTTP/1.1.
     pub http2: Option<Http2ToServers>,
+    /// Statuses that are no errors of its servers.
+    pub not_errors: Statuses,
 }
 
 /// HTTP/2 to the servers of a pool: with TLS if the server chooses it, without TLS always.
@@ -172,6 +175,7 @@ impl PoolReader<'_> {
         let servers = self.servers(source, before.map(|kept| kept.object.as_ref()), findings);
         let persistence = persistence(source, &servers, subject, findings);
         let reselect = source.reselect.as_ref().and_then(|source| Reselect::read(source, subject, findings));
+        let not_errors = analytics::statuses(subject, &source.not_errors, findings);
         let specs = self.specs(source, &servers);
         if findings.errors.len() > found {
             return None;
@@ -201,6 +205,7 @@ impl PoolReader<'_> {
                 control_frames: http2.max_control_frames,
                 field_bytes: limit(http2.max_field_bytes).map(|bytes| bytes as usize),
             }),
+            not_errors,
         };
         Some(Arc::new(KeptPool { source: source.clone(), tls, warnings, object: Arc::new(pool) }))
     }

@@ -54,6 +54,11 @@ pub enum Happening {
         status: u16,
         local: bool,
     },
+    /// The status of a response to a client is none of an error: an operator says so. It is noted beside the response.
+    Excluded {
+        service: u32,
+        status: u16,
+    },
     /// A server has answered a request to the end.
     Exchanged {
         service: u32,
@@ -120,6 +125,11 @@ pub enum Happening {
         server: u32,
         status: u16,
     },
+    /// The same as `Excluded`, of a response of a server.
+    ServerExcluded {
+        server: u32,
+        status: u16,
+    },
     /// Bytes from and to a server, as the network carries them (TLS included).
     ServerBytes {
         server: u32,
@@ -171,6 +181,8 @@ struct Rare {
     handshakes: Handshakes,
     /// Of the responses, those that a worker made itself, by status class.
     local_responses: [u64; 5],
+    /// Of the responses, those that are no errors in spite of their class.
+    excluded_responses: [u64; 5],
     failures: Failures,
 }
 
@@ -213,6 +225,9 @@ pub struct Counters {
     /// Of some connections of clients of the services.
     client_rtts: Table<Histogram>,
     servers: Table<ServerCounters>,
+    /// Of the responses of servers, those that are no errors in spite of their class. Most servers have none, and the row
+    /// of a server is full.
+    excluded_of_servers: Table<[u64; 5]>,
 }
 
 impl Counters {
@@ -249,6 +264,9 @@ impl Counters {
             }
             Call { service } => self.services.row(service).calls += 1,
             Response { service, status, local } => self.services.row(service).answered(status, local),
+            Excluded { service, status } => {
+                count_class(&mut self.services.row(service).rare().excluded_responses, status);
+            }
             Exchanged { service, server, spans } => self.exchanged(service, server, spans),
             Reselected { service } => self.services.row(service).reselects += 1,
             WebSocketOpened { service } => {
@@ -288,6 +306,7 @@ impl Counters {
                 row.reused += u64::from(reused);
             }
             ServerResponse { server, status } => count_class(&mut self.servers.row(server).responses, status),
+            ServerExcluded { server, status } => count_class(self.excluded_of_servers.row(server), status),
             ServerBytes { server, received, sent } => {
                 let row = self.servers.row(server);
                 row.received_bytes += received;
@@ -327,6 +346,11 @@ impl Counters {
         self.servers.get(id)
     }
 
+    /// Of the responses of a server, those that are no errors in spite of their class, by class.
+    pub fn excluded_of_server(&self, id: u32) -> Option<&[u64; 5]> {
+        self.excluded_of_servers.get(id)
+    }
+
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
         self.services.restart(id);
@@ -336,6 +360,7 @@ impl Counters {
 
     pub fn restart_server(&mut self, id: u32) {
         self.servers.restart(id);
+        self.excluded_of_servers.restart(id);
     }
 
     /// Adds the counters of another worker.
@@ -348,6 +373,7 @@ impl Counters {
         });
         self.client_rtts.add(&other.client_rtts, Histogram::add);
         self.servers.add(&other.servers, ServerCounters::add);
+        self.excluded_of_servers.add(&other.excluded_of_servers, |mine, theirs| add_each(mine, theirs));
     }
 }
 
@@ -429,6 +455,12 @@ impl ServiceCounters {
         self.rare.as_ref().map_or([0; 5], |rare| rare.local_responses)
     }
 
+    /// Of the responses, those that are no errors in spite of their class, by class. `None`: there was none yet.
+    pub fn excluded_responses(&self) -> Option<&[u64; 5]> {
+        let excluded = &self.rare.as_ref()?.excluded_responses;
+        excluded.iter().any(|count| *count > 0).then_some(excluded)
+    }
+
     /// `None`: there was no handshake.
     pub fn handshakes(&self) -> Option<&Handshakes> {
         self.rare.as_ref().map(|rare| &rare.handshakes)
@@ -478,6 +510,7 @@ impl ServiceCounters {
             let mine = self.rare();
             mine.handshakes.add(&theirs.handshakes);
             add_each(&mut mine.local_responses, &theirs.local_responses);
+            add_each(&mut mine.excluded_responses, &theirs.excluded_responses);
             add_each(&mut mine.failures.0, &theirs.failures.0);
         }
     }
@@ -637,6 +670,22 @@ mod tests {
     }
 
     #[test]
+    fn tells_statuses_that_are_no_errors_from_the_others_of_their_class() {
+        let counters = counted(&[
+            Happening::Response { service: 0, status: 503, local: false },
+            Happening::Response { service: 0, status: 503, local: false },
+            Happening::Response { service: 1, status: 200, local: true },
+            Happening::Excluded { service: 0, status: 503 },
+            Happening::ServerResponse { server: 2, status: 404 },
+            Happening::ServerExcluded { server: 2, status: 404 },
+        ]);
+        let [service, other] = [0, 1].map(|id| counters.service(id).unwrap());
+        assert_eq!((service.responses[4], service.excluded_responses()), (2, Some(&[0, 0, 0, 0, 1])));
+        assert_eq!(other.excluded_responses(), None);
+        assert_eq!([2, 3].map(|id| counters.excluded_of_server(id)), [Some(&[0, 0, 0, 1, 0]), None]);
+    }
+
+    #[test]
     fn status_outside_the_five_classes_counts_in_none() {
         let counters = counted(&[
             Happening::Response { service: 0, status: 99, local: false },
@@ -674,6 +723,8 @@ mod tests {
             Happening::ServerFailed { server: 4 },
             Happening::ServerConnected { server: 4, nanos: 9000 },
             Happening::ServerResponse { server: 4, status: 503 },
+            Happening::Excluded { service: 3, status: 503 },
+            Happening::ServerExcluded { server: 4, status: 503 },
             Happening::ServerBytes { server: 4, received: 1, sent: 2 },
         ];
         let mut sum = counted(&first);

@@ -168,6 +168,42 @@ fn changes_leave_other_objects_alone_and_appear_in_the_sample() {
     assert_eq!(sample.virtual_services[0].uuid, "virtualservice-2");
 }
 
+/// Each has a pool of its own, is asked once, and goes.
+#[test]
+fn virtual_services_that_come_and_go_take_no_more_memory_than_a_few() {
+    const FEW: u64 = 200;
+    const MORE_BYTES_MAX: u64 = 1 << 20;
+    let dataplane = Dataplane::start();
+    let mut agent = Agent::connect(&dataplane);
+    let (address, server) = (agent.give_socket(), origin("one"));
+    agent.apply(plan(1, address, &[server]));
+    let resident = |agent: &mut Agent| {
+        agent.sample_when(|_| true);
+        agent.sample_when(|sample| sample.virtual_services.len() == 1).rss_bytes
+    };
+    let mut before = 0;
+    for n in 0..3 * FEW {
+        if n == FEW {
+            before = resident(&mut agent);
+        }
+        let (revision, at) = (2 * n + 2, agent.give_socket());
+        let mut passing = plan(revision, at, &[server]);
+        let service = &mut passing.virtual_services[0];
+        (service.uuid, service.pool_uuid) = (format!("virtualservice-passing-{n}"), format!("pool-passing-{n}"));
+        passing.pools[0].uuid = service.pool_uuid.clone();
+        let gone = Removed {
+            virtual_services: vec![service.uuid.clone()],
+            pools: vec![service.pool_uuid.clone()],
+            ..Default::default()
+        };
+        agent.change(revision - 1, passing, Removed::default());
+        assert!(get(at).contains("one"));
+        agent.change(revision, Plan { revision: revision + 1, ..Default::default() }, gone);
+    }
+    let after = resident(&mut agent);
+    assert!(after < before + MORE_BYTES_MAX, "{before} bytes after {FEW}, {after} after {}", 3 * FEW);
+}
+
 #[test]
 fn refused_change_leaves_the_current_plan_and_the_next_starts_from_it() {
     let dataplane = Dataplane::start();

@@ -20,7 +20,7 @@ export interface Field {
   computed?: boolean
   /** No part of Weir reads it. */
   kept?: boolean
-  effect?: 'none' | 'restricts' | 'closes' | 'refused'
+  effect?: 'none' | 'closes' | 'refused'
   why?: string
   element?: Field
   fields?: Field[]

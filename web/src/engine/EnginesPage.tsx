@@ -30,12 +30,13 @@ export default function EnginesPage() {
           const results = read.map((engine) => liveEngine(engine, live.engines.get(engine.uuid)))
           const shown = results.filter((engine) => matches(filter, [engine.name, nameOf(engine.se_group_ref), engine.runtime?.version, engine.runtime?.resources?.hostname, why(engine)]))
           if (results.length === 0) return <NoEngines />
+          const columns = columnsOf(services.value?.results).filter((column) => column.key !== 'why' || results.some((engine) => why(engine) !== ''))
           return (
             <>
               <AnycastMap engines={results} />
               <Filter of="engines" shown={shown.length} total={results.length} />
-              <Panel title="Engines" note="an agent and its data plane each" menu={<TableMenu of="Engines" rows={shown} columns={columnsOf(services.value?.results)} />}>
-                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columnsOf(services.value?.results)} id={(engine) => engine.uuid} first="name" />}
+              <Panel title="Engines" note="an agent and its data plane each" menu={<TableMenu of="Engines" rows={shown} columns={columns} />}>
+                {shown.length === 0 ? <FilterHidesAll of="engines" /> : <Table label="Engines" rows={shown} columns={columns} id={(engine) => engine.uuid} first="name" />}
               </Panel>
             </>
           )

@@ -18,7 +18,7 @@ export interface FieldProps {
   onChange: (value: Json | undefined) => void
 }
 
-const effects = { none: 'No effect', restricts: 'Partly applied', closes: 'Stops the service', refused: 'Refused' }
+const effects = { none: 'No effect', closes: 'Stops the service', refused: 'Refused' }
 
 /** A field with its name, what the controller says about it, and the input for its type. */
 export function FieldRow(props: FieldProps) {

@@ -8,6 +8,7 @@ mod choice;
 mod client_events;
 mod connections;
 mod eviction;
+mod excluded;
 mod fallback;
 mod frames_out;
 mod introduction;

@@ -126,19 +126,22 @@ impl Proxy {
 impl Parties<'_> {
     /// The exchange is over.
     #[inline]
-    pub(crate) fn note_end(&mut self, spans: Spans) {
+    pub(crate) fn note_end<I: Io>(&mut self, io: &I, spans: Spans) {
         if self.client.noted.is_something() {
-            self.note_exchange(spans);
+            self.end_notes(io, spans);
         }
     }
 
     #[inline(never)]
-    fn note_exchange(&mut self, spans: Spans) {
+    fn end_notes<I: Io>(&mut self, io: &I, spans: Spans) {
         let Core { records, pools, .. } = &mut *self.core;
         // The record is made at once: it needs no pool if its batch has the server.
         let is_listed = records.lists(self.server.place.server);
         let pool = if is_listed { None } else { naming(pools, self.server) };
         note_exchange(records, self.client, self.exchange, Some((self.server, pool)), spans);
+        if self.client.connection.carrier().is_none() {
+            self.record(io);
+        }
     }
 }
 

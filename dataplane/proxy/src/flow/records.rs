@@ -14,7 +14,7 @@ use crate::{
     core::Core,
     flow::notes::naming,
     io::{Conn, Io, Time},
-    proxy::Proxy,
+    proxy::{Parties, Proxy},
     records::{Asker, End, Noted, OfServer, OfTunnel},
     sessions::Sessions,
     tunnel::Tunnel,
@@ -71,6 +71,19 @@ impl Proxy {
             slot.draft.fixed.response_bytes += tunnel.down_bytes;
             slot.draft.fixed.server_response_bytes += tunnel.down_bytes;
         }
+    }
+}
+
+impl Parties<'_> {
+    /// The request of a client is over that is no stream: its record needs nothing of another connection.
+    #[inline(always)]
+    pub(super) fn record<I: Io>(&mut self, io: &I) {
+        let Self { client, core, .. } = self;
+        if core.records.may_ask() {
+            client.ask_for_record(io);
+        }
+        let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
+        core.records.end_request(&asker_of(client, client, io.now()), noted, End::now(io));
     }
 }
 
@@ -136,7 +149,12 @@ impl Core {
 #[inline(always)]
 fn asker<'c>(clients: &'c Sessions<Client>, client: &'c Client, now: Time) -> Asker<'c> {
     let carrier = client.connection.carrier().and_then(|carrier| clients.peek(carrier));
-    let owner = carrier.unwrap_or(client);
+    asker_of(carrier.unwrap_or(client), client, now)
+}
+
+/// The same of a client on the connection of `owner`.
+#[inline(always)]
+fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
     let mut flags = if client.call().is_some() { Flags::GRPC } else { Flags::default() };
     let (mut tls, mut server_name, mut offered) = (Tls::default(), &b""[..], &b""[..]);
     if let Channel::Tls(secure) = &owner.connection.channel {

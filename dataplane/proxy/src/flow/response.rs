@@ -7,7 +7,6 @@
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_telemetry::Happening;
 use weir_wire::{
-    grpc,
     head::{SWITCHING_PROTOCOLS, Version},
     http1::{Outgoing, Response},
 };
@@ -21,7 +20,7 @@ use crate::{
         incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
     },
-    flow::reselect::is_withheld,
+    flow::{excluded, reselect::is_withheld},
     head,
     io::{After, Close, Conn, Io},
     pool::Idle,
@@ -106,7 +105,8 @@ impl Proxy {
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
         let (service, server) = (parties.exchange.service.id, parties.server.place.server);
         parties.core.counters.note(Happening::Exchanged { service, server, spans });
-        parties.note_end(spans);
+        parties.client.note_round_trip(io, parties.core);
+        parties.note_end(io, spans);
         let (ended, client_goes_on) = parties.finish(io)?;
         if let Some((server, how)) = ended {
             self.close_server(io, server, how);
@@ -153,7 +153,6 @@ impl Proxy {
     fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
-        client.note_round_trip(io, &mut self.core);
         if client.noted.is_something() {
             let noted = std::mem::replace(&mut client.noted, Noted::NOTHING);
             self.record_request(io, conn, noted);
@@ -178,6 +177,9 @@ impl Proxy {
         let Answer { status, head, content, grpc_status, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
+        if status >= 400 {
+            excluded::count(&mut self.core.counters, &client.service, status);
+        }
         if client.service.analytics.is_some() {
             let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
             self.note_answer(io, conn, status, bytes);
@@ -188,6 +190,7 @@ impl Proxy {
         if let Some(content) = content {
             client.connection.deliver(io, &mut self.core.unflushed, content);
         }
+        client.note_round_trip(io, &mut self.core);
         self.finish_client(io, conn, keep_alive);
     }
 }
@@ -245,11 +248,13 @@ impl Parties<'_> {
             if client.noted.is_something() {
                 core.records.note_head(client.noted, &exchange.service, head, received.len);
             }
-            if head.status >= 400
-                && is_withheld(exchange, &mut core.pools, place, head.status)
-                && !(binds || context.http.binds_connection_by(head))
-            {
-                return Ok(None);
+            if head.status >= 400 {
+                excluded::count_of_server(&mut core.counters, &exchange.service, place.server, head.status);
+                if is_withheld(exchange, &mut core.pools, place, head.status)
+                    && !(binds || context.http.binds_connection_by(head))
+                {
+                    return Ok(None);
+                }
             }
             context.translate(io, received, Incoming::of_server(received.framing)).map(Some)
         });
@@ -274,10 +279,13 @@ impl Parties<'_> {
         let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
+        if status >= 400 {
+            excluded::count_of_server(&mut core.counters, &exchange.service, server.place.server, status);
+        }
         if client.noted.is_something() {
             core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
             if client.call().is_some() {
-                core.records.note_grpc_status(client.noted, grpc::status(&received.head.fields));
+                core.records.note_call(client.noted, &exchange.service, &received.head.fields);
             }
         }
         let may_withhold = status >= 400 && !binds;
@@ -308,6 +316,9 @@ impl Parties<'_> {
             }
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
+        if status >= 400 {
+            excluded::count(&mut core.counters, &exchange.service, status);
+        }
         let switches = status == SWITCHING_PROTOCOLS;
         if client.noted.is_something() && (status >= 200 || switches) {
             core.records.note_response(&mut client.noted, &exchange.service, status, out.len());

@@ -1,7 +1,6 @@
 //! What comes on connections to servers that carry streams: moves it to the exchanges whose streams they are.
 
 use weir_wire::{
-    grpc,
     head::{BodyLength, Limits},
     http1::{Framing, Response},
     http2::{Code, Event, Refused},
@@ -148,7 +147,7 @@ impl Proxy {
         if let Ok(fields) = &read
             && let Some(client) = self.clients.peek(exchange.client).filter(|client| client.call().is_some())
         {
-            self.core.records.note_grpc_status(client.noted, grpc::status(fields));
+            self.core.records.note_call(client.noted, &exchange.service, fields);
         }
         match read.map(|fields| head::lines(io, &fields, |field| http.passes_trailer(field))) {
             Ok(lines) => {

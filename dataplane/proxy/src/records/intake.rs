@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use weir_snapshot::{Analytics, Hidden, VirtualService};
 use weir_telemetry::record::{Flags, Outcome};
 use weir_wire::{
-    TraceParent,
-    head::{Method, Name, NameSet, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
+    TraceParent, grpc,
+    head::{Fields, Method, Name, NameSet, RequestHead, ResponseHead, SWITCHING_PROTOCOLS, Version},
 };
 
 use crate::{
@@ -160,7 +160,15 @@ impl Recorder {
         }
     }
 
-    /// The head or the trailers of a call's answer have come, with this status of gRPC, if they have one.
+    /// The head or the trailers of a server's answer to a call have come.
+    pub fn note_call(&mut self, noted: Noted, service: &VirtualService, fields: &Fields<'_>) {
+        let hidden = service.analytics.as_deref().and_then(|analytics| analytics.hidden.as_ref());
+        if hidden.is_none_or(|hidden| hidden.grpc_status.is_none()) {
+            self.note_grpc_status(noted, grpc::status(fields));
+        }
+    }
+
+    /// A call ends with this status of gRPC, if it has one.
     pub fn note_grpc_status(&mut self, noted: Noted, status: Option<u32>) {
         if let (Some(slot), Some(status)) = (self.slot(noted), status) {
             slot.draft.fixed.grpc_status = u16::try_from(status.saturating_add(1)).unwrap_or(u16::MAX);

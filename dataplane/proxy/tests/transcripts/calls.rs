@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_api::dataplane::v1::Plan;
+use weir_api::dataplane::v1::{self as api, Plan};
 use weir_proxy::io::{Event, Gone};
 use weir_telemetry::Cause;
 use weir_wire::http2::{Code, Settings};
@@ -350,6 +350,36 @@ fn record_of_a_call_has_its_status_of_grpc() {
             };
             origin.says(&mut stage, &said);
             assert_eq!(recorded_status(&mut stage), want, "{code}, {is_only_head}");
+        }
+    }
+}
+
+#[test]
+fn record_of_a_call_lacks_a_status_of_grpc_that_a_mask_hides() {
+    for (header, want) in [("grpc-status", 0), ("Grpc-Status", 0), ("grpc-message", 14)] {
+        for is_only_head in [false, true] {
+            let mut plan = recording(plan(1));
+            plan.virtual_services[0].analytics.as_mut().expect("a policy").header_masks = vec![api::Mask {
+                name: Some(api::PathMatch {
+                    criterion: api::PathCriterion::Equals.into(),
+                    values: vec![header.into()],
+                    ..Default::default()
+                }),
+                remove: false,
+            }];
+            let (mut stage, mut browser, id, mut origin) = connected(&plan, &[]);
+            browser.sends(&mut stage, id, MESSAGE, true);
+            origin.hears(&mut stage);
+            let said = match is_only_head {
+                true => {
+                    let head = origin.head(1, 200, &[ANSWER, &[("grpc-status", "13")]].concat(), true);
+                    origin.connection.end(1, Code::NoError);
+                    head
+                }
+                false => [origin.head(1, 200, ANSWER, false), origin.trailers(1, "grpc-status", "13")].concat(),
+            };
+            origin.says(&mut stage, &said);
+            assert_eq!(recorded_status(&mut stage), want, "{header}, {is_only_head}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod calls;
 mod datagrams;
 mod departures;
 mod downgrades;
+mod excluded;
 mod explanations;
 mod fallbacks;
 mod heads;

@@ -147,7 +147,7 @@ fn recycled_ids_are_reported_so_that_their_counters_restart() {
     for round in 0..4 {
         let mut plan = plan();
         plan.pools[0].servers =
-            (0..500).map(|number| server(&format!("10.{round}.{}.{}", number / 250, number % 250 + 1), 80)).collect();
+            (0..60).map(|number| server(&format!("10.{round}.{}.{}", number / 250, number % 250 + 1), 80)).collect();
         snapshot = Snapshot::build(&plan, Some(&snapshot), &worker).unwrap().0;
         recycled.push(snapshot.difference().recycled.servers.len());
     }

@@ -2661,7 +2661,7 @@ type Analytics struct {
 	SlowAppMs       uint32         `protobuf:"varint,11,opt,name=slow_app_ms,json=slowAppMs,proto3" json:"slow_app_ms,omitempty"`
 	SlowClientRttMs uint32         `protobuf:"varint,12,opt,name=slow_client_rtt_ms,json=slowClientRttMs,proto3" json:"slow_client_rtt_ms,omitempty"`
 	SlowServerRttMs uint32         `protobuf:"varint,13,opt,name=slow_server_rtt_ms,json=slowServerRttMs,proto3" json:"slow_server_rtt_ms,omitempty"`
-	NotErrors       []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                     // statuses that are not significant, 400-599
+	NotErrors       []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                     // statuses that are no errors and not significant, 400-599
 	CausesNotErrors []string       `protobuf:"bytes,15,rep,name=causes_not_errors,json=causesNotErrors,proto3" json:"causes_not_errors,omitempty"` // names of causes that are not significant: "client_aborted"
 	Traces          *Traces        `protobuf:"bytes,400,opt,name=traces,proto3" json:"traces,omitempty"`                                           // unset: traces of clients are passed on as they are
 	unknownFields   protoimpl.UnknownFields
@@ -4135,6 +4135,7 @@ type Pool struct {
 	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
 	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
 	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                             // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`          // statuses that are no errors of its servers, 400-599
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -4298,6 +4299,13 @@ func (x *Pool) GetHttp2() *Http2ToServers {
 func (x *Pool) GetReselect() *Reselect {
 	if x != nil {
 		return x.Reselect
+	}
+	return nil
+}
+
+func (x *Pool) GetNotErrors() []*StatusRange {
+	if x != nil {
+		return x.NotErrors
 	}
 	return nil
 }
@@ -5229,8 +5237,10 @@ type VirtualServiceCounters struct {
 	// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
 	RequestsByMethodTotal      []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
 	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// Of responses_total, those with a status of not_errors of Analytics; index 0-4: 1xx-5xx. Empty: there was none.
+	ExcludedResponsesTotal []uint64 `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *VirtualServiceCounters) Reset() {
@@ -5462,6 +5472,13 @@ func (x *VirtualServiceCounters) GetRequestsByMethodTotal() []uint64 {
 func (x *VirtualServiceCounters) GetLocalResponsesByClassTotal() []uint64 {
 	if x != nil {
 		return x.LocalResponsesByClassTotal
+	}
+	return nil
+}
+
+func (x *VirtualServiceCounters) GetExcludedResponsesTotal() []uint64 {
+	if x != nil {
+		return x.ExcludedResponsesTotal
 	}
 	return nil
 }
@@ -5832,9 +5849,10 @@ type ServerCounters struct {
 	// How long the server itself needed to answer requests, as app_response of Times. It is of scale 1: bucket 0 counts
 	// times of at most 1 tick, bucket i those of more than 2^((i-1)/2) and at most 2^(i/2) ticks, and bucket 53 those of more
 	// than 2^26 ticks. Absent: it has answered no request to the end.
-	AppResponse   *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	AppResponse            *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
+	ExcludedResponsesTotal []uint64   `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"` // as that of VirtualServiceCounters, with not_errors of Pool
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
@@ -5968,6 +5986,13 @@ func (x *ServerCounters) GetConnectTicksTotal() uint64 {
 func (x *ServerCounters) GetAppResponse() *Histogram {
 	if x != nil {
 		return x.AppResponse
+	}
+	return nil
+}
+
+func (x *ServerCounters) GetExcludedResponsesTotal() []uint64 {
+	if x != nil {
+		return x.ExcludedResponsesTotal
 	}
 	return nil
 }
@@ -6356,7 +6381,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xae\a\n" +
+	"caCertsDer\"\xee\a\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6381,7 +6406,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vpersistence\x18\x12 \x01(\v2$.weir.dataplane.v1.CookiePersistenceR\vpersistence\x12#\n" +
 	"\rinline_health\x18< \x01(\bR\finlineHealth\x128\n" +
 	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\x128\n" +
-	"\breselect\x18\x98\x01 \x01(\v2\x1b.weir.dataplane.v1.ReselectR\breselect\"\xb0\x01\n" +
+	"\breselect\x18\x98\x01 \x01(\v2\x1b.weir.dataplane.v1.ReselectR\breselect\x12>\n" +
+	"\n" +
+	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6455,7 +6482,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\b \x03(\v2!.weir.dataplane.v1.ServerCountersR\aservers\x12%\n" +
 	"\x0epinned_workers\x18< \x01(\rR\rpinnedWorkers\x12K\n" +
 	"\x0fworker_counters\x18\xc8\x01 \x03(\v2!.weir.dataplane.v1.WorkerCountersR\x0eworkerCounters\x12\x19\n" +
-	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xa4\v\n" +
+	"\achanges\x18\xa6\x04 \x01(\bR\achanges\"\xdf\v\n" +
 	"\x16VirtualServiceCounters\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12+\n" +
 	"\x11connections_total\x18\x02 \x01(\x04R\x10connectionsTotal\x12)\n" +
@@ -6487,7 +6514,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"client_rtt\x18\xc9\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\tclientRtt\x121\n" +
 	"\x03tls\x18\xde\x02 \x01(\v2\x1e.weir.dataplane.v1.TlsCountersR\x03tls\x128\n" +
 	"\x18requests_by_method_total\x18\xdf\x02 \x03(\x04R\x15requestsByMethodTotal\x12C\n" +
-	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\"\x9c\x01\n" +
+	"\x1elocal_responses_by_class_total\x18\xe0\x02 \x03(\x04R\x1alocalResponsesByClassTotal\x129\n" +
+	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\"\x9c\x01\n" +
 	"\vTlsCounters\x12-\n" +
 	"\x04rows\x18\x01 \x03(\v2\x19.weir.dataplane.v1.TlsRowR\x04rows\x12!\n" +
 	"\fothers_total\x18\x02 \x01(\x04R\vothersTotal\x12;\n" +
@@ -6513,7 +6541,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06counts\x18\x03 \x03(\rR\x06counts\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\x86\x05\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\xc1\x05\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -6529,7 +6557,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x10sent_bytes_total\x18\xc9\x01 \x01(\x04R\x0esentBytesTotal\x12(\n" +
 	"\x0fresponses_total\x18\xca\x01 \x03(\x04R\x0eresponsesTotal\x12/\n" +
 	"\x13connect_ticks_total\x18\xcb\x01 \x01(\x04R\x11connectTicksTotal\x12@\n" +
-	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\"\x85\x02\n" +
+	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\x129\n" +
+	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\"\x85\x02\n" +
 	"\x0eWorkerCounters\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x15\n" +
 	"\x06cpu_us\x18\x02 \x01(\x04R\x05cpuUs\x12#\n" +
@@ -6779,32 +6808,33 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	58, // 68: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
 	57, // 69: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
 	55, // 70: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56, // 71: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50, // 72: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62, // 73: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63, // 74: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64, // 75: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67, // 76: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73, // 77: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74, // 78: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72, // 79: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70, // 80: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71, // 81: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68, // 82: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69, // 83: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72, // 84: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71, // 85: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71, // 86: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71, // 87: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71, // 88: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71, // 89: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71, // 90: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71, // 91: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	92, // [92:92] is the sub-list for method output_type
-	92, // [92:92] is the sub-list for method input_type
-	92, // [92:92] is the sub-list for extension type_name
-	92, // [92:92] is the sub-list for extension extendee
-	0,  // [0:92] is the sub-list for field type_name
+	56, // 71: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	56, // 72: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50, // 73: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62, // 74: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63, // 75: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64, // 76: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67, // 77: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73, // 78: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74, // 79: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72, // 80: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70, // 81: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71, // 82: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68, // 83: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69, // 84: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72, // 85: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71, // 86: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71, // 87: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71, // 88: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71, // 89: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71, // 90: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71, // 91: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71, // 92: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	93, // [93:93] is the sub-list for method output_type
+	93, // [93:93] is the sub-list for method input_type
+	93, // [93:93] is the sub-list for extension type_name
+	93, // [93:93] is the sub-list for extension extendee
+	0,  // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

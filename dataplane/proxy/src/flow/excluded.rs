@@ -1,0 +1,21 @@
+//! Counts errors that operators exclude from the errors, beside the class of their status. Both are called for statuses
+//! from 400 on only.
+
+use weir_snapshot::VirtualService;
+use weir_telemetry::{Counters, Happening};
+
+/// A response to a client.
+#[cold]
+pub(crate) fn count(counters: &mut Counters, service: &VirtualService, status: u16) {
+    if service.analytics.as_ref().is_some_and(|analytics| analytics.rules.not_errors.has(status)) {
+        counters.note(Happening::Excluded { service: service.id, status });
+    }
+}
+
+/// A response of a server of the pool of a service.
+#[cold]
+pub(crate) fn count_of_server(counters: &mut Counters, service: &VirtualService, server: u32, status: u16) {
+    if service.pool.as_ref().is_some_and(|pool| pool.not_errors.has(status)) {
+        counters.note(Happening::ServerExcluded { server, status });
+    }
+}
