@@ -284,7 +284,8 @@ func TestHowFarAWriteIsNamesNoEnginesToThoseWhoMayNotReadThem(t *testing.T) {
 		return schema.Object{"refusals": []any{schema.Object{"engine": "e"}}}
 	}
 	user := h.play(h.login(), "eve")
-	for resource, want := range map[string]string{"PERMISSION_POOL": "[]", "PERMISSION_SERVICEENGINE": "[map[engine:e]]"} {
+	const pool, engine = "PERMISSION_POOL", "PERMISSION_SERVICEENGINE"
+	for resource, want := range map[string]string{pool: "[]", engine: "[map[engine:e]]"} {
 		user.may(privileges(resource, "READ_ACCESS"))
 		shown := user.want(http.StatusOK, "GET", "/api/weir/applied?revision=1", nil)
 		if got := fmt.Sprint(shown["refusals"]); got != want {
