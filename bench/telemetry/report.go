@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/bench/report"
@@ -50,6 +51,11 @@ func page(machine report.Machine, results []Result) string {
 			said = "Not measured: " + r.Unmeasured
 		}
 		write("* **%s** (%s%s): %s", r.Row, r.Measured.Format("2006-01-02 15:04 UTC"), look, oneLine(said))
+	}
+	for _, row := range rows {
+		if !slices.ContainsFunc(results, func(r Result) bool { return r.Row == row.name }) {
+			write("* **%s**: never measured here", row.name)
+		}
 	}
 	return text.String()
 }

@@ -47,7 +47,7 @@ func metricsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "metrics",
 		Short: "Show how numbers went: requests, errors, times, connections, load",
-		Long: `Show how numbers went. The controller keeps them for 7 days each 15 s, for 90 days each 5 minutes, and for 15
+		Long: `Show how numbers went. The controller keeps them for 7 days each 5 s, for 90 days each 5 minutes, and for 15
 months each hour.`,
 		Example: `  weir metrics vs web
   weir metrics vs web l7_client.avg_resp_5xx weir.p99_total_time --last 24h
@@ -71,12 +71,12 @@ const stepsShown = 30
 
 func (w *window) add(command *cobra.Command, last time.Duration) {
 	command.Flags().DurationVar(&w.last, "last", last, "how far to look back")
-	command.Flags().DurationVar(&w.step, "step", 0, "time of one value; at least 15s (default: a 30th of --last)")
+	command.Flags().DurationVar(&w.step, "step", 0, "time of one value; at least 5s (default: a 30th of --last)")
 }
 
-// settle chooses the step if it is not given: a multiple of the 15 s between two samples.
+// settle chooses the step if it is not given: a multiple of the 5 s between two samples.
 func (w *window) settle() error {
-	const least = 15 * time.Second
+	const least = 5 * time.Second
 	switch {
 	case w.last < least:
 		return fmt.Errorf("--last %v: give at least %v", w.last, least)

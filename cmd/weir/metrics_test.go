@@ -72,11 +72,12 @@ func TestWindowsAreSettled(t *testing.T) {
 		problem          string
 	}{
 		{last: 30 * time.Minute, want: time.Minute},
-		{last: 5 * time.Minute, want: 15 * time.Second},
+		{last: 5 * time.Minute, want: 10 * time.Second},
+		{last: time.Minute, step: 5 * time.Second, want: 5 * time.Second},
 		{last: 24 * time.Hour, want: 48 * time.Minute},
 		{last: 10 * time.Minute, step: 2 * time.Minute, want: 2 * time.Minute},
-		{last: time.Second, problem: "--last 1s: give at least 15s"},
-		{last: time.Minute, step: time.Second, problem: "--step 1s: give at least 15s"},
+		{last: time.Second, problem: "--last 1s: give at least 5s"},
+		{last: time.Minute, step: time.Second, problem: "--step 1s: give at least 5s"},
 		{last: time.Minute, step: time.Hour, problem: "--step 1h0m0s is longer than --last 1m0s"},
 	} {
 		w := window{c.last, c.step}

@@ -170,7 +170,7 @@ func (r told) server() string {
 		text += ", connected in " + duration(r["connect_us"])
 	}
 	if r["servers_tried"] != "" && r["servers_tried"] != "1" {
-		text += ", after " + count(r["servers_tried"], "server") + " were tried"
+		text += ", the last of " + count(r["servers_tried"], "server") + " that were tried"
 	}
 	if code := r["server_response_code"]; code != "" && code != "0" {
 		text += "; it answered " + code

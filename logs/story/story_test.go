@@ -33,7 +33,7 @@ engine: Worker 1 of the engine engine-4 took it.
 tls: TLS: TLSv1.3, TLS_AES_128_GCM_SHA256; for the name shop.example; with a session of an earlier handshake.
 request: POST /pay?a=1 of shop.example, HTTP/1.1, 200 bytes.
 pool: The pool is shop.
-server: The server is 10.0.0.7:8080 (web-7), connected in 400 µs, after 2 servers were tried.
+server: The server is 10.0.0.7:8080 (web-7), connected in 400 µs, the last of 2 servers that were tried.
 response: The client got 504, 90 bytes, from the engine itself.
 times: It took 2.01 s in all: client RTT 15.0 ms, wait 200 µs.
 why: It is significant: ADF_RESPONSE_CODE_5XX, SERVER_RESPONSE_TIMEOUT (server_response_timeout); it stands for 7.`: Tell(query.Requests, request),

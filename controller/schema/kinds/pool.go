@@ -89,6 +89,7 @@ func init() {
 			column.Health,
 		},
 		Example: `  weir pool create web servers[0].ip.addr=10.0.0.1 servers[0].port=8080 health_monitor_refs[0]=System-HTTP`,
+		Unread:  []schema.Rule{schema.NoEffect(alwaysFine, "analytics_policy.enable_realtime_metrics")},
 		Kept: []schema.Rule{
 			schema.Closes(
 				"engines do not yet choose TLS to servers by whether the client uses TLS: requests that should be "+
@@ -216,6 +217,8 @@ type PoolNetwork struct {
 type PoolAnalyticsPolicy struct {
 	EnableRealtimeMetrics bool `json:"enable_realtime_metrics" default:"false"`
 }
+
+const alwaysFine = "metrics have a sample each 5 s, and live pages one each second, whatever this says"
 
 // fillPool names each server after its address.
 func fillPool(o schema.Object) {

@@ -133,7 +133,10 @@ func init() {
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
-		Unread: unreadOfVips,
+		Unread: append([]schema.Rule{
+			schema.NoEffect("engines change no pages to measure browsers", "analytics_policy.client_insights"),
+			schema.NoEffect(alwaysFine, "analytics_policy.metrics_realtime_update"),
+		}, unreadOfVips...),
 	})
 }
 

@@ -1,10 +1,12 @@
 import { useMemo } from 'react'
 import { useLive } from '../api/live'
+import { useMarks } from '../api/marks'
 import { useServices } from '../api/objects'
 import { seriesOf } from '../api/series'
 import { type Engine, type EngineRuntime, nameOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
 import { Chart } from '../chart/Chart'
+import { Happened } from '../chart/Happened'
 import { Page } from '../part/Page'
 import { Panel, Reasons, Tile, Tiles } from '../part/Panel'
 import { Score } from '../part/Score'
@@ -12,6 +14,7 @@ import { Shown } from '../part/Shown'
 import { State } from '../part/State'
 import { age, bytes, count, percent } from '../time/format'
 import { Link } from '../url/Link'
+import { useRange } from '../url/useRange'
 import css from './engine.module.css'
 import { EngineActions } from './EngineActions'
 import { busy, seatsOf } from './load'
@@ -24,6 +27,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
   const engine = useData<Engine>(`/api/serviceengine/${uuid}?join_subresources=runtime&include_name`, 2000)
   const series = seriesOf(`${useTenant()} ${uuid}`)
   const measures = useMemo(() => measuresOf(uuid), [uuid])
+  const marks = useMarks([uuid], useRange())
   const runtime = engine.value?.runtime
   const name = engine.value?.name ?? (engine.error ? 'Engine' : '…')
   return (
@@ -34,7 +38,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
             <Head of={value} />
             {value.runtime && <Now of={value.runtime} />}
             <div className={css.charts}>
-              {measures.slice(0, 2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} />)}
+              {measures.slice(0, 2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} />)}
             </div>
             <div className={css.charts}>
               <Workers of={value.runtime} />
@@ -42,8 +46,9 @@ export default function EnginePage({ uuid }: { uuid: string }) {
             </div>
             <Routers of={value.runtime} />
             <div className={css.charts}>
-              {measures.slice(2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} />)}
+              {measures.slice(2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} />)}
             </div>
+            <Happened marks={marks} />
           </>
         )}
       </Shown>

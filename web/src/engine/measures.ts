@@ -25,6 +25,12 @@ export function measuresOf(uuid: string): Measure[] {
       ],
     },
     {
+      key: 'machine', name: 'Its machine', write: percent, lines: [
+        { key: 'cpu', name: 'CPU in use', colour: 'accent', expression: `${rate('host_cpu_busy_seconds_total')} / ${rate('host_cpu_seconds_total')}` },
+        { key: 'memory', name: 'Memory in use', colour: 'transfer', dash: [5, 3], expression: `max(weir_engine_host_memory_used_bytes${of}) / max(weir_engine_host_memory_bytes${of})` },
+      ],
+    },
+    {
       key: 'retransmits', name: 'TCP retransmits', write: percent, lines: [
         { key: 'share', name: 'Of all segments sent', colour: 'accent', expression: `${rate('tcp_retransmitted_segments_total')} / ${rate('tcp_sent_segments_total')}` },
       ],

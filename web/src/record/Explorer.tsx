@@ -83,7 +83,7 @@ function Said({ answer, kind, isLive }: { answer: Answer<Entry>; kind: Kind; isL
         {answer.weight !== undefined && answer.weight !== answer.count ? <> kept, standing for <b>{whole(answer.weight)}</b></> : ` ${kind.name}`}
         {isLive && ` in the last ${kind.liveS < 86_400 ? `${kind.liveS / 60} minutes` : `${kind.liveS / 86_400} days`}`}
       </span>
-      {answer.unrecorded ? <span title="They were above the throttle. The next record that is kept stands for them, too">{`${whole(answer.unrecorded)} of now have no record yet`}</span> : null}
+      {answer.unrecorded ? <span title="They were above the throttle. The next record that is kept stands for them, too">{`${whole(answer.unrecorded)} newer ones have no record yet`}</span> : null}
       {answer.percent_remaining > 0 && <span>{`${(100 - answer.percent_remaining).toFixed(0)} % of the range was read in time: the newest`}</span>}
       {missing?.lost ? <span data-look="attention">{`${count(missing.lost)} were lost before they were stored`}</span> : null}
       {missing?.refused ? <span data-look="attention">{`${count(missing.refused)} could not be stored`}</span> : null}

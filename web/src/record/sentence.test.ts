@@ -15,9 +15,9 @@ test('a record is a sentence for each stage', () => {
     Client: '10.0.0.1:5000 came to 10.1.0.10:443 over TLSv1.3 (AES), session resumed. The round trip to it took 0.25 ms, measured 3.0 s before.',
     Request: 'GET shop.example/pay?id=7, HTTP/1.1. It calls itself curl/8.',
     Engine: 'engine-1, worker 1, served it for shop. After 0.30 ms it was with the server, of which connecting took 0.10 ms.',
-    Server: '[fd00::7]:80 of pool pool-a, as number 2 of those that were tried. It needed 2.0 s, and the round trip 0.50 ms. It answered 502.',
+    Server: '[fd00::7]:80 of pool pool-a, the last of 2 that were tried. It needed 2.0 s, and the round trip 0.50 ms. It answered 502.',
     Response: 'The client got 502, 1.2 kB, in 3.00 ms.',
-    Kept: 'Because of response code 5xx. It stands for 12 that were not kept one by one.',
+    Kept: 'Because of response code 5xx. It stands for 12, itself included.',
   })
 })
 

@@ -113,7 +113,7 @@ function serverOf(entry: Entry): string {
   const rtt = timeOf(entry, 'server_rtt')
   const pool = text(entry, 'pool_name')
   return [
-    `${server}${pool ? ` of pool ${pool}` : ''}${truth(entry, 'server_connection_reused') ? ', over a connection that was open' : ''}${tried !== undefined && tried > 1 ? `, as number ${tried} of those that were tried` : ''}.`,
+    `${server}${pool ? ` of pool ${pool}` : ''}${truth(entry, 'server_connection_reused') ? ', over a connection that was open' : ''}${tried !== undefined && tried > 1 ? `, the last of ${tried} that were tried` : ''}.`,
     app === undefined ? '' : `It needed ${ms(app)}${rtt === undefined ? '' : `, and the round trip ${ms(rtt)}`}.`,
     status && status !== '0' ? `It answered ${status}.` : truth(entry, 'local_response') ? 'It did not answer.' : '',
   ].filter(Boolean).join(' ')
@@ -138,7 +138,7 @@ function keptOf(entry: Entry): string {
   if (weight === undefined && !why) return ''
   return [
     why ? `Because of ${why}.` : text(entry, 'class') ? `As one of “${text(entry, 'class')}”.` : '',
-    weight !== undefined && weight > 1 ? `It stands for ${weight} that were not kept one by one.` : '',
+    weight !== undefined && weight > 1 ? `It stands for ${weight}, itself included.` : '',
     lost ? `${lost} before it were lost: ${text(entry, 'lost_reason')}.` : '',
   ].filter(Boolean).join(' ')
 }
