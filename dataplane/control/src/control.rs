@@ -49,6 +49,8 @@ pub struct Control {
     /// one frame.
     deferred: VecDeque<Message>,
     collecting: Option<Collecting>,
+    /// Answers of workers that are written anew.
+    spare: Vec<Box<Counted>>,
     records: Outbox,
     /// Rows for the snapshots in force.
     rows: Rows,
@@ -78,6 +80,7 @@ impl Control {
             applying: None,
             deferred: VecDeque::new(),
             collecting: None,
+            spare: Vec::new(),
             records: Outbox::new(),
             rows: Rows::of(&Snapshot::empty(), 0),
             count_again: false,
@@ -153,7 +156,7 @@ impl Control {
             Message::AgentGone { agent, why } => self.agent_gone(agent, &why),
             Message::Frame(received) => self.frame(*received),
             Message::Answer(Answer::Applied { revision }) => self.applied(revision),
-            Message::Answer(Answer::Counted(counted)) => self.counted(*counted),
+            Message::Answer(Answer::Counted(counted)) => self.counted(counted),
             Message::Answer(Answer::Explained(explanation)) => self.tell(Reply::Explanation(*explanation)),
             Message::Answer(Answer::Records { worker, batch }) => {
                 self.records.add(worker, *batch);
@@ -330,15 +333,17 @@ impl Control {
     fn count(&mut self) {
         if self.agent.is_some() && self.collecting.is_none() {
             self.collecting = Some(Collecting::new(self.workers.len()));
-            self.order(std::iter::repeat_with(|| Order::Count));
+            let mut spare = std::mem::take(&mut self.spare);
+            self.order(std::iter::repeat_with(|| Order::Count(spare.pop())));
         }
     }
 
-    fn counted(&mut self, counted: Counted) {
+    fn counted(&mut self, counted: Box<Counted>) {
         let Some(collecting) = &mut self.collecting else { return };
-        let Some(sum) = collecting.add(counted) else { return };
+        let Some(sum) = collecting.add(counted, &mut self.spare) else { return };
         self.collecting = None;
         self.tell_sample(&sum);
+        self.spare.push(sum);
         if std::mem::take(&mut self.count_again) {
             self.count();
         }

@@ -28,8 +28,8 @@ pub enum Order {
         sockets: Vec<OwnedFd>,
     },
     ServerStates(States),
-    /// The answer is [`Answer::Counted`], behind the records until now.
-    Count,
+    /// The answer is [`Answer::Counted`], behind the records until now. With an earlier one, which is written anew.
+    Count(Option<Box<Counted>>),
     /// Say what would happen to a request. The answer is [`Answer::Explained`].
     Explain(Box<Asked>),
     /// A batch of records comes back, which an agent has taken.
@@ -65,6 +65,7 @@ pub struct Asked {
     pub worker: (u32, u32),
 }
 
+#[derive(Default)]
 pub struct Counted {
     /// What the workers did themselves, one after the other.
     pub workers: Vec<WorkerCounters>,

@@ -21,7 +21,7 @@ const MOVES_MAX: usize = 64;
 pub struct Collecting {
     waiting: usize,
     /// The sum over the workers that have answered. A server counts as up if it is up on all of them.
-    sum: Option<Counted>,
+    sum: Option<Box<Counted>>,
 }
 
 impl Collecting {
@@ -29,14 +29,15 @@ impl Collecting {
         Self { waiting: workers, sum: None }
     }
 
-    /// Adds an answer. Returns the sum after the last one.
-    pub fn add(&mut self, counted: Counted) -> Option<Counted> {
+    /// Adds an answer, and puts it into `spare` once it is added. Returns the sum after the last one.
+    pub fn add(&mut self, counted: Box<Counted>, spare: &mut Vec<Box<Counted>>) -> Option<Box<Counted>> {
         match &mut self.sum {
             Some(sum) => {
-                sum.workers.extend(counted.workers);
+                sum.workers.extend_from_slice(&counted.workers);
                 sum.counters.add(&counted.counters);
                 sum.up.retain(&counted.up);
-                sum.suspect.extend(counted.suspect);
+                sum.suspect.extend_from_slice(&counted.suspect);
+                spare.push(counted);
             }
             None => self.sum = Some(counted),
         }

@@ -1,6 +1,6 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, id};
+use crate::{Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, table::Table};
 
 /// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -339,7 +339,7 @@ impl Counters {
 
     /// How many services have clients.
     pub fn services_in_use(&self) -> u64 {
-        self.services.rows.iter().filter(|row| row.counters.open_connections > 0).count() as u64
+        self.services.all().filter(|row| row.open_connections > 0).count() as u64
     }
 
     pub fn server(&self, id: u32) -> Option<&ServerCounters> {
@@ -363,6 +363,15 @@ impl Counters {
         self.excluded_of_servers.restart(id);
     }
 
+    /// Becomes a copy of others. What these have had before, such as a histogram, is written where it is: a worker hands
+    /// over a copy each second, and it has a histogram for each server.
+    pub fn copy(&mut self, others: &Counters) {
+        self.services.copy(&others.services, ServiceCounters::copy);
+        self.times.copy(&others.times, |mine, theirs| copy_boxed(mine, theirs, Times::copy));
+        self.client_rtts.copy(&others.client_rtts, Histogram::copy);
+        self.servers.copy(&others.servers, ServerCounters::copy);
+    }
+
     /// Adds the counters of another worker.
     pub fn add(&mut self, other: &Counters) {
         self.services.add(&other.services, ServiceCounters::add);
@@ -374,68 +383,6 @@ impl Counters {
         self.client_rtts.add(&other.client_rtts, Histogram::add);
         self.servers.add(&other.servers, ServerCounters::add);
         self.excluded_of_servers.add(&other.excluded_of_servers, |mine, theirs| add_each(mine, theirs));
-    }
-}
-
-/// Rows by the index of an id. What happens to an object after another one has its row counts in `stray`, which nobody
-/// reads.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Table<T> {
-    rows: Vec<Row<T>>,
-    stray: T,
-}
-
-/// That of a service has 256 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
-/// instructions more. That of a server has 128 bytes for the same reason.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Row<T> {
-    generation: u32,
-    counters: T,
-}
-
-impl<T: Default> Table<T> {
-    fn get(&self, id: u32) -> Option<&T> {
-        let row = self.rows.get(id::index(id)).filter(|row| row.generation == id::generation(id));
-        row.map(|row| &row.counters)
-    }
-
-    fn row(&mut self, id: u32) -> &mut T {
-        let at = id::index(id);
-        if self.rows.get(at).is_none_or(|row| row.generation != id::generation(id)) {
-            return self.other_row(id);
-        }
-        &mut self.rows[at].counters
-    }
-
-    #[cold]
-    fn other_row(&mut self, id: u32) -> &mut T {
-        let at = id::index(id);
-        if at < self.rows.len() {
-            return &mut self.stray;
-        }
-        self.restart(id);
-        &mut self.rows[at].counters
-    }
-
-    /// Gives the row to the object with this id.
-    fn restart(&mut self, id: u32) {
-        let at = id::index(id);
-        self.reach(at + 1);
-        self.rows[at] = Row { generation: id::generation(id), counters: T::default() };
-    }
-
-    fn reach(&mut self, len: usize) {
-        if self.rows.len() < len {
-            self.rows.resize_with(len, Row::default);
-        }
-    }
-
-    fn add(&mut self, other: &Self, add: impl Fn(&mut T, &T)) {
-        self.reach(other.rows.len());
-        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
-            debug_assert_eq!(mine.generation, theirs.generation, "the workers count by different snapshots");
-            add(&mut mine.counters, &theirs.counters);
-        }
     }
 }
 
@@ -487,6 +434,12 @@ impl ServiceCounters {
         self.rare().failures.0[cause as usize] += 1;
     }
 
+    fn copy(&mut self, other: &Self) {
+        let mut rare = self.rare.take();
+        copy_boxed(&mut rare, &other.rare, Rare::copy);
+        *self = Self { rare, ..*other };
+    }
+
     fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.open_connections += other.open_connections;
@@ -516,7 +469,21 @@ impl ServiceCounters {
     }
 }
 
+impl Rare {
+    fn copy(&mut self, other: &Self) {
+        self.handshakes.copy(&other.handshakes);
+        self.local_responses = other.local_responses;
+        self.failures.0 = other.failures.0;
+    }
+}
+
 impl ServerCounters {
+    fn copy(&mut self, other: &Self) {
+        let mut app_response = self.app_response.take();
+        copy_boxed(&mut app_response, &other.app_response, Coarse::copy);
+        *self = Self { app_response, ..*other };
+    }
+
     fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.open_connections += other.open_connections;
@@ -540,6 +507,13 @@ fn count_class(responses: &mut [u64; 5], status: u16) {
     }
 }
 
+fn copy_boxed<T: Clone>(mine: &mut Option<Box<T>>, theirs: &Option<Box<T>>, copy: impl Fn(&mut T, &T)) {
+    match (&mut *mine, theirs) {
+        (Some(mine), Some(theirs)) => copy(mine, theirs),
+        _ => mine.clone_from(theirs),
+    }
+}
+
 /// A gauge goes down.
 fn leave(open: &mut u64) {
     *open = open.saturating_sub(1);
@@ -554,7 +528,7 @@ fn add_each(mine: &mut [u64], theirs: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Histogram;
+    use crate::{id, table::Row};
 
     const AGREED: Agreed = Agreed {
         version: "TLS 1.2",
@@ -693,6 +667,31 @@ mod tests {
         ]);
         let service = counters.service(0).unwrap();
         assert_eq!((service.responses, service.local_responses()), ([0; 5], [0; 5]));
+    }
+
+    #[test]
+    fn copy_equals_what_it_is_of_whatever_was_there_before() {
+        let spans = |nanos| Spans { wait: nanos, server_rtt: 2 * nanos, app_response: 90 * nanos, transfer: nanos };
+        let some = counted(&[
+            Happening::Handshake { service: 1, agreed: AGREED },
+            Happening::Failed { service: 1, cause: Cause::ClientAborted },
+            Happening::Exchanged { service: 1, server: 3, spans: spans(5_000_000) },
+            Happening::Exchanged { service: 1, server: 3, spans: spans(9) },
+            Happening::ClientRoundTrip { service: 1, nanos: 80_000 },
+        ]);
+        let others = counted(&[
+            Happening::Request { service: 0, method: 1 },
+            Happening::HandshakeFailed { service: id::successor(1), fault: HandshakeFault::Timeout },
+            Happening::Response { service: id::successor(1), status: 502, local: true },
+            Happening::Exchanged { service: 4, server: 9, spans: spans(70_000) },
+        ]);
+        for before in [Counters::default(), some.clone(), others.clone()] {
+            for of in [&some, &others, &Counters::default()] {
+                let mut copy = before.clone();
+                copy.copy(of);
+                assert_eq!(&copy, of);
+            }
+        }
     }
 
     #[test]

@@ -42,6 +42,12 @@ impl Handshakes {
         self.faults[fault as usize] += 1;
     }
 
+    pub(crate) fn copy(&mut self, other: &Self) {
+        self.agreed.clone_from(&other.agreed);
+        (self.others, self.tls13, self.resumed) = (other.others, other.tls13, other.resumed);
+        self.faults = other.faults;
+    }
+
     /// May leave more than [`AGREED_MAX`] rows: each worker has its own.
     pub(crate) fn add(&mut self, other: &Self) {
         for (agreed, total) in &other.agreed {

@@ -50,6 +50,11 @@ impl Histogram {
         }
     }
 
+    pub fn copy(&mut self, other: &Self) {
+        (self.sum_ticks, self.first) = (other.sum_ticks, other.first);
+        self.counts.clone_from(&other.counts);
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.sum_ticks += other.sum_ticks;
         if other.counts.is_empty() {
@@ -116,6 +121,10 @@ impl Coarse {
         self.sum_ticks += ticks;
         let count = &mut self.counts[bucket(ticks).div_ceil(COARSER)];
         *count = count.wrapping_add(1);
+    }
+
+    pub fn copy(&mut self, other: &Self) {
+        (self.sum_ticks, self.counts) = (other.sum_ticks, other.counts);
     }
 
     pub fn add(&mut self, other: &Self) {

@@ -13,6 +13,7 @@ mod handshakes;
 mod histogram;
 pub mod id;
 pub mod record;
+mod table;
 mod times;
 
 pub use cause::Cause;

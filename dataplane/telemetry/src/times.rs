@@ -40,6 +40,15 @@ impl Times {
         self.transfer.count(transfer);
     }
 
+    pub fn copy(&mut self, other: &Self) {
+        self.total.copy(&other.total);
+        self.wait.copy(&other.wait);
+        self.response.copy(&other.response);
+        self.server_rtt.copy(&other.server_rtt);
+        self.app_response.copy(&other.app_response);
+        self.transfer.copy(&other.transfer);
+    }
+
     pub fn add(&mut self, other: &Self) {
         self.total.add(&other.total);
         self.wait.add(&other.wait);

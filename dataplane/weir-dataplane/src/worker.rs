@@ -120,10 +120,11 @@ impl<D: Driver> Worker<D> {
             Order::Apply { snapshot, sockets } => self.apply(snapshot, sockets),
             Order::ServerStates(states) if self.snapshot.revision() == 0 => self.early_states = states,
             Order::ServerStates(states) => self.set_servers_up(&states),
-            Order::Count => {
+            Order::Count(earlier) => {
                 self.hand_over_records(false);
-                let counted = self.counted();
-                self.inbox.answer(Answer::Counted(Box::new(counted)));
+                let mut counted = earlier.unwrap_or_default();
+                self.count_into(&mut counted);
+                self.inbox.answer(Answer::Counted(counted));
             }
             Order::Explain(asked) => {
                 let (proxy, now) = (&mut self.proxy, self.driver.now());
@@ -209,7 +210,7 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn counted(&mut self) -> Counted {
+    fn count_into(&mut self, counted: &mut Counted) {
         let (ready_ticks_total, longest_ticks) = self.pace.told();
         let itself = WorkerCounters {
             worker: self.index,
@@ -220,12 +221,12 @@ impl<D: Driver> Worker<D> {
             ready_ticks_total,
             longest_ticks,
         };
-        Counted {
-            workers: vec![itself],
-            counters: self.proxy.counters().clone(),
-            up: self.proxy.servers_up().collect(),
-            suspect: self.proxy.servers_suspect(self.driver.now()).collect(),
-        }
+        counted.workers.clear();
+        counted.workers.push(itself);
+        counted.counters.copy(self.proxy.counters());
+        counted.up = self.proxy.servers_up().collect();
+        counted.suspect.clear();
+        counted.suspect.extend(self.proxy.servers_suspect(self.driver.now()));
     }
 }
 

@@ -3,10 +3,9 @@ use weir_api::dataplane::v1::{
 };
 use weir_proxy::records::Batch;
 use weir_reactor::{Driver, Limits, Reactor, process::Thread};
-use weir_telemetry::Counters;
 
 use super::*;
-use crate::{order::ORDERS_MAX, up::Up};
+use crate::order::ORDERS_MAX;
 
 /// A control thread that the test gives its messages, with one worker that the test plays.
 struct Rig {
@@ -51,9 +50,7 @@ impl Rig {
     }
 
     fn worker_counts(&mut self) {
-        let counted =
-            Counted { workers: Vec::new(), counters: Counters::default(), up: Up::default(), suspect: Vec::new() };
-        self.control.take(Message::Answer(Answer::Counted(Box::new(counted))));
+        self.control.take(Message::Answer(Answer::Counted(Box::default())));
     }
 }
 
