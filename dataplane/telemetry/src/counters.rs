@@ -1,6 +1,8 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, table::Table};
+use crate::{
+    Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, table::Table,
+};
 
 /// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

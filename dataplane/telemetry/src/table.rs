@@ -10,8 +10,8 @@ pub(crate) struct Table<T> {
     stray: T,
 }
 
-/// That of a service has 256 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1 takes 8
-/// instructions more. That of a server has 128 bytes for the same reason.
+/// That of a service has 256 bytes, so that its place is found by a shift. With one counter more, a request of HTTP/1
+/// takes 8 instructions more. That of a server has 128 bytes for the same reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Row<T> {
     generation: u32,
