@@ -50,6 +50,7 @@ pub struct Control {
     deferred: VecDeque<Message>,
     collecting: Option<Collecting>,
     /// Answers of workers that are written anew.
+    #[expect(clippy::vec_box, reason = "they go back to the workers as they came")]
     spare: Vec<Box<Counted>>,
     records: Outbox,
     /// Rows for the snapshots in force.

@@ -30,6 +30,7 @@ impl Collecting {
     }
 
     /// Adds an answer, and puts it into `spare` once it is added. Returns the sum after the last one.
+    #[expect(clippy::vec_box, reason = "they go back to the workers as they came")]
     pub fn add(&mut self, counted: Box<Counted>, spare: &mut Vec<Box<Counted>>) -> Option<Box<Counted>> {
         match &mut self.sum {
             Some(sum) => {

@@ -32,7 +32,7 @@ fn statuses_that_are_no_errors_are_counted_for_the_service_and_the_server() {
     stage.says(client, GET);
     let server = stage.connected();
     for status in [200, 500, 503, 404, 503] {
-        stage.says(server, &format!("HTTP/1.1 {status} It\r\nContent-Length: 0\r\n\r\n"));
+        stage.says(server, format!("HTTP/1.1 {status} It\r\nContent-Length: 0\r\n\r\n"));
         stage.says(client, GET);
     }
     assert_eq!(excluded(&stage), [Some([0, 0, 0, 1, 2]), Some([0, 0, 0, 0, 2])]);
