@@ -9,6 +9,7 @@ use weir_wire::{
 use crate::{
     buf::Buf,
     carrier::millis,
+    client::Client,
     error::Error,
     exchange::{Phase, incoming::Incoming, table::ExchangeId},
     flow::response::Passed,
@@ -186,7 +187,7 @@ impl Proxy {
     fn server_stream_reset<I: Io>(&mut self, io: &mut I, carrier: Conn, stream: u32, code: Code) {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return };
         let (Ok(exchange), Ok(server)) = (self.exchanges.live(id), self.servers.live(conn)) else { return };
-        let has_begun = exchange.has_begun_response();
+        let (client, has_begun) = (exchange.client, exchange.has_begun_response());
         let has_all = matches!(&exchange.phase, Phase::Streaming { delivery, .. } if delivery.body.has_all_come());
         if has_all {
             // It only needs no more of the request (RFC 9113 §8.1), and what still comes of that goes nowhere.
@@ -199,8 +200,14 @@ impl Proxy {
         if code == Code::Http11Required && self.fall_back(io, id) {
             return;
         }
-        let is_unseen = code == Code::RefusedStream && !has_begun;
-        self.server_lost(io, conn, if is_unseen { Error::ServerRefused } else { Error::StreamReset(code) });
+        let ends_at = self.clients.peek(client).and_then(Client::call).and_then(|call| call.ends_at);
+        let error = match code {
+            Code::RefusedStream if !has_begun => Error::ServerRefused,
+            // A server knows the deadline, too, and may be the first to look.
+            Code::Cancel if ends_at.is_some_and(|at| at <= io.now()) => Error::DeadlineExceeded,
+            _ => Error::StreamReset(code),
+        };
+        self.server_lost(io, conn, error);
     }
 
     /// The client has got all that has come on a stream: the server may send as much again.

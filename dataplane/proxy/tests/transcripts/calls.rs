@@ -180,6 +180,22 @@ fn call_ends_with_its_deadline_amid_its_answer() {
     assert_eq!((origin.heard(), stage.failures(Cause::DeadlineExceeded)), (vec!["1: Cancel".to_owned()], 1));
 }
 
+/// Weir looks at deadlines once a second, and a server may look sooner.
+#[test]
+fn call_that_its_server_cancels_after_the_deadline_has_passed_it() {
+    for (after, status, message, cause) in
+        [(100, "1", "server_reset", Cause::ServerReset), (101, "4", "deadline_exceeded", Cause::DeadlineExceeded)]
+    {
+        let (mut stage, mut browser, _, mut origin) = connected(&plan(1), &[("grpc-timeout", "100500u")]);
+        origin.heard();
+        stage.tape.sleep(Duration::from_millis(after));
+        origin.resets(&mut stage, 1, Code::Cancel);
+        browser.hears(&mut stage);
+        assert_answer(&mut browser, status, message);
+        assert_eq!(stage.failures(cause), 1, "{after} ms");
+    }
+}
+
 #[test]
 fn call_that_fails_between_two_messages_gets_a_status() {
     for messages in [&[][..], &[MESSAGE], &[&MESSAGE[..6], &MESSAGE[6..], b"\x01\0\0\0\0"]] {
