@@ -126,7 +126,7 @@ func (g *Gate) create(tx *store.Tx, w Write, sent schema.Object, chosen string) 
 	if err != nil {
 		return nil, err
 	}
-	if err := w.mayWriteIn(tx.View(), tenant); err != nil {
+	if err := w.MayWriteIn(tx.View(), tenant); err != nil {
 		return nil, err
 	}
 	stamp(w.Kind, sent, id, tenant)

@@ -110,17 +110,13 @@ func (w Write) mayDelete() error {
 // mayWrite refuses users that may not write objects of the kind in the tenant of the request.
 func (w Write) mayWrite() error { return w.Who.May(WriteAccess, w.Kind.Permission, w.Tenant) }
 
-// mayWriteIn refuses users that may not write objects of the kind in the tenant that owns the object: a tenant sees
+// MayWriteIn refuses users that may not write objects of the kind in the tenant that owns the object: a tenant sees
 // objects of admin, too, and an object can name a tenant. Of the owner of a user, mayGrant decides.
-func (w Write) mayWriteIn(view *store.View, owner string) error {
+func (w Write) MayWriteIn(view *store.View, owner string) error {
 	if w.Kind.Name == userKind {
 		return nil
 	}
-	tenant, known := tenantWith(view, owner)
-	if !known {
-		tenant = Tenant{UUID: owner, Name: owner}
-	}
-	return w.Who.May(WriteAccess, w.Kind.Permission, tenant)
+	return w.Who.May(WriteAccess, w.Kind.Permission, grant{tenant: owner}.where(view))
 }
 
 // known returns the object that a write is about, if its author may write it. Error: *NotFound, *Lacking.
@@ -132,7 +128,7 @@ func (w Write) known(view *store.View, id string) (*store.Record, error) {
 	if !w.Who.Knows(record) {
 		return nil, &NotFound{w.Kind.Title}
 	}
-	return record, w.mayWriteIn(view, record.Tenant)
+	return record, w.MayWriteIn(view, record.Tenant)
 }
 
 // now is the write with the rights that its author has now: since the request began, they may have become fewer.

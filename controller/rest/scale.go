@@ -111,15 +111,11 @@ func rotateKeys(c *call) error {
 // have the same keys.
 func (c *call) mayTurn(view *store.View, profile string) error {
 	kind, _ := schema.Lookup("sslprofile")
-	record, known := view.Get(kind.Name, profile)
-	if !known {
-		return nil
+	owner := admit.AdminTenant // also of a profile that is not there
+	if record, known := view.Get(kind.Name, profile); known {
+		owner = record.Tenant
 	}
-	tenant, known := view.Get("tenant", record.Tenant)
-	if !known {
-		return nil
-	}
-	return c.who.May(admit.WriteAccess, kind.Permission, admit.Tenant{UUID: tenant.UUID, Name: tenant.Name})
+	return c.write(kind).MayWriteIn(view, owner)
 }
 
 // redistribute answers "POST /api/serviceenginegroup/<uuid>/redistribute" with the number of virtual services that it

@@ -4,7 +4,7 @@ import { call } from './client'
 import { type Asked, type Frame, frameOf, type Matrix, queryOf } from './promql'
 import { type Data, useReading } from './useData'
 
-const everyMs = 15_000
+const everyMs = 5_000 // as samples come
 
 /** Reads the lines of a chart of so many pixels. A range that moves is read again as samples come; null: nothing to read. */
 export function useHistory(asked: Asked[] | null, range: Range, pixels: number): Data<Frame> {
