@@ -327,6 +327,7 @@ func TestPoolsDoNotShareWhatDiffers(t *testing.T) {
 		"another name":        func(pool *plan.Pool) { pool.Servers[0].Hostname = "two.example" },
 		"its own port":        func(pool *plan.Pool) { pool.Servers[0].Port = 81 },
 		"the name in TLS":     func(pool *plan.Pool) { pool.ServerName = "shop.example" },
+		"HTTP/2":              func(pool *plan.Pool) { pool.HTTP2 = true },
 		"the monitor says so": func(pool *plan.Pool) { pool.Monitors[0].Apart = true },
 	} {
 		t.Run(name, func(t *testing.T) {

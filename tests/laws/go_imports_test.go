@@ -39,6 +39,8 @@ var onlyImporter = map[string][]string{
 	"github.com/cilium/ebpf":            {"agent/fastpath", "agent/fastpath/detour", "fastpath", "fastpath/detour"},
 	"golang.org/x/net/icmp":             {"agent/monitor"},
 	"github.com/miekg/dns":              {"agent/monitor"},
+	"github.com/go-ldap/":               {"agent/monitor"},
+	"github.com/Azure/go-ntlmssp":       {"agent/monitor"},
 	"github.com/prometheus/prometheus/": {"controller/metrics", "tests/interop"},
 	"github.com/VictoriaMetrics":        {"logs/store"},
 	"golang.org/x/crypto/":              {"controller/pki", "controller/admit", "controller/cloud/linux"},
