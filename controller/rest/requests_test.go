@@ -174,6 +174,9 @@ func TestARecordIsExplainedToWhoMaySeeIt(t *testing.T) {
 		!store.asked.Scope.All {
 		t.Errorf("asked was %s in %+v", asked, store.asked.Scope)
 	}
+	if kept := h.api.now().Sub(store.asked.From); kept < 30*24*time.Hour {
+		t.Errorf("asked was for the last %v, and 30 days are kept", kept)
+	}
 	stages := fmt.Sprint(answer["stages"])
 	if !strings.Contains(stages, "GET /\U0010FEFF of no host") || !strings.Contains(stages, "ADF_RESPONSE_CODE_4XX") ||
 		answer["type"] != "requests" || fmt.Sprint(answer["record"].(schema.Object)["response_code"]) != "404" {

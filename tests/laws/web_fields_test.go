@@ -99,3 +99,22 @@ func TestPagesSearchAllFieldsOfTheRecordStore(t *testing.T) {
 		t.Errorf("the fields of requests are not %s", all)
 	}
 }
+
+// docs/ui.md names the fields of which a value means that they contain it.
+func TestDocumentNamesTheFieldsThatContainAValue(t *testing.T) {
+	_, from, _ := strings.Cut(string(read(t, "docs/ui.md")), "with this value; in ")
+	row, _, _ := strings.Cut(from, "\n")
+	named := map[string]bool{}
+	for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row, -1) {
+		named[name[1]] = true
+	}
+	for _, lists := range listsOfPages {
+		for _, found := range webFields(t, lists...) {
+			if found[3] == "words" && !named[found[1]] {
+				t.Errorf("docs/ui.md does not name %s", found[1])
+			} else if found[3] != "words" && named[found[1]] {
+				t.Errorf("docs/ui.md names %s, which is of kind %s", found[1], found[3])
+			}
+		}
+	}
+}
