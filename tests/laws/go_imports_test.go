@@ -38,6 +38,7 @@ var onlyImporter = map[string][]string{
 		"agent/returnpath", "tests/alone"},
 	"github.com/cilium/ebpf":            {"agent/fastpath", "agent/fastpath/detour", "fastpath", "fastpath/detour"},
 	"golang.org/x/net/icmp":             {"agent/monitor"},
+	"github.com/miekg/dns":              {"agent/monitor"},
 	"github.com/prometheus/prometheus/": {"controller/metrics", "tests/interop"},
 	"github.com/VictoriaMetrics":        {"logs/store"},
 	"golang.org/x/crypto/":              {"controller/pki", "controller/admit", "controller/cloud/linux"},
