@@ -66,7 +66,8 @@ func TestExplanationAgreesWithWhatHappens(t *testing.T) {
 	})
 	run := s.commands()
 	contains(t, run("explain", plainURL("/a"), "-X", "POST", "-H", "Cookie: a=b"), "POST http://"+plainAddress+"/a",
-		"virtual service web", "ENGINE engine-1", "the newest", "consistent hash of the uri", "disabled", "eligible")
+		"virtual service web", "ENGINE engine-1", "the newest", "consistent hash of the uri", "2 of 3 take requests",
+		"The server would be ", "disabled", "eligible")
 }
 
 func TestQuestionsThatLeadNowhereSayWhy(t *testing.T) {

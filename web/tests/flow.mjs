@@ -1,7 +1,7 @@
 // Goes through the pages as a person does, and prints one JSON line for each step: {"step", "failed"?, "details"?}.
 // tests/pages starts it with a controller under load. WEIR_PICTURES=dir keeps pictures of the pages.
 import { readFileSync } from 'node:fs'
-import { accessible, browser, context, heading, hold, leads, page, password, picture, step, url } from './stage.mjs'
+import { accessible, browser, context, expectRefusals, heading, hold, leads, page, password, picture, step, url } from './stage.mjs'
 
 /** Drags over a part of an element, in shares of its width and height. */
 async function drag(locator, from, to, top = 0.5, bottom = 0.5) {
@@ -237,8 +237,8 @@ await step('requests have records: what they stand for, one as sentences, by dur
   hold(text.includes("'=cmd") && !/(^|\n|,)=cmd/.test(text), `the file has ${text}`)
   await page.locator('[data-row] [data-open]').first().click()
   const record = page.getByRole('dialog')
-  await record.getByText(/came to .*:8083/).waitFor()
-  await record.getByText(/served it for hostile/).waitFor()
+  await record.getByText(/connected to .*:8083, the virtual service hostile/).waitFor()
+  await record.getByText(/of the engine engine-1 took it/).waitFor()
   const told = await record.textContent()
   hold(told.includes('<script>alert(1)</script>') && told.includes('\\u202e') && !told.includes('\u202e'), `the record says ${told}`)
   hold((await page.locator('main img, [role=dialog] img').count()) === 0, 'there is an image')
@@ -255,13 +255,98 @@ await step('requests have records: what they stand for, one as sentences, by dur
   await page.waitForFunction(() => /class.*significant/.test(location.search))
 })
 
+await step('what would happen to a request now stands beside what happened', async () => {
+  await page.goto(`${shop}/logs?follow=off`)
+  await page.locator('[data-row] [data-open]').first().click()
+  const record = page.getByRole('dialog')
+  await record.getByText(/connected to .*:8080, the virtual service shop/).waitFor()
+  await record.getByRole('button', { name: 'What would happen now' }).click()
+  await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+  const pool = await record.getByRole('row', { name: /^pool/ }).getByRole('cell').allTextContents()
+  hold(/^The pool is shop/.test(pool[0]) && /^The pool is shop: .*as worker \d of 2 sees it/.test(pool[1]), `the pools are ${pool}`)
+  await record.getByText(/2 of 3 take requests: 127.0.0.1:1 is down/).waitFor()
+  await record.getByText(/The server would be 127/).waitFor()
+  await record.getByText(/Asked was GET http:.*:8080\/ from 127/).waitFor()
+  for (const theme of ['dark', 'light']) {
+    await page.evaluate((chosen) => (document.documentElement.dataset.theme = chosen), theme)
+    await accessible()
+    await picture(`record-now-${theme}`)
+  }
+  await page.setViewportSize({ width: 360, height: 740 })
+  const wide = await record.evaluate((element) => element.scrollWidth - element.clientWidth)
+  hold(wide <= 0, `the record is ${wide} px wider than the page`)
+  await accessible()
+  await picture('record-now-360')
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await record.getByRole('button', { name: 'Ask again' }).click()
+  await record.getByText(/^as of/).waitFor()
+})
+
+await step('a request that leads nowhere now says so, and what to do', async () => {
+  await page.reload()
+  const record = page.getByRole('dialog')
+  expectRefusals(/status of 400/)
+  await page.route('**/api/weir/explain', (route) => route.fulfill({ status: 400, json: { error: 'query parameter url: no virtual service that you may read listens at 127.0.0.9:8080' } }))
+  await record.getByRole('button', { name: 'What would happen now' }).click()
+  await record.getByText('Now, this request leads nowhere: no virtual service that you may read listens at 127.0.0.9:8080. Was').waitFor()
+  await accessible()
+  await page.unroute('**/api/weir/explain')
+  await record.getByRole('button', { name: 'Ask again' }).click()
+  await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+})
+
+await step('a record opens without its stages while these cannot be read', async () => {
+  expectRefusals(/status of 503/)
+  const explain = '**/api/weir/explain/*'
+  await page.goto(`${shop}/logs?follow=off`)
+  await page.locator('[data-row] [data-open]').first().waitFor()
+  await page.route(explain, (route) => route.fulfill({ status: 503, json: { error: 'The record store does not answer' } }))
+  await page.locator('[data-row] [data-open]').first().click()
+  const record = page.getByRole('dialog')
+  await record.getByText('What happened cannot be told now: The record store does not answer').waitFor()
+  await record.getByRole('heading', { name: /^GET \// }).waitFor()
+  await record.getByText('request_id', { exact: true }).waitFor()
+  await record.getByRole('img', { name: /App response/ }).waitFor()
+  await accessible()
+  await record.getByRole('button', { name: 'What would happen now' }).click()
+  await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+  await page.unroute(explain)
+  await record.getByRole('button', { name: 'Read again' }).click()
+  await record.getByText(/connected to .*:8080, the virtual service shop/).waitFor()
+  expectRefusals(/status of (401|404|419)/)
+})
+
+await step('the URL of a record or an event opens it, however old it is', async () => {
+  const oldest = async (type) => page.evaluate(async (type) => (await (await fetch(`/api/analytics/logs?type=${type}&page_size=1&orderby=report_timestamp`, { headers: { 'X-Avi-Tenant': '*' } })).json()).results[0], type)
+  // The page lists another hour.
+  const away = 'from=2026-01-01T00:00:00Z&to=2026-01-01T01:00:00Z'
+  const record = page.getByRole('dialog')
+  const request = await oldest(1)
+  await page.goto(`${url}/logs?${away}&sel=${encodeURIComponent(request.request_id)}`)
+  await record.getByText(/the virtual service/).waitFor()
+  await record.getByText(request.request_id, { exact: true }).waitFor()
+  const event = await oldest(2)
+  const asked = page.waitForRequest((one) => one.url().includes('obj_uuid'))
+  await page.goto(`${url}/events?${away}&sel=${encodeURIComponent(`${event.report_timestamp} ${event.event_id} ${event.obj_uuid}`)}`)
+  await record.getByRole('heading', { name: event.event_id }).waitFor()
+  await record.getByText(event.event_description, { exact: true }).waitFor()
+  const form = new URL((await asked).url()).searchParams
+  hold(form.get('start') === event.report_timestamp && Date.parse(form.get('end')) - Date.parse(form.get('start')) === 1, `the event was looked up from ${form.get('start')} to ${form.get('end')}`)
+  await accessible()
+  await page.goto(`${url}/events?sel=2026-01-01T00:00:00Z+VS_UP+none`)
+  await record.getByText('This record is not there, or not any more').waitFor()
+  await page.goto(`${url}/logs?sel=se-none-0-x.1`)
+  await record.getByText('This record is not there, or not any more').waitFor()
+  await accessible()
+})
+
 await step('the fields of a search stand beside it, by both of their names', async () => {
   await page.goto(`${url}/logs`)
   await page.getByRole('button', { name: 'Fields' }).click()
   const fields = page.getByRole('dialog', { name: 'Fields of requests' })
   await fields.getByRole('row', { name: /total total_time/ }).waitFor()
   await accessible()
-  await fields.getByRole('button', { name: 'app_response' }).click()
+  await fields.getByRole('button', { name: 'app_response', exact: true }).click()
   await fields.waitFor({ state: 'detached' })
   const search = page.getByRole('combobox', { name: 'Search requests' })
   hold((await search.inputValue()) === 'app_response:', `the search is ${await search.inputValue()}`)
