@@ -278,8 +278,19 @@ await step('what would happen to a request now stands beside what happened', asy
   await accessible()
   await picture('record-now-360')
   await page.setViewportSize({ width: 1280, height: 800 })
+  await page.route('**/api/weir/explain', async (route) => {
+    const answer = await route.fetch()
+    const told = await answer.json()
+    const away = { uuid: 'se-0', name: 'engine-0', error: 'it is not connected', stages: [{ name: 'engine', text: 'No answer from the engine engine-0: it is not connected.' }] }
+    await route.fulfill({ response: answer, json: { ...told, engines: [away, ...told.engines] } })
+  })
   await record.getByRole('button', { name: 'Ask again' }).click()
-  await record.getByText(/^as of/).waitFor()
+  await record.getByText('1 more engine', { exact: true }).click()
+  await record.getByText('No answer from the engine engine-0').waitFor()
+  // The engine of the record stands beside it.
+  await record.getByRole('table').first().getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+  await accessible()
+  await page.unroute('**/api/weir/explain')
 })
 
 await step('a request that leads nowhere now says so, and what to do', async () => {
