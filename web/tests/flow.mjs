@@ -1,7 +1,7 @@
 // Goes through the pages as a person does, and prints one JSON line for each step: {"step", "failed"?, "details"?}.
 // tests/pages starts it with a controller under load. WEIR_PICTURES=dir keeps pictures of the pages.
 import { readFileSync } from 'node:fs'
-import { accessible, browser, context, expectRefusals, heading, hold, page, password, picture, step, url } from './stage.mjs'
+import { accessible, browser, context, expectRefusals, heading, hold, leads, page, password, picture, step, url } from './stage.mjs'
 
 /** Drags over a part of an element, in shares of its width and height. */
 async function drag(locator, from, to, top = 0.5, bottom = 0.5) {
@@ -65,10 +65,10 @@ await step('a login leads to the page of the URL, with its filter', async () => 
 await step('clearing the filter shows all services, and the state is in the URL', async () => {
   await page.getByRole('searchbox').press('Escape')
   await page.getByRole('link', { name: 'broken', exact: true }).waitFor()
-  hold(!page.url().includes('f='), 'the URL still has the filter')
+  await leads((at) => !at.href.includes('f='), 'the URL still has the filter')
   await page.getByRole('button', { name: /DOWN/ }).click()
   await page.getByRole('link', { name: 'shop', exact: true }).waitFor({ state: 'detached' })
-  hold(page.url().includes('state=DOWN'), 'the URL does not have the state')
+  await leads((at) => at.href.includes('state=DOWN'), 'the URL does not have the state')
   await page.reload()
   await page.getByRole('link', { name: 'broken', exact: true }).waitFor()
   hold((await page.getByRole('link', { name: 'shop', exact: true }).count()) === 0, 'the state is lost when the page is loaded again')
@@ -130,7 +130,7 @@ await step('charts draw what comes', async () => {
   hold(before.length > 1000, `the chart is empty: ${before}`)
   await page.waitForFunction(
     (before) => document.querySelector('canvas').toDataURL() !== before,
-    before, { timeout: 30_000, polling: 500 },
+    before, { polling: 500 },
   )
   await picture('service')
   await accessible()
@@ -140,22 +140,22 @@ await step('a range of time shows the history, a drag zooms in, and Back undoes 
   await page.getByRole('button', { name: 'Time: Live' }).click()
   await accessible()
   await page.getByRole('button', { name: 'Last 15 minutes' }).click()
-  hold(page.url().includes('from=now-15m'), `the URL is ${page.url()}`)
+  await leads((at) => at.href.includes('from=now-15m'), 'the URL does not have the range')
   // The first samples come 15 s after the first request.
-  await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('section:has(.uplot) tbody td:nth-child(3)')?.textContent ?? ''), undefined, { timeout: 60_000, polling: 500 })
+  await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('section:has(.uplot) tbody td:nth-child(3)')?.textContent ?? ''), undefined, { polling: 500 })
   await drag(page.locator('.uplot').first(), 0.7, 0.95)
   await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
   await page.goBack()
-  hold(page.url().includes('from=now-15m'), `Back leads to ${page.url()}`)
+  await leads((at) => at.href.includes('from=now-15m'), 'Back leads elsewhere')
   await page.keyboard.press('u')
-  hold(page.url().includes('zone=utc'), 'u does not change the zone')
+  await leads((at) => at.href.includes('zone=utc'), 'u does not change the zone')
   await page.keyboard.press('u')
 })
 
 await step('a tile chooses the chart, which is there as a table and as a file', async () => {
   await page.getByRole('button', { name: 'Open connections' }).click()
   await page.getByRole('heading', { name: 'Open connections' }).waitFor()
-  hold(page.url().includes('m=open'), 'the URL does not have the measure')
+  await leads((at) => at.href.includes('m=open'), 'the URL does not have the measure')
   await page.getByRole('button', { name: 'Open connections: table, export' }).click()
   await page.getByRole('menuitem', { name: 'Show as a table' }).click()
   await page.getByRole('region', { name: 'Open connections as a table' }).getByRole('row').nth(1).waitFor()
@@ -169,7 +169,7 @@ await step('a tile chooses the chart, which is there as a table and as a file', 
 })
 
 await step('a health score says why, and by which formula', async () => {
-  await page.getByRole('button', { name: /^Health of shop: \d+ (good|fair|poor)/ }).click({ timeout: 60_000 })
+  await page.getByRole('button', { name: /^Health of shop: \d+ (good|fair|poor)/ }).click()
   await page.getByText('1 of 3 servers down').first().waitFor()
   await page.getByText(/performance = .* up ×/).waitFor()
   await accessible()
@@ -211,7 +211,7 @@ await step('a search over records: terms, values to narrow down, a record, a ran
   await page.keyboard.type('event:VS_UP nothing:x')
   await page.getByText('There is no field “nothing”').waitFor()
   await page.keyboard.press('Enter')
-  hold(new URL(page.url()).searchParams.get('f') === 'event:VS_UP nothing:x', `the URL is ${page.url()}`)
+  await leads((at) => at.searchParams.get('f') === 'event:VS_UP nothing:x', 'the URL does not have the search')
   await page.getByRole('button', { name: 'Remove nothing:x' }).click()
   await page.waitForFunction(() => [...document.querySelectorAll('[data-row]')].every((row) => row.textContent.includes('VS_UP')) && document.querySelector('[data-row]'))
   await page.getByRole('button', { name: 'Exclude event:VS_UP' }).click()
@@ -239,13 +239,13 @@ await step('a search over records: terms, values to narrow down, a record, a ran
   await drag(page.getByRole('img', { name: /events over time/ }), 0.9, 0.999)
   await page.waitForFunction(() => /from=2\d{3}-.*&to=2\d{3}-/.test(location.search))
   await page.goBack()
-  hold(!page.url().includes('from='), `Back leads to ${page.url()}`)
+  await leads((at) => !at.href.includes('from='), 'Back leads elsewhere')
 })
 
 await step('requests have records: what they stand for, one as sentences, by duration, and hostile ones as text', async () => {
   await page.goto(`${url}/logs`)
   await heading('Logs')
-  await page.locator('[data-row]').first().waitFor({ timeout: 60_000 })
+  await page.locator('[data-row]').first().waitFor()
   await page.getByText(/kept, standing for|requests in the last 15 minutes/).first().waitFor()
   await page.getByRole('img', { name: /requests over time/ }).waitFor()
   await accessible()
@@ -392,7 +392,7 @@ await step('OR finds what has one of several terms', async () => {
   await accessible()
   await page.getByRole('button', { name: 'Remove ua:cmd OR status:599' }).click()
   await page.waitForFunction(() => document.querySelectorAll('[data-row]').length > 1)
-  hold(new URL(page.url()).searchParams.get('f') === 'method:GET', `the URL is ${page.url()}`)
+  await leads((at) => at.searchParams.get('f') === 'method:GET', 'the URL still has the term')
 })
 
 await step('TLS has a grade, and says why', async () => {
@@ -416,7 +416,7 @@ await step('the palette goes to an object, with the keyboard alone', async () =>
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await heading('shop')
-  hold(page.url().includes('/pools/'), `the page is ${page.url()}`)
+  await leads((at) => at.pathname.includes('/pools/'), 'it is no page of a pool')
   await page.getByText('127.0.0.1:1', { exact: true }).waitFor()
   await accessible()
   await picture('pool')
@@ -458,7 +458,7 @@ await step('j, k and Enter go through rows, ? lists the keys', async () => {
 
 await step('a box on the heat map leads to the log records in it', async () => {
   await page.goto(shop)
-  await page.getByText('the more requests; at most').waitFor({ timeout: 90_000 })
+  await page.getByText('the more requests; at most').waitFor()
   await drag(page.getByRole('img', { name: /^Latency of the requests/ }), 0.02, 0.999, 0.02, 0.98)
   const says = await page.getByText(/requests took .* between/).textContent()
   hold(/^[1-9].*: (9\d|100|>99)/.test(says), `the box has ${says}`)
@@ -478,7 +478,7 @@ await step('a box around slow requests says what they have in common', async () 
 })
 
 await step('the box is in the URL: it is there again when the page is loaded again, until somebody removes it', async () => {
-  hold(new URL(page.url()).searchParams.get('box')?.includes('..'), `the URL is ${page.url()}`)
+  await leads((at) => at.searchParams.get('box')?.includes('..'), 'the URL does not have the box')
   const took = await page.getByText(/requests took .* between/).textContent()
   await page.reload()
   await page.getByText(/requests took .* between/).waitFor()
@@ -488,7 +488,7 @@ await step('the box is in the URL: it is there again when the page is loaded aga
   await page.getByRole('table', { name: /differs/ }).getByRole('row', { name: /^Server 127/ }).waitFor()
   await page.getByRole('button', { name: 'Remove the box' }).click()
   await page.locator('[data-box]').waitFor({ state: 'detached' })
-  hold(!page.url().includes('box='), `the URL is ${page.url()}`)
+  await leads((at) => !at.href.includes('box='), 'the URL still has the box')
 })
 
 await step('at 3840 px, pages use the room', async () => {
@@ -545,7 +545,7 @@ await step('a page that becomes wide again has rows of one height', async () => 
 await step('an alert is there, is silenced, and is dismissed', async () => {
   await page.goto(`${url}/alerts`)
   const row = page.locator('[data-row]', { hasText: 'shop' })
-  await row.getByText('FIRING').waitFor({ timeout: 60_000 })
+  await row.getByText('FIRING').waitFor()
   await row.getByText('weir.p99_total_time').waitFor()
   await accessible()
   await picture('alerts')
@@ -573,7 +573,7 @@ await step('a session that ends asks for the password, and the page stays', asyn
   await context.clearCookies()
   const again = setInterval(() => void context.clearCookies(), 3000)
   try {
-    await page.getByText('Your session has ended').waitFor({ timeout: 60_000 })
+    await page.getByText('Your session has ended').waitFor()
   } finally {
     clearInterval(again)
   }
