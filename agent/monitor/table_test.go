@@ -118,6 +118,18 @@ func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 	}
 }
 
+func TestCheckThatReplacesAnotherOneOfItsMonitorBeginsWhereThatStood(t *testing.T) {
+	l := newLab()
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
+	l.run(time.Second, passes)
+	changed := monitors("m")
+	changed[0].Content = sha256.Sum256([]byte("another question"))
+	l.reconcile(pools("p", changed, "one"), l.now)
+	if report := l.reports()[0]; !report.Up || !report.Monitors[0].Up {
+		t.Errorf("got %+v", report)
+	}
+}
+
 func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
 	l := newLab()
 	l.reconcile(pools("p", monitors("m1", "m2"), "one"), l.now)
