@@ -20,7 +20,7 @@ export function useUsual(kind: 'virtualservice' | 'pool' | 'serviceengine', uuid
   const read = useReading<Metrics>(key, range.kind === 'fixed' ? Infinity : everyMs, (tenant, signal, background) => {
     const now = Date.now()
     const bounds = boundsOf(range.kind === 'live' ? { kind: 'recent', seconds: 900 } : range, now)
-    const form = new URLSearchParams({ metric_id: metrics.join(','), step: String(stepS), pad_missing_data: 'false' })
+    const form = new URLSearchParams({ metric_id: metrics.join(','), step: String(stepS) })
     form.set('start', stamp(aligned(Math.max(bounds.fromMs, now - knownS * 1000), Math.floor)))
     form.set('stop', stamp(aligned(Math.min(bounds.toMs, now), Math.ceil)))
     if (server) form.set('server', server)

@@ -18,6 +18,11 @@ test('a band has a step for each value that says what is usual, and none below z
   ])
 })
 
+test('a band around nothing is nothing', () => {
+  const usual = usualOf({ series: [{ header: { name: 'l7_server.avg_resp_5xx' }, data: [{ timestamp: at(5), prediction_interval_low: 0, prediction_interval_high: 4e-9 }] }] })
+  expect(usual.get('l7_server.avg_resp_5xx')?.[0]?.high).toBe(0)
+})
+
 test('a value is about the time before it, so the end of a step belongs to it and its begin does not', () => {
   const steps = [{ fromS: 300, toS: 600, low: 0, high: 40 }, { fromS: 600, toS: 900, low: 5, high: 50 }]
   expect([300, 301, 600, 601, 900, 901].map((atS) => usualAt(steps, atS)?.high)).toEqual([undefined, 40, 40, 50, 50, undefined])

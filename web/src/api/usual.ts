@@ -24,11 +24,16 @@ export function usualOf(answer: Metrics): Usual {
     const steps: Step[] = []
     for (const { timestamp, prediction_interval_low: low, prediction_interval_high: high } of data) {
       const toS = Date.parse(timestamp) / 1000
-      if (low !== undefined && high !== undefined) steps.push({ fromS: toS - stepS, toS, low: Math.max(0, low), high: Math.max(0, high) })
+      if (low !== undefined && high !== undefined) steps.push({ fromS: toS - stepS, toS, low: shown(low), high: shown(high) })
     }
     if (steps.length > 0) usual.set(header.name, steps)
   }
   return usual
+}
+
+/** A habit of nothing has a little room around it, which is nothing to a reader. */
+function shown(value: number): number {
+  return value < 1e-6 ? 0 : value
 }
 
 /** What is usual at a time; undefined: it is not known. */

@@ -1,3 +1,4 @@
+import type { Step } from '../api/usual'
 import { usualParam } from '../api/useUsual'
 import { setParam, useParam } from '../url/location'
 import type { Band } from './band'
@@ -14,10 +15,15 @@ export function UsualLegend({ measure, bands, isRead }: { measure: Measure; band
       {bands.map(({ line, steps }) => (
         <span key={line.key}>
           <i data-colour={line.colour} />
-          {`${line.usual?.name ?? line.name}: ${measure.write(steps.at(-1)?.low ?? null)} to ${measure.write(steps.at(-1)?.high ?? null)}`}
+          {`${line.usual?.name ?? line.name}: ${between(measure, steps.at(-1))}`}
         </span>
       ))}
       {isShown && isRead && bands.length === 0 && <span>Not known for this time</span>}
     </p>
   )
+}
+
+function between(measure: Measure, step: Step | undefined): string {
+  const [low, high] = [measure.write(step?.low ?? null), measure.write(step?.high ?? null)]
+  return low === high ? high : `${low} to ${high}`
 }

@@ -155,6 +155,7 @@ function drawBands(chart: uPlot, bands: Band[], ink: (token: string) => string) 
       const y = Math.round(chart.valToPos(high, 'y', true))
       const wide = Math.round(chart.valToPos(toS, 'x', true)) - x
       const deep = Math.round(chart.valToPos(low, 'y', true)) - y
+      if (deep <= 0) continue
       pen.globalAlpha = fillOpacity
       pen.fillRect(x, y, wide, deep)
       pen.globalAlpha = edgeOpacity
