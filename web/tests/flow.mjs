@@ -121,6 +121,7 @@ await step('a range of time shows the history, a drag zooms in, and Back undoes 
   await accessible()
   await page.getByRole('button', { name: 'Last 15 minutes' }).click()
   await leads((at) => at.href.includes('from=now-15m'), 'the URL does not have the range')
+  await page.locator('section:has(.uplot)').first().getByText('last five minutes').waitFor({ state: 'detached' })
   // The first samples come 15 s after the first request.
   await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('section:has(.uplot) tbody td:nth-child(3)')?.textContent ?? ''), undefined, { polling: 500 })
   await drag(page.locator('.uplot').first(), 0.7, 0.95)
