@@ -21,6 +21,26 @@ async function saved(menu, item) {
   return readFileSync(await file.path(), 'utf8')
 }
 
+/** Has a path answered by other means while something is done. */
+async function answered(path, by, does) {
+  await page.route(path, by)
+  try {
+    await does()
+  } finally {
+    await page.unroute(path)
+  }
+}
+
+/** Has a path refused while something is done. */
+async function refused(path, status, error, does) {
+  expectRefusals(new RegExp(`status of ${status}`))
+  try {
+    await answered(path, (route) => route.fulfill({ status, json: { error } }), does)
+  } finally {
+    expectRefusals()
+  }
+}
+
 let shop = ''
 let engine = ''
 
@@ -347,42 +367,50 @@ await step('what would happen to a request now stands beside what happened', asy
   await accessible()
   await picture('record-now-360')
   await page.setViewportSize({ width: 1280, height: 800 })
-  await record.getByRole('button', { name: 'Ask again' }).click()
-  await record.getByText(/^as of/).waitFor()
+  const withAnother = async (route) => {
+    const answer = await route.fetch()
+    const told = await answer.json()
+    const away = { uuid: 'se-0', name: 'engine-0', error: 'it is not connected', stages: [{ name: 'engine', text: 'No answer from the engine engine-0: it is not connected.' }] }
+    await route.fulfill({ response: answer, json: { ...told, engines: [away, ...told.engines] } })
+  }
+  await answered('**/api/weir/explain', withAnother, async () => {
+    await record.getByRole('button', { name: 'Ask again' }).click()
+    await record.getByText('1 more engine', { exact: true }).click()
+    await record.getByText('No answer from the engine engine-0').waitFor()
+    // The engine of the record stands beside it.
+    await record.getByRole('table').first().getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+    await accessible()
+  })
 })
 
 await step('a request that leads nowhere now says so, and what to do', async () => {
   await page.reload()
   const record = page.getByRole('dialog')
-  expectRefusals(/status of 400/)
-  await page.route('**/api/weir/explain', (route) => route.fulfill({ status: 400, json: { error: 'query parameter url: no virtual service that you may read listens at 127.0.0.9:8080' } }))
-  await record.getByRole('button', { name: 'What would happen now' }).click()
-  await record.getByText('Now, this request leads nowhere: no virtual service that you may read listens at 127.0.0.9:8080. Was').waitFor()
-  await accessible()
-  await page.unroute('**/api/weir/explain')
+  await refused('**/api/weir/explain', 400, 'query parameter url: no virtual service that you may read listens at 127.0.0.9:8080', async () => {
+    await record.getByRole('button', { name: 'What would happen now' }).click()
+    await record.getByText('Now, this request leads nowhere: no virtual service that you may read listens at 127.0.0.9:8080. Was').waitFor()
+    await accessible()
+  })
   await record.getByRole('button', { name: 'Ask again' }).click()
   await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
 })
 
 await step('a record opens without its stages while these cannot be read', async () => {
-  expectRefusals(/status of 503/)
-  const explain = '**/api/weir/explain/*'
   await page.goto(`${shop}/logs?follow=off`)
   await page.locator('[data-row] [data-open]').first().waitFor()
-  await page.route(explain, (route) => route.fulfill({ status: 503, json: { error: 'The record store does not answer' } }))
-  await page.locator('[data-row] [data-open]').first().click()
   const record = page.getByRole('dialog')
-  await record.getByText('What happened cannot be told now: The record store does not answer').waitFor()
-  await record.getByRole('heading', { name: /^GET \// }).waitFor()
-  await record.getByText('request_id', { exact: true }).waitFor()
-  await record.getByRole('img', { name: /App response/ }).waitFor()
-  await accessible()
-  await record.getByRole('button', { name: 'What would happen now' }).click()
-  await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
-  await page.unroute(explain)
+  await refused('**/api/weir/explain/*', 503, 'The record store does not answer', async () => {
+    await page.locator('[data-row] [data-open]').first().click()
+    await record.getByText('What happened cannot be told now: The record store does not answer').waitFor()
+    await record.getByRole('heading', { name: /^GET \// }).waitFor()
+    await record.getByText('request_id', { exact: true }).waitFor()
+    await record.getByRole('img', { name: /App response/ }).waitFor()
+    await accessible()
+    await record.getByRole('button', { name: 'What would happen now' }).click()
+    await record.getByRole('columnheader', { name: 'Now, at engine-1' }).waitFor()
+  })
   await record.getByRole('button', { name: 'Read again' }).click()
   await record.getByText(/connected to .*:8080, the virtual service shop/).waitFor()
-  expectRefusals(/status of (401|404|419)/)
 })
 
 await step('the URL of a record or an event opens it, however old it is', async () => {

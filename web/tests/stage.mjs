@@ -13,9 +13,10 @@ export const page = await context.newPage()
 page.setDefaultTimeout(90_000) // on a machine that is busy; what is right comes long before
 
 // Answers that a flow asks for. The browser writes each into its console.
-let refusals = /status of (401|404|419)/
+const usual = /status of (401|404|419)/
+let refusals = usual
 
-export function expectRefusals(pattern) {
+export function expectRefusals(pattern = usual) {
   refusals = pattern
 }
 
