@@ -107,6 +107,7 @@ bench-control: packages-bench build ## measure how the controller scales, up to 
 
 .PHONY: bench-telemetry
 bench-telemetry: packages-bench packages-test build ## measure whether figures are true, how soon they are visible, what they cost (ARGS="--rows percentiles,segments --quick")
+	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
 	@exec $(BIN)/weir bench telemetry $(ARGS)
 
 .PHONY: bench-icount
