@@ -25,7 +25,7 @@ func object(row wire.Row, valueMost int) []byte {
 		}
 		text.Write(quoted(name))
 		text.WriteByte(':')
-		text.Write(quoted(cut(value, valueMost)))
+		text.Write(quoted(shortened(name, value, valueMost)))
 	}
 	put("time", row.Time.UTC().Format(time.RFC3339Nano))
 	put("type", row.Type)
@@ -48,6 +48,14 @@ var ownNames = []string{"time", "type", "scope"}
 func quoted(value string) []byte {
 	text, _ := json.Marshal(logtext.Encode(value)) // strings always have a JSON
 	return []byte(logtext.InertJSON(string(text)))
+}
+
+// shortened is a value with at most so many bytes. By the whole id of a record, receivers find that record again.
+func shortened(name, value string, most int) string {
+	if name == "request_id" {
+		return value
+	}
+	return cut(value, most)
 }
 
 // cut shortens a value at a boundary between characters.

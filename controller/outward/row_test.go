@@ -109,7 +109,13 @@ func TestRecordOfBytesThatAreNoTextFitsIntoADatagram(t *testing.T) {
 			row.Fields = append(row.Fields, wire.Field{Name: name, Value: strings.Repeat("\xff", 256)})
 		}
 	}
-	if text := message(row, "host", syslog.DatagramMost); text == nil {
-		t.Error("it does not fit")
+	const id = "se-d822c7a5-5156-4267-adf3-e17cc952b5ba-0-hojt9x37ts.74"
+	row.Fields = append(row.Fields, wire.Field{Name: "request_id", Value: id})
+	if text := message(row, "host", syslog.DatagramMost); !strings.Contains(string(text), id) {
+		t.Errorf("it does not fit, or has no id: %s", text)
+	}
+	form := Form{Syslog: &SyslogForm{}}
+	if text := form.encode(row, syslog.DatagramMost); !strings.Contains(string(text), id) {
+		t.Errorf("it does not fit, or has no id in another form: %s", text)
 	}
 }

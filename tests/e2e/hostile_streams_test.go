@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,7 +22,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weir-lb/weir/client"
-	logtext "github.com/weir-lb/weir/logs/text"
 	"github.com/weir-lb/weir/tests/hostile"
 )
 
@@ -235,7 +235,8 @@ func checkMessage(s *stage, form, message string, known map[string]client.Object
 	for field := range hostile.RecordedMost {
 		got, _ := fields[field].(string)
 		want, _ := record[field].(string)
-		if got != want && (form != "datagrams" || len(logtext.Decode(want)) < 64) {
+		begin, isCut := strings.CutSuffix(got, "…")
+		if got != want && !(form == "datagrams" && isCut && strings.HasPrefix(want, begin)) {
 			s.Errorf("%s: %s of %s is %q, want %q", form, field, id, got, want)
 		}
 	}
