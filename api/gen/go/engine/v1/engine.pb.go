@@ -813,6 +813,9 @@ type Resource struct {
 	//	*Resource_BgpRouter
 	//	*Resource_Advertisement
 	//	*Resource_EngineSettings
+	//	*Resource_HttpPolicySet
+	//	*Resource_StringGroup
+	//	*Resource_AddressGroup
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -934,6 +937,33 @@ func (x *Resource) GetEngineSettings() *EngineSettings {
 	return nil
 }
 
+func (x *Resource) GetHttpPolicySet() *v1.HttpPolicySet {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_HttpPolicySet); ok {
+			return x.HttpPolicySet
+		}
+	}
+	return nil
+}
+
+func (x *Resource) GetStringGroup() *v1.StringGroup {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_StringGroup); ok {
+			return x.StringGroup
+		}
+	}
+	return nil
+}
+
+func (x *Resource) GetAddressGroup() *v1.AddressGroup {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_AddressGroup); ok {
+			return x.AddressGroup
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -970,6 +1000,18 @@ type Resource_EngineSettings struct {
 	EngineSettings *EngineSettings `protobuf:"bytes,60,opt,name=engine_settings,json=engineSettings,proto3,oneof"`
 }
 
+type Resource_HttpPolicySet struct {
+	HttpPolicySet *v1.HttpPolicySet `protobuf:"bytes,600,opt,name=http_policy_set,json=httpPolicySet,proto3,oneof"`
+}
+
+type Resource_StringGroup struct {
+	StringGroup *v1.StringGroup `protobuf:"bytes,601,opt,name=string_group,json=stringGroup,proto3,oneof"`
+}
+
+type Resource_AddressGroup struct {
+	AddressGroup *v1.AddressGroup `protobuf:"bytes,602,opt,name=address_group,json=addressGroup,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -985,6 +1027,12 @@ func (*Resource_BgpRouter) isResource_Body() {}
 func (*Resource_Advertisement) isResource_Body() {}
 
 func (*Resource_EngineSettings) isResource_Body() {}
+
+func (*Resource_HttpPolicySet) isResource_Body() {}
+
+func (*Resource_StringGroup) isResource_Body() {}
+
+func (*Resource_AddressGroup) isResource_Body() {}
 
 // Settings of the engine's group for the process; at most one per Plan. Without it: the first value of each setting.
 type EngineSettings struct {
@@ -4142,7 +4190,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xbc\x04\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\x98\x06\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -4154,7 +4202,10 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
 	"bgp_router\x18\a \x01(\v2\x19.weir.engine.v1.BgpRouterH\x00R\tbgpRouter\x12E\n" +
 	"\radvertisement\x18\b \x01(\v2\x1d.weir.engine.v1.AdvertisementH\x00R\radvertisement\x12I\n" +
-	"\x0fengine_settings\x18< \x01(\v2\x1e.weir.engine.v1.EngineSettingsH\x00R\x0eengineSettingsB\x06\n" +
+	"\x0fengine_settings\x18< \x01(\v2\x1e.weir.engine.v1.EngineSettingsH\x00R\x0eengineSettings\x12K\n" +
+	"\x0fhttp_policy_set\x18\xd8\x04 \x01(\v2 .weir.dataplane.v1.HttpPolicySetH\x00R\rhttpPolicySet\x12D\n" +
+	"\fstring_group\x18\xd9\x04 \x01(\v2\x1e.weir.dataplane.v1.StringGroupH\x00R\vstringGroup\x12G\n" +
+	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroupB\x06\n" +
 	"\x04body\"m\n" +
 	"\x0eEngineSettings\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12G\n" +
@@ -4532,14 +4583,17 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*v1.VirtualService)(nil),  // 52: weir.dataplane.v1.VirtualService
 	(*v1.Certificate)(nil),     // 53: weir.dataplane.v1.Certificate
 	(*v1.PkiProfile)(nil),      // 54: weir.dataplane.v1.PkiProfile
-	(v1.WorkerPinning)(0),      // 55: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 56: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),          // 57: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),     // 58: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),         // 59: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 60: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 61: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 62: weir.dataplane.v1.RecordedServer
+	(*v1.HttpPolicySet)(nil),   // 55: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),     // 56: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),    // 57: weir.dataplane.v1.AddressGroup
+	(v1.WorkerPinning)(0),      // 58: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 59: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),          // 60: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),     // 61: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),         // 62: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 63: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 64: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 65: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
@@ -4555,67 +4609,70 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	15, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
 	18, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
 	14, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	55, // 13: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	16, // 14: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	17, // 15: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	19, // 16: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	56, // 17: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 18: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	22, // 19: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	24, // 20: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	23, // 21: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	26, // 22: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	28, // 23: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	29, // 24: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	30, // 25: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	31, // 26: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	57, // 27: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	41, // 28: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	34, // 29: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	37, // 30: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	38, // 31: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	58, // 32: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	27, // 33: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	30, // 34: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	31, // 35: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	34, // 36: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	37, // 37: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	59, // 38: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 39: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	59, // 40: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 41: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	32, // 42: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	33, // 43: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	35, // 44: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	36, // 45: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 46: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 47: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	40, // 48: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	39, // 49: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	45, // 50: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	48, // 51: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	43, // 52: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	60, // 53: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	46, // 54: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	47, // 55: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	49, // 56: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	61, // 57: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	62, // 58: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	60, // 59: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	50, // 60: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	5,  // 61: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 62: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	25, // 63: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	42, // 64: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	6,  // 65: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 66: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 67: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	44, // 68: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	65, // [65:69] is the sub-list for method output_type
-	61, // [61:65] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	55, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
+	56, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
+	57, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
+	58, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	16, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	17, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	19, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	59, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 21: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	22, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	24, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	23, // 24: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	26, // 25: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	28, // 26: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	29, // 27: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	30, // 28: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	31, // 29: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	60, // 30: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	41, // 31: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	34, // 32: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	37, // 33: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	38, // 34: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	61, // 35: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	27, // 36: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	30, // 37: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	31, // 38: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	34, // 39: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	37, // 40: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	62, // 41: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	1,  // 42: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	62, // 43: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	2,  // 44: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	32, // 45: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	33, // 46: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	35, // 47: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	36, // 48: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	3,  // 49: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	4,  // 50: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	40, // 51: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	39, // 52: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	45, // 53: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	48, // 54: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	43, // 55: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	63, // 56: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	46, // 57: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	47, // 58: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	49, // 59: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	64, // 60: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	65, // 61: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63, // 62: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	50, // 63: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	5,  // 64: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	7,  // 65: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	25, // 66: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	42, // 67: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	6,  // 68: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	8,  // 69: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	9,  // 70: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	44, // 71: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	68, // [68:72] is the sub-list for method output_type
+	64, // [64:68] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -4637,6 +4694,9 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_BgpRouter)(nil),
 		(*Resource_Advertisement)(nil),
 		(*Resource_EngineSettings)(nil),
+		(*Resource_HttpPolicySet)(nil),
+		(*Resource_StringGroup)(nil),
+		(*Resource_AddressGroup)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[20].OneofWrappers = []any{
 		(*Report_Hello)(nil),
