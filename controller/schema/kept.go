@@ -77,6 +77,9 @@ type sighting struct {
 
 // record visits the fields that the object has, because the kind has many more.
 func (s *keptSearch) record(r *record, o Object, at *path) {
+	if r.switchedOff != nil && r.switchedOff(o) {
+		return
+	}
 	for name, value := range o {
 		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
 			s.field(f, value, &path{within: at, name: name})
