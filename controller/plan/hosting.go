@@ -105,12 +105,13 @@ func child(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualS
 	}
 }
 
-type pathCriterion struct {
+type textCriterion struct {
 	criterion dataplanev1.TextCriterion
 	negated   bool
 }
 
-var pathCriteria = map[string]pathCriterion{
+// pathCriteria are those by which a child is chosen, and logs are filtered.
+var pathCriteria = map[string]textCriterion{
 	"EQUALS":              {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, false},
 	"DOES_NOT_EQUAL":      {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, true},
 	"BEGINS_WITH":         {dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH, false},

@@ -212,11 +212,19 @@ func (a *HTTPHdrAction) checkCookie(field string, ofRequest bool) *schema.FieldE
 	return cmp.Or(checkFieldName(field+".name", a.Cookie.Name), checkFieldValue(field+".value", value))
 }
 
-// Edits are the actions in their order.
-func Edits(actions []HTTPHdrAction) []HTTPHdrAction {
-	return slices.SortedStableFunc(slices.Values(actions), func(a, b HTTPHdrAction) int {
-		return cmp.Compare(a.Index, b.Index)
-	})
+// EditOrder returns the places of actions in the order of their indexes.
+func EditOrder(actions []HTTPHdrAction) []int {
+	return orderOf(len(actions), func(at int) uint32 { return actions[at].Index })
+}
+
+// orderOf returns the places of a list in the order of the indexes of its items.
+func orderOf(length int, indexOf func(at int) uint32) []int {
+	places := make([]int, length)
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(indexOf(a), indexOf(b)) })
+	return places
 }
 
 func (a *HTTPRedirectAction) check(field string, match *MatchTarget) *schema.FieldError {

@@ -245,6 +245,17 @@ func (m *CookieMatch) check(field string) *schema.FieldError {
 		checkTexts(field, "value", m.Criteria, m.Texts(), 0))
 }
 
+// StringGroupRefs are the string groups that a path or a query is compared with.
+func (m *MatchTarget) StringGroupRefs() (references []string) {
+	if m != nil && m.Path != nil {
+		references = append(references, m.Path.GroupRefs...)
+	}
+	if m != nil && m.Query != nil {
+		references = append(references, m.Query.GroupRefs...)
+	}
+	return references
+}
+
 // Texts are what the cookie is compared with: at most one text.
 func (m *CookieMatch) Texts() []string {
 	if m.Value == "" {
@@ -274,15 +285,15 @@ func (m *HTTPStatusMatch) check(field string) *schema.FieldError {
 	return nil
 }
 
-// comparison is a criterion without the name of what it is about: "BEGINS_WITH" of "HDR_BEGINS_WITH".
-func comparison(criteria string) string {
+// Comparison is a criterion without the name of what it is about: "BEGINS_WITH" of "HDR_BEGINS_WITH".
+func Comparison(criteria string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(criteria, "HDR_"), "QUERY_MATCH_")
 }
 
 // checkTexts checks the texts that something is compared with. name is the field with them; groups is the number of
 // string groups beside them.
 func checkTexts(field, name, criteria string, texts []string, groups int) *schema.FieldError {
-	how := comparison(criteria)
+	how := Comparison(criteria)
 	if strings.HasSuffix(how, "EXIST") || strings.HasSuffix(how, "EXISTS") {
 		if len(texts)+groups > 0 {
 			return refuse(field+".match_criteria", "%s compares with no text: remove the texts", criteria)

@@ -77,7 +77,7 @@ func foundBy(match *MatchTarget) (in found) {
 	}
 	one := func(criteria string, values, groups []string) *foundIn {
 		in := &foundIn{}
-		if how := comparison(criteria); !strings.Contains(how, "NOT") {
+		if how := Comparison(criteria); !strings.Contains(how, "NOT") {
 			in.groups = len(groups)
 			if how == regexMatch {
 				in.expressions = values

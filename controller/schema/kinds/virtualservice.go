@@ -3,7 +3,6 @@ package kinds
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -285,14 +284,7 @@ func (vs *VirtualService) checkPolicies() *schema.FieldError {
 
 // PolicyOrder returns the places of http_policies in the order of their indexes.
 func (vs *VirtualService) PolicyOrder() []int {
-	places := make([]int, len(vs.HTTPPolicies))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortStableFunc(places, func(a, b int) int {
-		return cmp.Compare(vs.HTTPPolicies[a].Index, vs.HTTPPolicies[b].Index)
-	})
-	return places
+	return orderOf(len(vs.HTTPPolicies), func(at int) uint32 { return vs.HTTPPolicies[at].Index })
 }
 
 func (vs *VirtualService) checkPorts() *schema.FieldError {
