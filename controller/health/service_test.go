@@ -81,7 +81,7 @@ func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
 	poolState := Down
 	facts := ServiceFacts{
 		Lack:      &place.Unplaced{Wanted: 2, Placed: 1, Why: "no engine is left"},
-		Pool:      func() Pool { return Pool{Status: status(poolState, "server s0: refused")} },
+		Pool:      func(*model.Pool) Pool { return Pool{Status: status(poolState, "server s0: refused")} },
 		Findings:  func() []string { return []string{"vsvip_ref: has no address"} },
 		NotServed: func() []string { return []string{"engine one is away"} },
 	}

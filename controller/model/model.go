@@ -71,15 +71,20 @@ func (vs *VirtualService) Ports() []kinds.Service {
 // TakesTraffic tells whether an operator wants the virtual service to be served.
 func (vs *VirtualService) TakesTraffic() bool { return vs.Enabled && vs.TrafficEnabled }
 
-// Pools returns the pools that requests may go to: its own, if it has one, and those that rules choose, each once.
+// Pools returns the pools that requests may go to, each once: its own first, if it has one.
 func (vs *VirtualService) Pools() []*Pool {
-	var pools []*Pool
-	if vs.Pool != nil {
-		pools = append(pools, vs.Pool)
+	rules := vs.RulePools()
+	if vs.Pool == nil {
+		return rules
 	}
+	return append([]*Pool{vs.Pool}, rules...)
+}
+
+// RulePools returns the pools beside its own that requests go to because of a rule, each once.
+func (vs *VirtualService) RulePools() (pools []*Pool) {
 	for _, set := range vs.Policies {
 		for _, pool := range set.Pools {
-			if !slices.Contains(pools, pool) {
+			if pool != vs.Pool && !slices.Contains(pools, pool) {
 				pools = append(pools, pool)
 			}
 		}

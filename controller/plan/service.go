@@ -105,10 +105,8 @@ func (c *Compiler) addPolicies(d *draft) {
 		d.service.HttpPolicySetUuids = append(d.service.HttpPolicySetUuids, set.UUID)
 		d.parts = append(d.parts, compiled.parts...)
 	}
-	for _, chosen := range d.vs.Pools() {
-		if chosen != d.vs.Pool {
-			d.parts = append(d.parts, pool(chosen, &d.report)...)
-		}
+	for _, chosen := range d.vs.RulePools() {
+		d.parts = append(d.parts, pool(chosen, &d.report)...)
 	}
 }
 
