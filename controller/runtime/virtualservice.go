@@ -17,7 +17,9 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 		if vs := known.VirtualService(uuid); vs != nil {
 			page = service{known, vs, known.Assignment(uuid)}.page()
 			page["slow_servers"] = p.slowServers(vs.Pools())
-			page["rule_pools"] = rulePools(vs)
+			if chosen := rulePools(vs); len(chosen) > 0 {
+				page["rule_pools"] = chosen
+			}
 		} else {
 			page = notRead()
 		}
@@ -26,8 +28,7 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 }
 
 // rulePools are the pools beside its own that requests go to because of a rule.
-func rulePools(vs *model.VirtualService) []any {
-	list := []any{}
+func rulePools(vs *model.VirtualService) (list []any) {
 	for _, pool := range vs.RulePools() {
 		list = append(list, schema.Object{"pool_ref": schema.RefPath("pool", pool.UUID), "name": pool.Name})
 	}

@@ -21,7 +21,6 @@ type IpAddrGroup struct {
 
 func init() {
 	schema.Register[IpAddrGroup](schema.Definition{
-		Private: true,
 		Serving: schema.PartOfService,
 		Columns: []column.Column{
 			column.Of("ADDRESSES", countOf("addrs")),

@@ -25,14 +25,32 @@ var _ = schema.Enum("StringGroupType", "SG_TYPE_STRING", pairsGroup)
 
 func init() {
 	schema.Register[StringGroup](schema.Definition{
-		Private: true,
 		Serving: schema.PartOfService,
+		Builtins: []schema.Object{
+			keysOf("System-Compressible-Content-Types", "text/html", "text/xml", "text/plain", "text/css",
+				"text/javascript", "application/javascript", "application/x-javascript", "application/json",
+				"application/xml", "image/svg+xml"),
+			keysOf("System-Cacheable-Resource-Types", "text/css", "text/javascript", "application/javascript",
+				"application/x-javascript", "image/gif", "image/jpeg", "image/png", "image/svg+xml", "image/webp"),
+			keysOf("System-Devices-Mobile", "Android", "iPhone", "iPad", "iPod", "Mobile"),
+			keysOf("System-Rewritable-Content-Types", "text/html", "text/xml", "text/plain", "text/css",
+				"text/javascript"),
+		},
 		Columns: []column.Column{
 			column.Enum("TYPE", "SG_TYPE_", "type"),
 			column.Of("KEYS", func(row column.Row) string { return fmt.Sprint(len(column.List(row.Object, "kv"))) }),
 		},
 		Example: `  weir stringgroup create tenants type=SG_TYPE_KEYVAL kv[0].key=/blue kv[0].value=/tenants/blue`,
 	})
+}
+
+// keysOf is a built-in group of texts.
+func keysOf(name string, keys ...string) schema.Object {
+	pairs := make([]any, len(keys))
+	for i, key := range keys {
+		pairs[i] = schema.Object{"key": key}
+	}
+	return schema.Object{"name": name, "kv": pairs}
 }
 
 // HasValues tells whether each key of the group has a value.
