@@ -101,8 +101,6 @@ func (r *ruleReader) security(from *kinds.HTTPSecurityRule) *dataplanev1.HttpSec
 	case kinds.RedirectToHTTPS:
 		to.Action = &dataplanev1.HttpSecurityRule_RedirectToHttps{
 			RedirectToHttps: &dataplanev1.RedirectToHttps{Port: action.HTTPSPort}}
-	case kinds.LimitRate:
-		r.refuse("action.action", "engines do not limit rates yet")
 	default:
 		r.refuse("action.action", "engines cannot do %s yet", action.Action)
 	}
@@ -222,8 +220,7 @@ func (r *ruleReader) headerValue(field string, from *kinds.HTTPHdrValue) *datapl
 	variable, known := headerVariables[from.Var]
 	switch {
 	case !known:
-		r.refuse(field+".var", "engines do not know %s: they neither ask clients for certificates nor authenticate users",
-			from.Var)
+		r.refuse(field+".var", "engines do not know %s yet", from.Var)
 		return nil
 	case from.Var == kinds.VarOfHeader:
 		return &dataplanev1.HeaderValue{Variable: variable, Field: from.Text}

@@ -98,8 +98,8 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 		}
 	}
 	if f.unread && !f.saysNothing(value) {
-		if judged, ok := s.kind.judgeUnread(at.pattern()); ok {
-			s.find(judged, sighting{pattern: at.pattern()}, at)
+		if judged, about := s.kind.judgeUnread(at.pattern(), value); about != "" {
+			s.find(judged, sighting{pattern: about}, at)
 			return
 		}
 	}

@@ -108,7 +108,7 @@ func init() {
 			schema.Closes("engines do not tell clients by their TLS yet",
 				`http_security_policy.rules.match.tls_fingerprint_match
 				http_request_policy.rules.match.tls_fingerprint_match`),
-			schema.Closes("engines do not choose among groups of pools yet: use HTTP_SWITCHING_SELECT_POOL",
+			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
 				"http_request_policy.rules.switching_action.pool_group_ref"),
 			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
 			schema.NoEffect("servers are known by address",
@@ -119,6 +119,20 @@ func init() {
 			schema.NoEffect("values of header fields are shown", `http_request_policy.rules.hdr_action.hdr.value.is_sensitive
 				http_response_policy.rules.hdr_action.hdr.value.is_sensitive`),
 			schema.NoEffect(schema.Unheeded, ""),
+		},
+		Unread: []schema.Rule{
+			schema.Closes("engines do not limit rates yet",
+				"http_security_policy.rules.action.action="+LimitRate),
+			schema.Closes("engines do not send requests to other services for inspection yet",
+				"http_security_policy.rules.action.action="+checkByICAP),
+			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
+				"http_request_policy.rules.switching_action.action="+selectPoolGroup),
+			schema.Closes(noClientCert,
+				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
+				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),
+			schema.Closes("engines do not authenticate clients yet",
+				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME
+				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME`),
 		},
 	})
 }
