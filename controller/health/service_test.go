@@ -121,3 +121,23 @@ func TestChildIsDisabledOrUnplacedWithItsParent(t *testing.T) {
 		}
 	}
 }
+
+func TestVirtualServiceIsUpAndNamesThePoolsOfRulesThatAreNot(t *testing.T) {
+	api := poolOf(1)
+	api.Name = "api"
+	set := &model.HTTPPolicySet{Pools: []*model.Pool{api}}
+	own := poolOf(1)
+	for _, vs := range []*model.VirtualService{{Pool: own}, {}} {
+		vs.Enabled, vs.TrafficEnabled, vs.Policies = true, true, []*model.HTTPPolicySet{set}
+		facts := ServiceFacts{Assigned: 1, Serving: 1, Planned: true, Pool: func(pool *model.Pool) Pool {
+			if pool == api {
+				return Pool{Status: status(Down, "server s0: refused")}
+			}
+			return Pool{Status: status(Up)}
+		}}
+		const want = "{1 [pool api, which rules choose, is not up; server s0: refused]}"
+		if got := fmt.Sprint(OfService(vs, facts)); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}

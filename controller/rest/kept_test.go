@@ -47,7 +47,7 @@ func TestFieldsOfKindsThatAreNotThereAreKeptAndTheReplySaysWhatComesOfThem(t *te
 	}
 	for _, shown := range []schema.Object{made, read} {
 		if shown["network_security_policy_ref"] != "https://elsewhere/api/networksecuritypolicy/networksecuritypolicy-1#ours" ||
-			fmt.Sprint(shown["l4_policies"]) != "[map[l4_policy_set_ref:/api/l4policyset?name=ours index:11]]" {
+			fmt.Sprint(shown["l4_policies"]) != "[map[index:11 l4_policy_set_ref:/api/l4policyset?name=ours]]" {
 			t.Errorf("read back %v", shown)
 		}
 	}

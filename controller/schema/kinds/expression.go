@@ -56,7 +56,8 @@ func refusedForm(text string) error {
 			i += strings.IndexByte(rest, ']')
 		case inClass && rest[0] == '[':
 			return refuse("a [ between [ and ]", `is read in several ways: write \[`)
-		case inClass && (strings.HasPrefix(rest, "&&") || strings.HasPrefix(rest, "--") || strings.HasPrefix(rest, "~~")):
+		case inClass && (strings.HasPrefix(rest, "&&") || strings.HasPrefix(rest, "--") ||
+			strings.HasPrefix(rest, "~~")):
 			return refuse(rest[:2]+" between [ and ]", `is read in several ways: write \`+rest[:1]+" for the second")
 		case inClass:
 		case rest[0] == '[':

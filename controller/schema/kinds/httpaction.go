@@ -242,7 +242,8 @@ func (a *HTTPRewriteURLAction) check(field string, match *MatchTarget) *schema.F
 	case a.Host == nil && a.Path == nil && a.Query == nil:
 		return refuse(field, "changes nothing: give host_hdr, path or query")
 	}
-	problem := cmp.Or(a.Host.check(field+".host_hdr", hostPortText, match), a.Path.check(field+".path", pathText, match))
+	problem := cmp.Or(a.Host.check(field+".host_hdr", hostPortText, match),
+		a.Path.check(field+".path", pathText, match))
 	if problem == nil && a.Query != nil {
 		problem = checkQuery(field+".query.add_string", a.Query.Add)
 	}

@@ -116,7 +116,8 @@ func init() {
 			schema.NoEffect("engines count the bytes of a body themselves",
 				`http_security_policy.rules.action.file.file_length
 				http_request_policy.rules.switching_action.file.file_length`),
-			schema.NoEffect("values of header fields are shown", `http_request_policy.rules.hdr_action.hdr.value.is_sensitive
+			schema.NoEffect("values of header fields are shown",
+				`http_request_policy.rules.hdr_action.hdr.value.is_sensitive
 				http_response_policy.rules.hdr_action.hdr.value.is_sensitive`),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
@@ -251,7 +252,8 @@ func checkRules[T any](
 		at := fmt.Sprintf("%s[%d]", field, i)
 		name, index, problem := check(&rules[i], at)
 		if earlier, taken := first[index]; problem == nil && taken {
-			problem = refuse(at+".index", "%d is the index of rules[%d] already: the order would be open", index, earlier)
+			problem = refuse(at+".index", "%d is the index of rules[%d] already: the order would be open",
+				index, earlier)
 		}
 		if problem != nil {
 			problem.Problem = fmt.Sprintf("rule %s: %s", name, problem.Problem)

@@ -55,7 +55,8 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 	for _, c := range []struct{ body, field, want string }{
 		{requestRule(path("REGEX_MATCH", "^/a(?=b)")), request + "match.path.match_str[0]", "looks around"},
 		{requestRule(path("REGEX_DOES_NOT_MATCH", `(a)\\1`)), request + "match.path.match_str[0]", "refers back"},
-		{requestRule(path("REGEX_MATCH", "(a")), request + "match.path.match_str[0]", "is no regular expression: missing"},
+		{requestRule(path("REGEX_MATCH", "(a")), request + "match.path.match_str[0]",
+			"is no regular expression: missing"},
 		{requestRule(path("EQUALS", "")), request + "match.path.match_str[0]", "is empty"},
 		{requestRule(`,"match":{"path":{"match_criteria":"EQUALS"}}`), request + "match.path.match_str", "is empty"},
 		{requestRule(`,"match":{"query":{"match_criteria":"QUERY_MATCH_EXISTS","match_str":["a"]}}`),
@@ -92,7 +93,8 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 		{requestRule(`,"switching_action":{"action":"HTTP_SWITCHING_SELECT_LOCAL"}`),
 			request + "switching_action.status_code", "is required"},
 		{requestRule(`,"switching_action":{"action":"HTTP_SWITCHING_SELECT_LOCAL","other_status_code":204,
-			"file":{"content_type":"text/plain","file_content":"a"}}`), request + "switching_action.file", "has no body"},
+			"file":{"content_type":"text/plain","file_content":"a"}}`), request +
+			"switching_action.file", "has no body"},
 		{requestRule(rewrite(`{"type":"URI_TOKEN_TYPE_STRING","str_value":"a?b"}`)),
 			request + "rewrite_url_action.path.tokens[0].str_value", "cannot be here"},
 		{requestRule(rewrite(`{"type":"URI_TOKEN_TYPE_PATH","start_index":2,"end_index":1}`)),
@@ -116,7 +118,8 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 		{responseRule(`},{"name":"r","index":1`), "http_response_policy.rules[1].index", "is the index of rules[0]"},
 	} {
 		want := "httppolicyset: " + c.field + ": rule r: "
-		if got := refusalOf(t, "httppolicyset", c.body); !strings.HasPrefix(got, want) || !strings.Contains(got, c.want) {
+		if got := refusalOf(t, "httppolicyset", c.body); !strings.HasPrefix(got, want) ||
+			!strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %s\nwant %s… %s", c.body, got, want, c.want)
 		}
 	}
@@ -124,7 +127,8 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 
 func TestTakesRulesOfEveryKind(t *testing.T) {
 	for _, body := range []string{
-		requestRule(`,"match":{"path":{"match_criteria":"REGEX_MATCH","match_str":["^/(a|b)/([0-9]{1,3})[[:alpha:]\\]x]*$"]},
+		requestRule(
+			`,"match":{"path":{"match_criteria":"REGEX_MATCH","match_str":["^/(a|b)/([0-9]{1,3})[[:alpha:]\\]x]*$"]},
 			"hdrs":[{"hdr":"X-A","match_criteria":"HDR_DOES_NOT_EXIST"}]},
 			"rewrite_url_action":{"path":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[
 			{"type":"URI_TOKEN_TYPE_REGEX","start_index":1,"end_index":65535}]},"query":{"add_string":"a=b"}},
@@ -174,7 +178,8 @@ func TestFillsWhatRulesLeaveOut(t *testing.T) {
 	if port := set.Security.Rules[0].Action.HTTPSPort; port != 443 {
 		t.Errorf("redirects to port %d", port)
 	}
-	if token := set.Request.Rules[0].Redirect.Path.Tokens[0]; token.Last != 3 || !set.Request.Rules[0].Redirect.KeepQuery {
+	if token := set.Request.Rules[0].Redirect.Path.Tokens[0]; token.Last != 3 ||
+		!set.Request.Rules[0].Redirect.KeepQuery {
 		t.Errorf("got %+v", token)
 	}
 	var order []string

@@ -168,7 +168,8 @@ var (
 	// hostPortText is for the field Host, which may have a port.
 	hostPortText = textRule{regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[0-9]{1,5})?$`),
 		"letters, digits, ., - and _, and a port behind a : at most"}
-	pathText  = textRule{regexp.MustCompile(`^[^\x00-\x20\x7f?#\\]+$`), "no spaces, ?, # or \\: the query has fields of its own"}
+	pathText = textRule{regexp.MustCompile(`^[^\x00-\x20\x7f?#\\]+$`),
+		"no spaces, ?, # or \\: the query has fields of its own"}
 	queryText = textRule{regexp.MustCompile(`^[^\x00-\x20\x7f#\\]+$`), "no spaces, # or \\"}
 )
 
