@@ -182,11 +182,13 @@ func (r *ruleReader) grouped(field string, to *dataplanev1.TextMatch, references
 		if to.GetCriterion() != dataplanev1.TextCriterion_TEXT_CRITERION_REGEX {
 			continue
 		}
-		for _, pair := range group.Pairs {
-			if _, err := kinds.Expression(pair.Key); err != nil {
-				r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i), "string group %s: %v", group.Name, err)
-				break
-			}
+		keys := make([]string, len(group.Pairs))
+		for at, pair := range group.Pairs {
+			keys[at] = pair.Key
+		}
+		if at, err := kinds.CheckExpressions(keys); err != nil {
+			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i), "string group %s: kv[%d].key: %v", group.Name, at,
+				err)
 		}
 	}
 	return to

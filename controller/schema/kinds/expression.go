@@ -1,9 +1,12 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-lb/weir/controller/schema"
 )
@@ -22,11 +25,40 @@ func Expression(text string) (*regexp.Regexp, error) {
 	return read, nil
 }
 
-func checkExpression(field, text string) *schema.FieldError {
-	if _, err := Expression(text); err != nil {
-		return &schema.FieldError{Field: field, Problem: err.Error()}
+// expressionsCostMost bounds what the expressions of one comparison may cost together. An engine takes at most 1 MiB for
+// them: one that needs more would make it refuse its whole Plan.
+const expressionsCostMost = 1 << 19
+
+// CheckExpressions returns the first text that is no expression for engines, by its place, and why. Texts that cost too
+// much together are the fault of the last one.
+func CheckExpressions(texts []string) (at int, _ error) {
+	cost := 0
+	for i, text := range texts {
+		if _, err := Expression(text); err != nil {
+			return i, err
+		}
+		if cost += costOf(text); cost > expressionsCostMost {
+			return i, errors.New("engines have no memory for as many and as long expressions as there are up to here")
+		}
 	}
-	return nil
+	return 0, nil
+}
+
+// costOf estimates what an expression takes in the memory of an engine, in bytes.
+func costOf(text string) (bytes int) {
+	const ofInstruction, ofRange = 32, 16
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	for _, instruction := range program.Inst {
+		bytes += ofInstruction + ofRange*len(instruction.Rune)
+	}
+	return bytes
 }
 
 var (
@@ -46,7 +78,7 @@ func refusedForm(text string) error {
 			switch next := rest[1]; {
 			case next >= '0' && next <= '9' || next == 'k' || next == 'g':
 				return refuse(rest[:2], "refers back to what was found before: engines match in linear time only")
-			case strings.IndexByte("QEC<>", next) >= 0:
+			case strings.IndexByte("QECpP<>", next) >= 0:
 				return refuse(rest[:2], "engines do not know")
 			}
 			i++
@@ -59,6 +91,8 @@ func refusedForm(text string) error {
 		case inClass && (strings.HasPrefix(rest, "&&") || strings.HasPrefix(rest, "--") ||
 			strings.HasPrefix(rest, "~~")):
 			return refuse(rest[:2]+" between [ and ]", `is read in several ways: write \`+rest[:1]+" for the second")
+		case inClass && rest[0] >= utf8.RuneSelf:
+			return refuse("a letter beyond ASCII between [ and ]", "engines do not know: they compare bytes")
 		case inClass:
 		case rest[0] == '[':
 			inClass = true

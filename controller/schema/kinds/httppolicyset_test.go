@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,11 +153,15 @@ func TestTakesRulesOfEveryKind(t *testing.T) {
 func TestRefusesExpressionsThatEnginesReadOtherwise(t *testing.T) {
 	for text, want := range map[string]string{
 		`[a&&b]`: "between [ and ]", `[a[b]`: "a [ between", `\Qa\E`: "do not know", `\<a`: "do not know",
-		`a{`: "a { without a count", `(?<!a)b`: "looks around", `(?P<n>a)\k<n>`: "refers back",
+		`a{`: "a { without a count", `\pL`: "do not know", `[aé]`: "beyond ASCII", `(?<!a)b`: "looks around", `(?P<n>a)\k<n>`: "refers back",
 	} {
 		if _, err := Expression(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+	many := slices.Repeat([]string{"^/[a-z0-9]{200}$"}, 200)
+	if at, err := CheckExpressions(many); at == 0 || err == nil || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("%d: %v", at, err)
 	}
 	for _, text := range []string{`^/a{2,}b{3}[]a-z^[:digit:]]\{(?i:x)(?P<name>y)\.$`, `[^]]`, `[a\-\-b]`} {
 		if _, err := Expression(text); err != nil {

@@ -310,10 +310,11 @@ func checkTexts(field, name, criteria string, texts []string, groups int) *schem
 			return refuse(at, "is empty")
 		case len(text) > textMost:
 			return refuse(at, "has %d bytes: give at most %d", len(text), textMost)
-		case strings.HasPrefix(how, "REGEX"):
-			if problem := checkExpression(at, text); problem != nil {
-				return problem
-			}
+		}
+	}
+	if strings.HasPrefix(how, "REGEX") {
+		if at, err := CheckExpressions(texts); err != nil {
+			return refuse(fmt.Sprintf("%s.%s[%d]", field, name, at), "%v", err)
 		}
 	}
 	return nil

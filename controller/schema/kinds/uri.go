@@ -19,7 +19,7 @@ type URIParam struct {
 // URIParamToken is one part, or several that follow each other.
 type URIParamToken struct {
 	Type  string `json:"type" enum:"URITokenType" required:"true"`
-	First uint32 `json:"start_index" max:"65535"` // of the parts, from 0
+	First uint32 `json:"start_index" max:"65535"` // of the parts, from 0; of an expression, 0 is all that it found
 	Last  uint32 `json:"end_index" max:"65535"`   // EndOfParts: to the end
 	Text  string `json:"str_value"`
 }
@@ -142,8 +142,8 @@ func (t *URIParamToken) checkParts(field string) *schema.FieldError {
 
 // checkExpressions checks that each expression has the groups that the token names.
 func (t *URIParamToken) checkExpressions(field string, in *foundIn, where string) *schema.FieldError {
-	if in == nil || len(in.expressions) == 0 && in.groups == 0 {
-		return refuse(field+".type", "%s needs a %s of the rule by REGEX_MATCH", t.Type, where)
+	if in == nil || len(in.expressions) == 0 {
+		return refuse(field+".type", "%s needs a %s of the rule by REGEX_MATCH, with match_str", t.Type, where)
 	}
 	for _, text := range in.expressions {
 		read, err := Expression(text)
