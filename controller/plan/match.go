@@ -187,7 +187,8 @@ func (r *ruleReader) grouped(field string, to *dataplanev1.TextMatch, references
 			keys[at] = pair.Key
 		}
 		if at, err := kinds.CheckExpressions(keys); err != nil {
-			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i), "string group %s: kv[%d].key: %v", group.Name, at,
+			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i),
+				"string group %s: kv[%d].key: %v", group.Name, at,
 				err)
 		}
 	}

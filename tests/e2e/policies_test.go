@@ -113,8 +113,10 @@ func TestRulesChoosePoolsChangeFieldsRedirectAndRewrite(t *testing.T) {
 					"value": object{"var": "HTTP_POLICY_VAR_CLIENT_IP"}}},
 				object{"action": "HTTP_REMOVE_HDR", "cookie": object{"name": "spy"}}}},
 			object{"match": onPath("BEGINS_WITH", "/old/"), "redirect_action": object{
-				"protocol": "HTTPS", "status_code": "HTTP_REDIRECT_STATUS_CODE_301", "port": 444, "add_string": "from=old",
-				"host": tokens(textToken("new"), object{"type": "URI_TOKEN_TYPE_HOST", "start_index": 1, "end_index": 65535}),
+				"protocol": "HTTPS", "status_code": "HTTP_REDIRECT_STATUS_CODE_301", "port": 444,
+				"add_string": "from=old",
+				"host": tokens(textToken("new"), object{"type": "URI_TOKEN_TYPE_HOST", "start_index": 1,
+					"end_index": 65535}),
 				"path": tokens(pathToken(1, 65535))}},
 			object{"match": onPath("BEGINS_WITH", "/v1/"), "rewrite_url_action": object{
 				"path":     tokens(textToken("v2"), pathToken(1, 65535)),
@@ -126,7 +128,8 @@ func TestRulesChoosePoolsChangeFieldsRedirectAndRewrite(t *testing.T) {
 				"action": "HTTP_SWITCHING_SELECT_LOCAL", "other_status_code": 418,
 				"file": object{"content_type": "text/plain", "file_content": "short and stout"}}}),
 		"http_response_policy": object{"rules": numbered([]object{
-			{"hdr_action": list{header("HTTP_REMOVE_HDR", "X-Internal", ""), header("HTTP_REPLACE_HDR", "Server", "weir")}},
+			{"hdr_action": list{header("HTTP_REMOVE_HDR", "X-Internal", ""),
+				header("HTTP_REPLACE_HDR", "Server", "weir")}},
 			{"match": object{"status": object{"match_criteria": "IS_IN", "status_codes": list{200}},
 				"path": object{"match_criteria": "BEGINS_WITH", "match_str": list{"/api/"}}},
 				"hdr_action": list{header("HTTP_ADD_HDR", "X-Api", "yes")}}})},
@@ -170,10 +173,12 @@ func TestRulesChoosePoolsChangeFieldsRedirectAndRewrite(t *testing.T) {
 
 func TestSecurityRulesKeepOutByPathAndByAddress(t *testing.T) {
 	friend, enemy := loopback(21), loopback(22)
-	answer := object{"action": "HTTP_SECURITY_ACTION_SEND_RESPONSE", "status_code": "HTTP_LOCAL_RESPONSE_STATUS_CODE_403",
-		"file": object{"content_type": "text/plain", "file_content": "not for you"}}
+	answer := object{"action": "HTTP_SECURITY_ACTION_SEND_RESPONSE",
+		"status_code": "HTTP_LOCAL_RESPONSE_STATUS_CODE_403",
+		"file":        object{"content_type": "text/plain", "file_content": "not for you"}}
 	from := func(group string) object {
-		return object{"client_ip": object{"match_criteria": "IS_IN", "group_refs": list{client.Ref("ipaddrgroup", group)}}}
+		return object{"client_ip": object{"match_criteria": "IS_IN",
+			"group_refs": list{client.Ref("ipaddrgroup", group)}}}
 	}
 	s := policyStage(t, client.Object{"http_security_policy": object{"rules": numbered([]object{
 		{"name": "friends", "match": from("friends"), "action": object{"action": "HTTP_SECURITY_ACTION_ALLOW"}},
@@ -226,7 +231,8 @@ func TestGroupOfAThousandTextsChoosesAndGivesPaths(t *testing.T) {
 	})
 	for _, n := range []int{0, 1, 499, keys - 1} {
 		s.everyWay(fmt.Sprintf("/page/%d", n), nil, func(way, answer string) {
-			if !strings.HasPrefix(answer, "api: ") || !strings.HasSuffix(answer, fmt.Sprintf("/content/%d.html 200", n)) {
+			if !strings.HasPrefix(answer, "api: ") || !strings.HasSuffix(answer,
+				fmt.Sprintf("/content/%d.html 200", n)) {
 				t.Errorf("%s: got %q", way, answer)
 			}
 		})

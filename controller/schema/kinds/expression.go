@@ -25,8 +25,8 @@ func Expression(text string) (*regexp.Regexp, error) {
 	return read, nil
 }
 
-// expressionsCostMost bounds what the expressions of one comparison may cost together. An engine takes at most 1 MiB for
-// them: one that needs more would make it refuse its whole Plan.
+// expressionsCostMost bounds what the expressions of one comparison may cost together. An engine takes at most 1 MiB
+// for them: one that needs more would make it refuse its whole Plan.
 const expressionsCostMost = 1 << 19
 
 // CheckExpressions returns the first text that is no expression for engines, by its place, and why. Texts that cost too

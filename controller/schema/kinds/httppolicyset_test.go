@@ -153,7 +153,8 @@ func TestTakesRulesOfEveryKind(t *testing.T) {
 func TestRefusesExpressionsThatEnginesReadOtherwise(t *testing.T) {
 	for text, want := range map[string]string{
 		`[a&&b]`: "between [ and ]", `[a[b]`: "a [ between", `\Qa\E`: "do not know", `\<a`: "do not know",
-		`a{`: "a { without a count", `\pL`: "do not know", `[aé]`: "beyond ASCII", `(?<!a)b`: "looks around", `(?P<n>a)\k<n>`: "refers back",
+		`a{`: "a { without a count", `\pL`: "do not know", `[aé]`: "beyond ASCII", `(?<!a)b`: "looks around",
+		`(?P<n>a)\k<n>`: "refers back",
 	} {
 		if _, err := Expression(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
