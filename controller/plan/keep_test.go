@@ -148,7 +148,7 @@ func (r *revisions) policies(i int) *model.HTTPPolicySet {
 	group := &kinds.StringGroup{Pairs: []kinds.KeyValue{{Key: fmt.Sprint("/", r.IntN(3))}}}
 	group.UUID = fmt.Sprintf("strings-%d-%d", i, r.IntN(2))
 	set := &model.HTTPPolicySet{
-		Pools: r.pools[len(r.pools)-1:], StringGroups: map[string]*kinds.StringGroup{group.UUID: group},
+		Pools: slices.Clone(r.pools[1:]), StringGroups: map[string]*kinds.StringGroup{group.UUID: group},
 	}
 	group.Name, set.UUID, set.Name = group.Pairs[0].Key, fmt.Sprint("set-", i), fmt.Sprint(r.IntN(4))
 	action := &kinds.HTTPSwitchingAction{Action: kinds.SelectPool, PoolRef: set.Pools[0].UUID}
@@ -330,6 +330,10 @@ func TestKeptPlansAreThoseThatWouldBeCompiledAnew(t *testing.T) {
 					}
 				}
 				before[engine] = plan
+			}
+			if len(kept.sets) > len(r.sets) {
+				t.Fatalf("seed %d, step %d: there are %d sets of policies, and %d are kept", seed, step, len(r.sets),
+					len(kept.sets))
 			}
 		}
 	}
