@@ -7,10 +7,10 @@ use weir_wire::head::RequestHead;
 use crate::{condition::HttpVersion, text::TextRule};
 
 /// What is known of TLS on the client's connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TlsFacts<'r> {
-    pub version: &'r str,
-    pub cipher: &'r str,
+    pub version: &'static str,
+    pub cipher: &'static str,
     pub server_name: Option<&'r str>,
 }
 

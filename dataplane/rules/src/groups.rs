@@ -71,7 +71,7 @@ impl StringGroup {
             Criterion::BeginsWith => &mut self.forward(small).of_beginnings(text),
             Criterion::EndsWith => &mut self.reversed(small).of_ends(text),
             Criterion::Contains => {
-                let Some(parts) = self.parts(small) else { return None };
+                let parts = self.parts(small)?;
                 &mut parts.find_overlapping_iter(text).map(|found| (found.len(), found.pattern().as_u32()))
             }
             Criterion::Regex => {

@@ -197,6 +197,9 @@ fn append(parts: &[&[u8]], token: &Token, between: u8, out: &mut Vec<u8>) -> Opt
         Token::TO_THE_END => parts.len().checked_sub(1)?,
         last => last as usize,
     };
+    if first > last {
+        return None;
+    }
     for (at, part) in parts.get(first..=last)?.iter().enumerate() {
         if at > 0 {
             out.push(between);
@@ -255,6 +258,7 @@ mod tests {
             (vec![], vec![token(Path, 1, 1)], Some("https://www.a.test/y")),
             (vec![], vec![text("a b"), text("c/d")], Some("https://www.a.test/a%20b/c/d")),
             (vec![], vec![token(Path, 3, 3)], None),
+            (vec![], vec![token(Path, 3, end)], None),
             (vec![token(Host, 3, end)], vec![], None),
             (vec![text("a b")], vec![], None),
         ] {
