@@ -1,4 +1,4 @@
-// What each cause of failures means. The texts are those of `weir vs show` (cmd/weir/causes.go and handshakes.go): tests/laws compares them.
+// What each cause of failures means. The texts are those of `weir vs show` (api/record/meaning.go and cmd/weir/handshakes.go): tests/laws compares them.
 
 /** By the names of the counters errors_…. */
 export const causes: Record<string, string> = {

@@ -1,8 +1,9 @@
-package main
+package record
 
-// causes says what each cause of failures means, and where it helps, what to do. The names are those of the data plane
-// (dataplane/telemetry/src/cause.rs).
-var causes = map[string]string{
+// CauseMeaning says what a cause of failures means, and where it helps, what to do; empty: there is no such cause.
+func CauseMeaning(name string) string { return meanings[name] }
+
+var meanings = map[string]string{
 	"client_tls":              "a TLS handshake failed or broke off: no common version or cipher, or bytes that are no TLS",
 	"client_accept_timeout":   "a client sent nothing, or no whole TLS handshake, in time (post_accept_timeout)",
 	"client_source_untrusted": "a client came from outside weir_proxy_protocol_sources",
