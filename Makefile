@@ -24,7 +24,7 @@ help: ## this list
 	@printf '\nSet ONCE=1 (stop after the load), JSON=1 (one JSON object last), PICTURE=file.svg, LAB=0 (at loopback, as root too) for demo; SEED=n COUNT=n for sim; TARGET=name SECONDS=n for fuzz.\n'
 
 .PHONY: demo
-demo: packages-demo build ## build, then serve the seed's HTTPS virtual service and load it; as root in a network of its own, with engines that come and go
+demo: packages-demo build ## build, then serve the HTTPS virtual service of the 1M-TPS report in small, and load it; as root in a network of its own, with engines that come and go
 	@exec $(BIN)/weir demo $(if $(filter 0,$(LAB)),--loopback) $(if $(ONCE),--once) $(if $(JSON),--json) $(if $(PICTURE),--picture $(PICTURE))
 
 .PHONY: test

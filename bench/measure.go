@@ -93,7 +93,7 @@ func (s *stage) servedBehind() origin.Setup {
 	return setup
 }
 
-// originServers is the number of servers in the seeds' smallest test.
+// originServers is the number of web servers in the test of NGINX Plus with OpenOnload (Solarflare).
 const originServers = 2
 
 // build starts the servers, and every proxy in front of them. Without Weir there is no row; without a peer there is.

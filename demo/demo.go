@@ -1,7 +1,8 @@
-// Package demo builds a small version of the seed's HTTPS virtual service: nginx servers, a controller, engines and a
-// load generator, each as a process. As root it uses a network of namespaces with a router, otherwise the loopback
-// interface with one engine. It configures everything through the public REST API, like an operator, and leaves no
-// process behind.
+// Package demo builds a small version of the HTTPS virtual service in the report on 1 million TLS transactions per
+// second (Principled Technologies, 2020; "the report" in this package): nginx servers, a controller, engines and a load
+// generator, each as a process. As root it uses a network of namespaces with a router, otherwise the loopback interface
+// with one engine. It configures everything through the public REST API, like an operator, and leaves no process
+// behind.
 package demo
 
 import (

@@ -61,7 +61,7 @@ func (b *loopback) startServers(ctx context.Context) (string, error) {
 	var ids []string
 	for i := range serversCount {
 		server, err := b.lab.Nginx(ctx, fmt.Sprintf("nginx-%d", i+1), 18081+i,
-			map[string]string{"index.html": lab.SeedPage})
+			map[string]string{"index.html": lab.ReportPage})
 		if err != nil {
 			return "", err
 		}

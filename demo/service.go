@@ -12,7 +12,7 @@ import (
 	"github.com/weir-lb/weir/lab/ports"
 )
 
-// siteService is where the seed has it, and announced to the router.
+// siteService is at the VIP of the report, and announced to the router.
 var siteService = service{address: "3.3.3.3", tlsPort: 443, plainPort: 80, advertised: true}
 
 // loopbackService replaces it without root: at 127.3.3.3, with ports 8443 and 8080 for 443 and 80.
@@ -25,8 +25,8 @@ func loopbackService() (s service, err error) {
 	return s, err
 }
 
-// seedCiphers is the seed's list, by OpenSSL's names and in the seed's order.
-var seedCiphers = []string{
+// reportCiphers are those of the report, by OpenSSL's names and in its order.
+var reportCiphers = []string{
 	"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA",
 	"ECDHE-ECDSA-AES256-GCM-SHA384",
 	"ECDHE-ECDSA-AES128-SHA256", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-RSA-AES128-GCM-SHA256",
@@ -34,7 +34,7 @@ var seedCiphers = []string{
 	"ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA", "ECDHE-RSA-AES256-SHA384",
 }
 
-// service is the virtual service of the seed, as the controller knows it.
+// service is the virtual service of the report, as the controller knows it.
 type service struct {
 	uuid               string
 	address            string
@@ -48,7 +48,7 @@ func (s service) plainURL() string {
 	return fmt.Sprintf("http://%s:%d/index.html", s.address, s.plainPort)
 }
 
-// configureProfiles does the seed's "Configuring the … profiles for testing".
+// configureProfiles does what the report has under "Configuring the … profiles for testing".
 func configureProfiles(ctx context.Context, session *client.Session) error {
 	steps := []struct {
 		kind, name string
@@ -94,7 +94,7 @@ func tcpProxy(object client.Object) {
 
 func onlyTLS12(object client.Object) {
 	object["accepted_versions"] = []any{map[string]any{"type": "SSL_VERSION_TLS1_2"}}
-	object["accepted_ciphers"] = strings.Join(seedCiphers, ":")
+	object["accepted_ciphers"] = strings.Join(reportCiphers, ":")
 }
 
 // lay puts fields over the sub-object at name.
@@ -109,7 +109,7 @@ func lay(object map[string]any, name string, fields map[string]any) {
 	object[name] = inner
 }
 
-// create performs the seed's "Creating a new application pool" and "Creating a new Virtual Service".
+// create does what the report has under "Creating a new application pool" and "Creating a new Virtual Service".
 func (s *service) create(ctx context.Context, session *client.Session, origins []*lab.Nginx) error {
 	var servers []any
 	for _, o := range origins {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/lab"
 )
 
-// runOnSite plays the demo in the seed's topology, in a lab of its own.
+// runOnSite plays the demo in the topology of lab/seed.toml, in a lab of its own.
 func runOnSite(ctx context.Context, options Options, programs string, s *stage) (err error) {
 	t, err := lab.Seed()
 	if err != nil {

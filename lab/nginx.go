@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// SeedPage is what the seed's backend servers hold.
-const SeedPage = "<head>\ntest\n</head>\n"
+// ReportPage is the page that the backend servers of the 1M-TPS report hold (its "Nginx files for the backend server").
+const ReportPage = "<head>\ntest\n</head>\n"
 
 // Fields of a response by which a load generator counts: the server, and the engine that asked it.
 const (

@@ -30,7 +30,7 @@ var (
 	vip6 = netip.MustParsePrefix("fd03:3:3::3/128")
 )
 
-// openSite claims a site of the seed's topology whose name is the test's own.
+// openSite claims a site of lab/seed.toml whose name is the test's own.
 func openSite(t *testing.T, name string, change func(*topology.Topology)) *Site {
 	t.Helper()
 	if err := network.CheckRoot(); err != nil {

@@ -35,7 +35,7 @@ type Site struct {
 //go:embed seed.toml
 var seed string
 
-// Seed is the topology of lab/seed.toml.
+// Seed is the topology of lab/seed.toml: that of the 1M-TPS report in small.
 func Seed() (topology.Topology, error) { return topology.Parse(seed) }
 
 // CheckSite reports errors of a topology, and everything that is missing to run it, before anything is built.
@@ -220,7 +220,7 @@ func (s *Site) startServers(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		server, err := at.Nginx(ctx, node.Name, 80, map[string]string{"index.html": SeedPage})
+		server, err := at.Nginx(ctx, node.Name, 80, map[string]string{"index.html": ReportPage})
 		if err != nil {
 			return "", err
 		}

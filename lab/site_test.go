@@ -15,7 +15,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// built is a whole site of the seed's topology in small.
+// built is a whole site of lab/seed.toml with fewer machines.
 func built(t *testing.T, name string, engines int) *Site {
 	t.Helper()
 	s := openSite(t, name, func(top *topology.Topology) { top.Engines.Count, top.Servers.Count = engines, 2 })

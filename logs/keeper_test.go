@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -92,7 +93,14 @@ func newRig(t *testing.T, dir string) *rig {
 }
 
 func (r *rig) start() {
-	r.keeper, r.client = logs.NewKeeper(r.config), logs.NewClient(r.config.Dir)
+	r.make()
+	r.run()
+}
+
+// make makes a keeper that takes rows, and starts no store yet.
+func (r *rig) make() { r.keeper, r.client = logs.NewKeeper(r.config), logs.NewClient(r.config.Dir) }
+
+func (r *rig) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.keeper.Run(ctx) }()
@@ -294,10 +302,11 @@ func TestWithoutAStoreLogsAreAwayAndRowsWait(t *testing.T) {
 	}
 	r.stop()
 	r.config.Program = program
-	r.start()
+	r.make()
 	for n := range most + 10 {
 		r.keeper.Add(row(fmt.Sprint(n)))
 	}
+	r.run()
 	r.eventually("it is told what is missing", func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -346,13 +355,16 @@ func TestLimitsTheQueriesAtOnce(t *testing.T) {
 	}
 	const asked = 200
 	answers := make(chan error, asked)
+	var waiting sync.WaitGroup
+	waiting.Add(asked)
+	sent := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { waiting.Done() }}
 	for range asked {
 		go func() {
-			_, err := r.client.Ask(r.Context(), everything())
+			_, err := r.client.Ask(httptrace.WithClientTrace(r.Context(), sent), everything())
 			answers <- err
 		}()
 	}
-	time.Sleep(500 * time.Millisecond)
+	waiting.Wait()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -90,12 +90,12 @@ func (k *Keeper) watch(ctx context.Context, pid int, exited <-chan struct{}, sta
 			}
 		case since.IsZero(): // it reads its journal, which takes its time
 			reason := fmt.Sprintf("no answer for %v since its start", time.Since(began).Round(time.Second))
-			if time.Since(began) > k.startKill {
-				return reason
-			}
 			if silent != nil && time.Since(began) > k.startTell {
 				silent(reason)
 				silent = nil
+			}
+			if time.Since(began) > k.startKill {
+				return reason
 			}
 		default:
 			silence++

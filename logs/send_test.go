@@ -61,7 +61,7 @@ func TestABadRowTakesNoOtherAlong(t *testing.T) {
 	beyond := named("beyond")
 	beyond.Fields = make([]wire.Field, wire.MaxFields+1)
 	k.Add(beyond)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan struct{})
 	go func() { defer close(ended); k.send(ctx) }()
@@ -86,7 +86,7 @@ func TestTellsOfAStoreThatNeverAnswersAndKillsIt(t *testing.T) {
 	}
 	k := NewKeeper(Config{Program: program, Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	k.startTell, k.startKill = 100*time.Millisecond, 300*time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	times := 0
 	err := k.live(ctx, func() { t.Error("it answered") }, func(string) { times++ })
@@ -106,10 +106,17 @@ func TestTellsOfLostRowsWhileTheStoreTakesNone(t *testing.T) {
 	for n := range waitingRowsMax + 5 {
 		k.Add(named(fmt.Sprint(n)))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	k.tellLostByTimer(ctx)
-	if len(told) != 1 || <-told != "RECORDS_LOST" {
-		t.Errorf("it was told %d more times", len(told))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); k.tellLostByTimer(ctx) }()
+	if id := <-told; id != "RECORDS_LOST" {
+		t.Errorf("it was told of %s", id)
 	}
+	select {
+	case id := <-told:
+		t.Errorf("it was told again, of %s", id)
+	case <-time.After(10 * k.tellLostEvery):
+	}
+	cancel()
+	<-ended
 }

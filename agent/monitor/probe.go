@@ -36,6 +36,12 @@ func probe(ctx context.Context, target Target) Outcome {
 		return probeTCP(ctx, target)
 	case plan.Ping:
 		return probePing(ctx, target)
+	case plan.UDP:
+		return probeUDP(ctx, target)
+	case plan.DNS:
+		return probeDNS(ctx, target)
+	case plan.External:
+		return probeExternal(ctx, target)
 	case plan.GRPC:
 		return probeGRPC(ctx, target)
 	default:

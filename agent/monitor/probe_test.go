@@ -190,9 +190,8 @@ func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
 		answer func(*net.TCPConn)
 		reason string
 	}{
-		"a connection is enough":      {plan.TCPCheck{}, func(*net.TCPConn) {}, ""},
-		"half a connection is enough": {plan.TCPCheck{HalfOpen: true}, func(*net.TCPConn) {}, ""},
-		"the answer holds the text":   {plan.TCPCheck{Request: "hi\n", Contains: "said hi"}, echo, ""},
+		"a connection is enough":    {plan.TCPCheck{}, func(*net.TCPConn) {}, ""},
+		"the answer holds the text": {plan.TCPCheck{Request: "hi\n", Contains: "said hi"}, echo, ""},
 		"the answer lacks the text": {plan.TCPCheck{Request: "hi\n", Contains: "ho"}, echo,
 			`no "ho" in the first 2048 bytes of its answer`},
 		"the answer says maintenance": {plan.TCPCheck{Request: "hi\n", Contains: "said", MaintenanceContains: "hi"},
@@ -209,6 +208,37 @@ func TestTCPMonitorTalksAsItIsTold(t *testing.T) {
 				t.Errorf("got %+v, want %q", outcome, c.reason)
 			}
 		})
+	}
+}
+
+func TestHalfOpenMonitorIsUnknownToTheServersProgram(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	monitor := &plan.Monitor{Type: plan.TCP, TCP: plan.TCPCheck{HalfOpen: true}}
+	for range 5 {
+		if outcome := Probe(t.Context(), targetAt(listener.Addr(), monitor)); !outcome.Up {
+			t.Errorf("got %+v", outcome)
+		}
+	}
+	client, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	first, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if first.RemoteAddr().String() != client.LocalAddr().String() {
+		t.Error("the server's program sees the connection of a check")
+	}
+	closed := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(accept.FreeAddress(t)))
+	if outcome := Probe(t.Context(), targetAt(closed, monitor)); outcome.Reason != "connection refused" {
+		t.Errorf("got %+v", outcome)
 	}
 }
 

@@ -17,6 +17,13 @@ const (
 	spread = 5 * time.Millisecond
 	// jitter is the part of the interval by which a check may move, so that checks do not stay in step.
 	jitter = 0.1
+	// pace is the shortest time between the beginnings of two checks, in the mean: 2,000 checks begin in a second.
+	// Later ones wait.
+	pace = 500 * time.Microsecond
+	// ahead is how far checks may be ahead of that pace, in time: a timer is not that fine.
+	ahead = 20 * time.Millisecond
+	// scriptsMax limits the scripts that run at the same time. Other due scripts wait in order.
+	scriptsMax = 64
 )
 
 // Target is what one check is made against.
@@ -34,21 +41,35 @@ func (t *Target) at() netip.AddrPort { return netip.AddrPortFrom(t.Address, t.Po
 type subject struct {
 	key         plan.Member
 	server      plan.Server
-	serverName  string // in TLS, if its pool has one
-	checks      []*check
+	needed      int     // how many of its monitors have to pass
+	watches     []watch // one for each monitor of the pool, in order
 	verdict     verdict
 	sinceUnixMs uint64
 	told        string // the reason that was reported last
 }
 
-// check is one monitor on one server.
-type check struct {
-	subject *subject
+// watch is one monitor of a subject, and the check that finds out for it.
+type watch struct {
 	monitor *plan.Monitor
-	tally   tally
-	started time.Time
-	due     time.Time
-	place   int // in the agenda; -1: not in it, because it runs or is gone
+	check   *check
+}
+
+// check is what one monitor content finds about one server, for all pools that have both.
+type check struct {
+	key      checkKey
+	target   Target
+	subjects []*subject // that go by it; none: the check is gone. One with two monitors of this content is here twice
+	tally    tally
+	started  time.Time
+	due      time.Time
+	place    int // in the agenda; -1: not in it, because it runs, waits for others to end, or is gone
+}
+
+// checkKey is what makes two checks the same.
+type checkKey struct {
+	target  Target // without its Monitor
+	content plan.Content
+	pool    string // of a monitor whose checks pools do not share
 }
 
 // table knows every check and when it is due. It makes all decisions about monitoring and does no I/O. Times are
@@ -56,16 +77,22 @@ type check struct {
 type table struct {
 	pools    map[string]*plan.Pool // by uuid
 	subjects map[plan.Member]*subject
+	checks   map[checkKey]*check
 	agenda   agenda
+	paced    time.Time      // when the next check would begin at the pace
+	scripts  int            // that run
+	waiting  []*check       // scripts that were due while too many ran
+	news     []Verdict      // that nobody has taken yet
 	random   func() float64 // [0, 1)
 }
 
 func newTable(random func() float64) *table {
-	return &table{subjects: map[plan.Member]*subject{}, random: random}
+	return &table{subjects: map[plan.Member]*subject{}, checks: map[checkKey]*check{}, random: random}
 }
 
-// reconcile takes the pools of a Plan. Unchanged checks keep their verdict, counts and schedule, unless they have to
-// run more often. A pool that is the same as before costs nothing.
+// reconcile takes the pools of a Plan. Unchanged checks keep their verdict, counts and schedule. A check that replaces
+// another one of the same monitor begins with the verdict of that, and runs no later. A pool that is the same as before
+// costs nothing.
 func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	before := t.pools
 	t.pools = make(map[string]*plan.Pool, len(pools))
@@ -73,7 +100,7 @@ func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 	for _, pool := range pools {
 		t.pools[pool.UUID] = pool
 		if was := before[pool.UUID]; was != pool {
-			soon = append(soon, t.reconcilePool(pool, t.remove(was))...)
+			soon = append(soon, t.reconcilePool(pool, t.remove(was), now)...)
 		}
 	}
 	for uuid, gone := range before {
@@ -81,8 +108,9 @@ func (t *table) reconcile(pools []*plan.Pool, now time.Time) {
 			t.dropSubjects(t.remove(gone))
 		}
 	}
+	soon = slices.DeleteFunc(soon, func(c *check) bool { return len(c.subjects) == 0 })
 	for _, check := range soon {
-		within := min(time.Duration(len(soon))*spread, check.monitor.Interval)
+		within := min(time.Duration(len(soon))*spread, check.target.Monitor.Interval)
 		t.plan(check, now.Add(time.Duration(t.random()*float64(within))))
 	}
 }
@@ -103,8 +131,9 @@ func (t *table) remove(pool *plan.Pool) map[plan.Member]*subject {
 	return removed
 }
 
-// reconcilePool adds the subjects of a pool. Those that the pool had before keep their checks.
-func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) (soon []*check) {
+// reconcilePool adds the subjects of a pool. Those that the pool had before keep their verdict. It returns the checks
+// that have to be scheduled.
+func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject, now time.Time) (soon []*check) {
 	for _, server := range pool.Servers {
 		if len(pool.Monitors) == 0 || !server.Enabled {
 			continue
@@ -116,9 +145,13 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) 
 		} else {
 			delete(before, key)
 		}
-		kept.server, kept.serverName = server, pool.ServerName
-		soon = append(soon, t.assign(kept, pool.Monitors)...)
+		kept.server, kept.needed = server, len(pool.Monitors)
+		if pool.MinUp > 0 {
+			kept.needed = min(pool.MinUp, kept.needed)
+		}
+		soon = append(soon, t.assign(kept, pool)...)
 		t.subjects[key] = kept
+		t.judge(kept, now)
 	}
 	t.dropSubjects(before)
 	return soon
@@ -126,40 +159,64 @@ func (t *table) reconcilePool(pool *plan.Pool, before map[plan.Member]*subject) 
 
 func (t *table) dropSubjects(gone map[plan.Member]*subject) {
 	for _, subject := range gone {
-		t.drop(subject.checks)
+		t.leave(subject, subject.watches)
 	}
 }
 
-// assign gives a subject its monitors, and keeps existing checks. New checks, and those with a shorter interval, have
-// to be scheduled.
-func (t *table) assign(subject *subject, monitors []*plan.Monitor) (soon []*check) {
-	before := subject.checks
-	subject.checks = nil
-	for _, monitor := range monitors {
-		same := func(c *check) bool { return c.monitor.UUID == monitor.UUID }
-		at := slices.IndexFunc(before, same)
-		if at < 0 {
-			added := &check{subject: subject, monitor: monitor, place: -1}
-			subject.checks, soon = append(subject.checks, added), append(soon, added)
-			continue
+// assign gives a subject the checks of its pool's monitors. It returns those that have to be scheduled.
+func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
+	before := subject.watches
+	subject.watches = make([]watch, 0, len(pool.Monitors))
+	for _, monitor := range pool.Monitors {
+		target := Target{
+			Address: subject.server.Address, Port: cmp.Or(monitor.Port, subject.server.Port),
+			Hostname: subject.server.Hostname, ServerName: pool.ServerName,
 		}
-		kept := before[at]
-		if hastened := monitor.Interval < kept.monitor.Interval; hastened && kept.place >= 0 {
-			heap.Remove(&t.agenda, kept.place)
-			soon = append(soon, kept)
+		key := checkKey{target: target, content: monitor.Content}
+		if monitor.Apart {
+			key.pool = pool.UUID
 		}
-		kept.monitor = monitor
-		subject.checks = append(subject.checks, kept)
-		before = slices.Delete(slices.Clone(before), at, at+1)
+		known := t.checks[key]
+		if known == nil {
+			target.Monitor = monitor
+			known = &check{key: key, target: target, place: -1}
+			t.checks[key] = known
+			if !t.succeed(known, monitor, before) {
+				soon = append(soon, known)
+			}
+		}
+		known.subjects = append(known.subjects, subject)
+		subject.watches = append(subject.watches, watch{monitor, known})
 	}
-	t.drop(before)
+	t.leave(subject, before)
 	return soon
 }
 
-// drop forgets checks. The outcome of a running one is ignored.
-func (t *table) drop(checks []*check) {
-	for _, check := range checks {
-		check.subject = nil
+// succeed has a check continue where the one of the same monitor stood that it replaces. It tells whether it has
+// scheduled the check.
+func (t *table) succeed(next *check, monitor *plan.Monitor, before []watch) bool {
+	at := slices.IndexFunc(before, func(w watch) bool { return w.monitor.UUID == monitor.UUID })
+	if at < 0 {
+		return false
+	}
+	replaced := before[at].check
+	next.tally = replaced.tally
+	if replaced.place < 0 || monitor.Interval < replaced.target.Monitor.Interval {
+		return false
+	}
+	t.plan(next, replaced.due)
+	return true
+}
+
+// leave takes a subject off checks. The outcome of a running check that nobody needs any more is ignored.
+func (t *table) leave(subject *subject, watches []watch) {
+	for _, watch := range watches {
+		check := watch.check
+		at := slices.Index(check.subjects, subject)
+		if check.subjects = slices.Delete(check.subjects, at, at+1); len(check.subjects) > 0 {
+			continue
+		}
+		delete(t.checks, check.key)
 		if check.place >= 0 {
 			heap.Remove(&t.agenda, check.place)
 		}
@@ -171,55 +228,103 @@ func (t *table) plan(check *check, due time.Time) {
 	heap.Push(&t.agenda, check)
 }
 
-// next is when the first check is due; false: there is none.
+// next is when the next check may begin; false: none is due before another one ends.
 func (t *table) next() (time.Time, bool) {
-	if len(t.agenda) == 0 {
+	switch {
+	case len(t.waiting) > 0 && t.scripts < scriptsMax:
+		return t.paced.Add(-ahead), true
+	case len(t.agenda) == 0:
 		return time.Time{}, false
 	}
-	return t.agenda[0].due, true
+	due, paced := t.agenda[0].due, t.paced.Add(-ahead)
+	if due.Before(paced) {
+		return paced, true
+	}
+	return due, true
 }
 
-// begin returns a due check and its target, or nil. The check is not due again before note was called.
-func (t *table) begin(now time.Time) (*check, Target) {
-	if len(t.agenda) == 0 || t.agenda[0].due.After(now) {
-		return nil, Target{}
-	}
-	check := heap.Pop(&t.agenda).(*check)
-	check.started = now
-	server := check.subject.server
-	return check, Target{
-		Address: server.Address, Port: cmp.Or(check.monitor.Port, server.Port), Hostname: server.Hostname,
-		ServerName: check.subject.serverName, Monitor: check.monitor,
-	}
-}
-
-// note records the outcome of a check and schedules the next one. It returns the server's verdict if it has changed.
-func (t *table) note(check *check, outcome Outcome, now time.Time) *Verdict {
-	subject := check.subject
-	if subject == nil {
+// begin returns a check that is due, or nil. The check is not due again before note was called.
+func (t *table) begin(now time.Time) *check {
+	if t.paced.Add(-ahead).After(now) {
 		return nil
 	}
-	check.tally.note(check.monitor, outcome)
-	t.plan(check, check.started.Add(t.pace(check)))
-	after := together(subject.verdict, subject.tallies())
+	check := t.take(now)
+	if check == nil {
+		return nil
+	}
+	if check.started = now; now.After(t.paced) {
+		t.paced = now
+	}
+	t.paced = t.paced.Add(pace)
+	if check.isScript() {
+		t.scripts++
+	}
+	return check
+}
+
+// take removes the first check that is due and may run.
+func (t *table) take(now time.Time) *check {
+	for len(t.waiting) > 0 && t.scripts < scriptsMax {
+		first := t.waiting[0]
+		if t.waiting = slices.Delete(t.waiting, 0, 1); len(first.subjects) > 0 {
+			return first
+		}
+	}
+	for len(t.agenda) > 0 && !t.agenda[0].due.After(now) {
+		first := heap.Pop(&t.agenda).(*check)
+		if !first.isScript() || t.scripts < scriptsMax {
+			return first
+		}
+		t.waiting = append(t.waiting, first)
+	}
+	return nil
+}
+
+func (c *check) isScript() bool { return c.target.Monitor.Type == plan.External }
+
+// note takes the outcome of a check, schedules the next one, and adds to the news what has changed.
+func (t *table) note(check *check, outcome Outcome, now time.Time) {
+	if check.isScript() {
+		t.scripts--
+	}
+	if len(check.subjects) == 0 {
+		return
+	}
+	check.tally.note(check.target.Monitor, outcome)
+	t.plan(check, check.started.Add(t.pause(check)))
+	for _, subject := range check.subjects {
+		t.judge(subject, now)
+	}
+}
+
+// judge adds the verdict about a subject to the news if it has changed.
+func (t *table) judge(subject *subject, now time.Time) {
+	after := together(subject.verdict, subject.tallies(), subject.needed)
 	reason := subject.reason(after)
 	if after == unknown || after == subject.verdict && reason == subject.told {
-		return nil
+		return
 	}
 	if after != subject.verdict {
 		subject.verdict, subject.sinceUnixMs = after, uint64(now.UnixMilli())
 	}
 	subject.told = reason
-	news := subject.report()
-	return &news
+	t.news = append(t.news, subject.report())
 }
 
-func (t *table) pace(check *check) time.Duration {
-	pace := check.monitor.Interval
-	if check.tally.verdict == unknown && check.monitor.Quickstart {
-		pace = min(pace, quickstartInterval)
+// takeNews returns the verdicts that have changed since it was called last.
+func (t *table) takeNews() []Verdict {
+	news := t.news
+	t.news = nil
+	return news
+}
+
+// pause is the time from the beginning of a check to that of the next one.
+func (t *table) pause(check *check) time.Duration {
+	pause := check.target.Monitor.Interval
+	if check.tally.verdict == unknown && check.target.Monitor.Quickstart {
+		pause = min(pause, quickstartInterval)
 	}
-	return time.Duration(float64(pace) * (1 - jitter + 2*jitter*t.random()))
+	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*t.random()))
 }
 
 // reports are the verdicts of all servers that have one, in a stable order.
@@ -259,28 +364,37 @@ func (s *subject) addTo(states map[plan.Member]bool, key plan.Member) {
 }
 
 func (s *subject) tallies() []tally {
-	all := make([]tally, 0, len(s.checks))
-	for _, check := range s.checks {
-		all = append(all, check.tally)
+	all := make([]tally, 0, len(s.watches))
+	for _, watch := range s.watches {
+		all = append(all, watch.check.tally)
 	}
 	return all
 }
 
-// reason is the reason of the first monitor that says down.
-func (s *subject) reason(now verdict) string {
-	for _, check := range s.checks {
-		if now == down && check.tally.verdict == down {
-			return check.tally.reason
+// reason is that of the monitor that makes the server down: the first one that says maintenance, or the first that says
+// down.
+func (s *subject) reason(now verdict) (reason string) {
+	if now != down {
+		return ""
+	}
+	for _, watch := range s.watches {
+		tally := &watch.check.tally
+		if tally.maintenance {
+			return tally.reason
+		}
+		if tally.verdict == down && reason == "" {
+			reason = tally.reason
 		}
 	}
-	return ""
+	return reason
 }
 
 func (s *subject) report() Verdict {
 	report := Verdict{Member: s.key, Up: s.verdict == up, Reason: s.told, SinceUnixMs: s.sinceUnixMs}
-	for _, check := range s.checks {
+	for _, watch := range s.watches {
+		tally := &watch.check.tally
 		report.Monitors = append(report.Monitors, MonitorVerdict{
-			UUID: check.monitor.UUID, Up: check.tally.verdict == up, Reason: check.tally.reason, Took: check.tally.took,
+			UUID: watch.monitor.UUID, Up: tally.verdict == up, Reason: tally.reason, Took: tally.took,
 		})
 	}
 	return report

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -12,19 +13,21 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
+// monitors have the content that their uuid says.
 func monitors(uuids ...string) (all []*plan.Monitor) {
 	for _, uuid := range uuids {
-		all = append(all, &plan.Monitor{UUID: uuid, Interval: 10 * time.Second, Successes: 2, Failures: 2,
-			Quickstart: true})
+		all = append(all, &plan.Monitor{UUID: uuid, Content: sha256.Sum256([]byte(uuid)), Interval: 10 * time.Second,
+			Successes: 2, Failures: 2, Quickstart: true})
 	}
 	return all
 }
 
-// pools are one pool, with servers that are so monitored.
+// pools are one pool, with servers that are so monitored. The address of a server follows from its name.
 func pools(uuid string, monitors []*plan.Monitor, servers ...string) []*plan.Pool {
 	pool := &plan.Pool{UUID: uuid, Monitors: monitors}
 	for _, id := range servers {
-		pool.Servers = append(pool.Servers, plan.Server{ID: id, Address: netip.MustParseAddr("192.0.2.1"),
+		digest := sha256.Sum256([]byte(id))
+		pool.Servers = append(pool.Servers, plan.Server{ID: id, Address: netip.AddrFrom16([16]byte(digest[:16])),
 			Port: 80, Enabled: true})
 	}
 	return []*plan.Pool{pool}
@@ -49,12 +52,18 @@ func (l *lab) run(span time.Duration, outcome func(server, monitor string) Outco
 			return news
 		}
 		l.now = due
-		check, _ := l.begin(l.now)
-		result := outcome(check.subject.key.Server, check.monitor.UUID)
-		if verdict := l.note(check, result, l.now); verdict != nil {
-			news = append(news, fmt.Sprintf("%s %v %s", verdict.Server, verdict.Up, verdict.Reason))
-		}
+		check := l.begin(l.now)
+		l.note(check, outcome(check.subjects[0].key.Server, check.target.Monitor.UUID), l.now)
+		news = append(news, l.told()...)
 	}
+}
+
+// told are the news: "server up reason".
+func (l *lab) told() (news []string) {
+	for _, verdict := range l.takeNews() {
+		news = append(news, fmt.Sprintf("%s %v %s", verdict.Server, verdict.Up, verdict.Reason))
+	}
+	return news
 }
 
 func passes(string, string) Outcome { return Outcome{Up: true} }
@@ -90,7 +99,7 @@ func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 	l := newLab()
 	every := func(interval time.Duration) []*plan.Pool {
 		changed := monitors("m")
-		changed[0].Interval = interval
+		changed[0].Interval, changed[0].Content = interval, sha256.Sum256([]byte(interval.String()))
 		return pools("p", changed, "one")
 	}
 	l.reconcile(every(time.Hour), l.now)
@@ -100,16 +109,12 @@ func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 		t.Errorf("got %q", news)
 	}
 	l.reconcile(every(time.Hour), l.now)
-	running, _ := l.next()
-	l.now = running
-	check, _ := l.begin(l.now)
+	l.now, _ = l.next()
+	running := l.begin(l.now)
 	l.reconcile(every(time.Second), l.now)
-	if _, planned := l.next(); planned {
-		t.Error("a check that runs is planned a second time")
-	}
-	l.note(check, Outcome{}, l.now)
-	if due, _ := l.next(); due.Sub(l.now) > time.Second {
-		t.Errorf("comes %v after the one that ran", due.Sub(l.now))
+	l.note(running, Outcome{}, l.now)
+	if due, _ := l.next(); due.Sub(l.now) > time.Second || len(l.agenda) != 1 {
+		t.Errorf("comes %v after the one that ran, agenda of %d", due.Sub(l.now), len(l.agenda))
 	}
 }
 
@@ -215,10 +220,11 @@ func TestOutcomeOfACheckThatIsGoneChangesNothing(t *testing.T) {
 	l := newLab()
 	l.reconcile(pools("p", monitors("m"), "one"), l.now)
 	l.now = l.now.Add(time.Second)
-	running, _ := l.begin(l.now)
+	running := l.begin(l.now)
 	l.reconcile(nil, l.now)
-	if verdict := l.note(running, Outcome{Up: true}, l.now); verdict != nil || len(l.agenda) != 0 {
-		t.Errorf("got %v, agenda of %d", verdict, len(l.agenda))
+	l.note(running, Outcome{Up: true}, l.now)
+	if news := l.told(); len(news) != 0 || len(l.agenda)+len(l.checks) != 0 {
+		t.Errorf("got %v, agenda of %d, %d checks", news, len(l.agenda), len(l.checks))
 	}
 }
 
@@ -275,7 +281,144 @@ func TestMonitorPortStandsInForTheServersPort(t *testing.T) {
 	elsewhere := pools("p", monitors("m"), "one")
 	elsewhere[0].Monitors[0].Port = 8080
 	l.reconcile(elsewhere, l.now)
-	if _, target := l.begin(l.now.Add(time.Second)); target.at().String() != "192.0.2.1:8080" {
-		t.Errorf("got %+v", target)
+	if check := l.begin(l.now.Add(time.Second)); check.target.Port != 8080 {
+		t.Errorf("got %+v", check.target)
+	}
+}
+
+// monitoredTwice are two pools with the same server.
+func monitoredTwice(first, second []*plan.Monitor) []*plan.Pool {
+	return append(pools("p", first, "one"), pools("q", second, "one")...)
+}
+
+func TestPoolsShareTheChecksOfAServer(t *testing.T) {
+	l := newLab()
+	again := monitors("m")
+	again[0].UUID = "another object with the same content"
+	l.reconcile(monitoredTwice(monitors("m"), again), l.now)
+	made := 0
+	news := l.run(35*time.Second, func(string, string) Outcome { made++; return Outcome{Reason: "refused"} })
+	if want := []string{"one false refused", "one false refused"}; !slices.Equal(news, want) || made > 5 {
+		t.Errorf("got %q by %d checks", news, made)
+	}
+	if reports := l.reports(); reports[0].Monitors[0].UUID != "m" || reports[1].Monitors[0].UUID != again[0].UUID {
+		t.Errorf("got %+v", reports)
+	}
+	l.reconcile(pools("q", again, "one"), l.now)
+	if news := l.run(time.Minute, passes); !slices.Equal(news, []string{"one true "}) {
+		t.Errorf("after the other pool is gone: %q", news)
+	}
+}
+
+func TestPoolThatComesLaterKnowsAtOnceWhatIsKnownOfItsServer(t *testing.T) {
+	l := newLab()
+	first := pools("p", monitors("m"), "one")
+	l.reconcile(first, l.now)
+	l.run(time.Second, passes)
+	l.reconcile(append(first, pools("q", monitors("m"), "one")...), l.now)
+	if news := l.told(); !slices.Equal(news, []string{"one true "}) {
+		t.Errorf("got %q", news)
+	}
+}
+
+func TestPoolsDoNotShareWhatDiffers(t *testing.T) {
+	for name, change := range map[string]func(pool *plan.Pool){
+		"other content":       func(pool *plan.Pool) { pool.Monitors = monitors("other") },
+		"another name":        func(pool *plan.Pool) { pool.Servers[0].Hostname = "two.example" },
+		"its own port":        func(pool *plan.Pool) { pool.Servers[0].Port = 81 },
+		"the name in TLS":     func(pool *plan.Pool) { pool.ServerName = "shop.example" },
+		"the monitor says so": func(pool *plan.Pool) { pool.Monitors[0].Apart = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			both := monitoredTwice(monitors("m"), monitors("m"))
+			change(both[1])
+			l.reconcile(both, l.now)
+			if len(l.checks) != 2 {
+				t.Errorf("%d checks", len(l.checks))
+			}
+		})
+	}
+}
+
+func TestServerIsUpWhenAsManyMonitorsPassAsItsPoolWants(t *testing.T) {
+	l := newLab()
+	two := pools("p", monitors("m1", "m2", "m3"), "one")
+	two[0].MinUp = 2
+	l.reconcile(two, l.now)
+	failing := map[string]bool{"m2": true}
+	outcome := func(_, monitor string) Outcome { return Outcome{Up: !failing[monitor], Reason: "not " + monitor} }
+	if news := l.run(30*time.Second, outcome); !slices.Equal(news, []string{"one true "}) {
+		t.Errorf("with two of three: %q", news)
+	}
+	failing["m1"] = true
+	if news := l.run(30*time.Second, outcome); !slices.Equal(news, []string{"one false not m1"}) {
+		t.Errorf("with one of three: %q", news)
+	}
+	one := pools("p", monitors("m1", "m2", "m3"), "one")
+	one[0].MinUp = 1
+	l.reconcile(one, l.now)
+	if news := l.told(); !slices.Equal(news, []string{"one true "}) {
+		t.Errorf("when one is enough: %q", news)
+	}
+	news := l.run(30*time.Second, func(_, monitor string) Outcome {
+		return Outcome{Up: monitor != "m2", Maintenance: monitor == "m2", Reason: "in maintenance"}
+	})
+	if !slices.Equal(news, []string{"one false in maintenance"}) {
+		t.Errorf("in maintenance: %q", news)
+	}
+}
+
+func TestNoMoreChecksBeginInASecondThanTheyMay(t *testing.T) {
+	l := newLab()
+	names := make([]string, 10_000)
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	l.random = func() float64 { return 0 }
+	l.reconcile(pools("p", monitors("m"), names...), l.now)
+	began := 0
+	for end := l.now.Add(time.Second); l.now.Before(end); l.now, _ = l.next() {
+		for l.begin(l.now) != nil {
+			began++
+		}
+	}
+	if most := int((time.Second + ahead) / pace); began < most-5 || began > most+5 {
+		t.Errorf("%d began", began)
+	}
+}
+
+func TestNoMoreScriptsRunAtOnceThanTheyMayAndDelayNoOthers(t *testing.T) {
+	l := newLab()
+	script := monitors("script")
+	script[0].Type = plan.External
+	names := make([]string, scriptsMax+2)
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	l.reconcile(append(pools("p", script, names...), pools("q", monitors("m"), "other")...), l.now)
+	l.now = l.now.Add(5 * time.Second)
+	var running []*check
+	others := 0
+	for check := l.begin(l.now); check != nil; check = l.begin(l.now) {
+		if check.isScript() {
+			running = append(running, check)
+		} else {
+			others++
+		}
+		l.now = l.now.Add(time.Millisecond)
+	}
+	if len(running) != scriptsMax || others != 1 {
+		t.Errorf("%d scripts and %d others run", len(running), others)
+	}
+	l.note(running[0], Outcome{Up: true}, l.now)
+	if due, any := l.next(); !any || due.After(l.now) {
+		t.Errorf("the next script is due at %v, %v", due, any)
+	}
+	if check := l.begin(l.now); check == nil || !check.isScript() || check == running[0] {
+		t.Errorf("next is %+v", check)
+	}
+	if check := l.begin(l.now.Add(time.Second)); check != nil {
+		t.Errorf("too many: %+v", check)
 	}
 }

@@ -42,11 +42,12 @@ const (
 // tally turns the outcomes of one monitor of one server into a verdict. A number of successes in a row makes it up, a
 // number of failures makes it down. With quickstart the first success is enough.
 type tally struct {
-	verdict   verdict
-	successes int // in a row
-	failures  int // in a row
-	reason    string
-	took      time.Duration
+	verdict     verdict
+	successes   int // in a row
+	failures    int // in a row
+	maintenance bool
+	reason      string
+	took        time.Duration
 }
 
 func (t *tally) note(monitor *plan.Monitor, outcome Outcome) {
@@ -54,12 +55,12 @@ func (t *tally) note(monitor *plan.Monitor, outcome Outcome) {
 	if outcome.Up {
 		t.successes, t.failures = t.successes+1, 0
 		if t.verdict != up && t.successes >= successesNeeded(t.verdict, monitor) {
-			t.verdict, t.reason = up, ""
+			t.verdict, t.maintenance, t.reason = up, false, ""
 		}
 		return
 	}
 	t.successes, t.failures = 0, t.failures+1
-	t.reason = outcome.Reason
+	t.reason, t.maintenance = outcome.Reason, outcome.Maintenance
 	if outcome.Maintenance || t.failures >= monitor.Failures {
 		t.verdict = down
 	}
@@ -72,17 +73,26 @@ func successesNeeded(now verdict, monitor *plan.Monitor) int {
 	return monitor.Successes
 }
 
-// together is the verdict of several monitors of one server; all must pass. While one is undecided and none says down,
-// the server keeps its state.
-func together(before verdict, tallies []tally) verdict {
-	all := up
+// together is the verdict of several monitors of one server, of which a number must pass. A server that asks for
+// maintenance at any of them is down. While the undecided ones matter, the server keeps its state.
+func together(before verdict, tallies []tally, needed int) verdict {
+	passed, failed := 0, 0
 	for _, t := range tallies {
-		if t.verdict == down {
+		switch {
+		case t.verdict == down && t.maintenance:
 			return down
-		}
-		if t.verdict == unknown {
-			all = before
+		case t.verdict == down:
+			failed++
+		case t.verdict == up:
+			passed++
 		}
 	}
-	return all
+	switch {
+	case passed >= needed:
+		return up
+	case len(tallies)-failed < needed:
+		return down
+	default:
+		return before
+	}
 }

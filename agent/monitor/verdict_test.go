@@ -55,7 +55,7 @@ func TestAllMonitorsOfAServerMustPass(t *testing.T) {
 		for _, verdict := range c.monitors {
 			tallies = append(tallies, tally{verdict: verdict})
 		}
-		if got := together(c.before, tallies); got != c.want {
+		if got := together(c.before, tallies, len(tallies)); got != c.want {
 			t.Errorf("before %v, monitors %v: got %v, want %v", c.before, c.monitors, got, c.want)
 		}
 	}

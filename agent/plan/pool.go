@@ -9,7 +9,8 @@ import (
 type Pool struct {
 	UUID       string
 	Servers    []Server
-	Monitors   []*Monitor // all must pass; empty: its servers are not checked
+	Monitors   []*Monitor // empty: its servers are not checked
+	MinUp      int        // how many of them must pass; 0: all
 	ServerName string     // in TLS; empty: each server's own
 }
 
@@ -28,6 +29,8 @@ type Member struct{ Pool, Server string }
 // Monitor is one way of checking servers.
 type Monitor struct {
 	UUID       string
+	Name       string
+	Content    Content
 	Type       MonitorType
 	Interval   time.Duration // at least a millisecond
 	Timeout    time.Duration // of a check; at least a millisecond
@@ -35,20 +38,30 @@ type Monitor struct {
 	Failures   int           // in a row bring it down; at least 1
 	Port       uint16        // 0: the server's
 	Quickstart bool          // a new server is up after one success
+	Apart      bool          // pools do not share its checks of a server
 	HTTP       HTTPCheck     // of HTTP and HTTPS
 	TCP        TCPCheck
+	UDP        UDPCheck
+	DNS        DNSCheck
+	External   ExternalCheck
 	GRPC       GRPCCheck
 }
+
+// Content is a digest of what a monitor does. Monitors with the same content find the same.
+type Content [32]byte
 
 // MonitorType is the protocol of a check. A protocol that this engine does not know keeps the controller's number.
 type MonitorType int32
 
 const (
-	HTTP  MonitorType = 1
-	HTTPS MonitorType = 2
-	TCP   MonitorType = 3
-	Ping  MonitorType = 4
-	GRPC  MonitorType = 130
+	HTTP     MonitorType = 1
+	HTTPS    MonitorType = 2
+	TCP      MonitorType = 3
+	Ping     MonitorType = 4
+	UDP      MonitorType = 5
+	DNS      MonitorType = 6
+	External MonitorType = 7
+	GRPC     MonitorType = 130
 )
 
 // HTTPCheck is a request and the expected response.
@@ -75,5 +88,37 @@ type TCPCheck struct {
 	Request             string
 	Contains            string
 	MaintenanceContains string
-	HalfOpen            bool // a connection is enough, and is reset
+	HalfOpen            bool // the server's SYN-ACK is enough, and is answered with a reset
+}
+
+// UDPCheck is a datagram, and the expected answer.
+type UDPCheck struct {
+	Request             string
+	Contains            string // empty: no answer is needed
+	MaintenanceContains string
+}
+
+// DNSCheck is a question, and the expected answer.
+type DNSCheck struct {
+	Name     string
+	Record   uint16 // the type in the question
+	AnyCode  bool   // false: NOERROR
+	Answer   DNSAnswer
+	Contains string // a record of the answer does; an address is one; empty: no matter what
+}
+
+// DNSAnswer is what has to be in the answer section.
+type DNSAnswer int32
+
+const (
+	DNSAnswerOfType    DNSAnswer = 1 // a record of the type of the question
+	DNSAnswerOfAnyType DNSAnswer = 2
+	DNSAnswerNotNeeded DNSAnswer = 3
+)
+
+// ExternalCheck is a script that writes something if the server works.
+type ExternalCheck struct {
+	Script    string
+	Arguments []string // after the server's address and port
+	Variables []string // of its environment: "NAME=value"
 }

@@ -311,7 +311,10 @@ func (r *reader) part(uuid string) part {
 
 func (r *reader) pool(wire *enginev1.Pool) *Pool {
 	pool := wire.GetPool()
-	read := &Pool{UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName()}
+	read := &Pool{
+		UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName(),
+		MinUp: int(wire.GetMinHealthMonitorsUp()),
+	}
 	for _, uuid := range wire.GetHealthMonitorUuids() {
 		if monitor := r.part(uuid).monitor; monitor != nil {
 			read.Monitors = append(read.Monitors, monitor)
@@ -325,32 +328,6 @@ func (r *reader) pool(wire *enginev1.Pool) *Pool {
 		})
 	}
 	return read
-}
-
-func monitorOf(wire *enginev1.HealthMonitor) *Monitor {
-	http, tcp := wire.GetHttp(), wire.GetTcp()
-	return &Monitor{
-		UUID: wire.GetUuid(), Type: MonitorType(wire.GetType()),
-		Interval:  milliseconds(max(1, wire.GetSendIntervalMs())),
-		Timeout:   milliseconds(max(1, wire.GetReceiveTimeoutMs())),
-		Successes: max(1, int(wire.GetSuccessfulChecks())), Failures: max(1, int(wire.GetFailedChecks())),
-		Port: uint16(wire.GetMonitorPort()), Quickstart: wire.GetQuickstart(),
-		HTTP: HTTPCheck{
-			Request: http.GetRequest(), Exact: http.GetExactRequest(), Body: http.GetBody(),
-			Classes:  http.GetResponseClasses(),
-			Contains: http.GetResponseContains(), MaintenanceCodes: http.GetMaintenanceCodes(),
-			MaintenanceContains: http.GetMaintenanceContains(), ServerName: http.GetServerName(),
-		},
-		TCP: TCPCheck{
-			Request: tcp.GetRequest(), Contains: tcp.GetResponseContains(),
-			MaintenanceContains: tcp.GetMaintenanceContains(),
-			HalfOpen:            tcp.GetHalfOpen(),
-		},
-		GRPC: GRPCCheck{
-			Service: wire.GetGrpc().GetService(), TLS: wire.GetGrpc().GetTls(),
-			ServerName: wire.GetGrpc().GetServerName(),
-		},
-	}
 }
 
 func seconds(n uint32) time.Duration      { return time.Duration(n) * time.Second }

@@ -83,6 +83,7 @@ func TestReadsServersAndWhoChecksThem(t *testing.T) {
 			MaintenanceCodes: []uint32{503}, MaintenanceContains: "away", ServerName: "sni.example",
 		},
 	}))
+	plan.Pools[0].Monitors[0].Content = Content{}
 	expect(t, plan.Pools, []*Pool{{
 		UUID: "pool-1", ServerName: "web.example",
 		Servers: []Server{{ID: "a", Address: address("10.0.0.1"), Port: 8080, Hostname: "one", Enabled: true}},
@@ -102,6 +103,7 @@ func TestMonitorThatSaysNothingIsTheQuickestThereCanBe(t *testing.T) {
 		Type: enginev1.MonitorType_MONITOR_TYPE_TCP,
 		Tcp:  &enginev1.TcpCheck{Request: "hi", ResponseContains: "ho", MaintenanceContains: "away", HalfOpen: true},
 	}))
+	plan.Pools[0].Monitors[0].Content = Content{}
 	expect(t, plan.Pools[0].Monitors[0], &Monitor{
 		UUID: "hm-1", Type: TCP, Interval: time.Millisecond, Timeout: time.Millisecond, Successes: 1, Failures: 1,
 		TCP: TCPCheck{Request: "hi", Contains: "ho", MaintenanceContains: "away", HalfOpen: true},

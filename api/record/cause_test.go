@@ -20,6 +20,12 @@ func TestCausesAreThoseOfTheDataPlane(t *testing.T) {
 		if got := CauseName(uint16(i + 1)); got != match[1] {
 			t.Errorf("cause %d is %q, want %q", i+1, got, match[1])
 		}
+		if CauseMeaning(match[1]) == "" {
+			t.Errorf("nothing says what %s means", match[1])
+		}
+	}
+	if len(meanings) != len(causeNames) {
+		t.Errorf("%d causes have a meaning, and there are %d", len(meanings), len(causeNames))
 	}
 	if CauseName(0) != "" || CauseName(uint16(len(causeNames)+1)) != "" {
 		t.Error("a cause that is none has a name")

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-lb/weir/lab/topology"
 )
 
-// The seed's address; clients ask there.
+// The VIP of lab/seed.toml; clients ask there.
 var (
 	vip       = netip.MustParseAddr("3.3.3.3")
 	vipPrefix = netip.PrefixFrom(vip, 32)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/bench/meter"
-	"github.com/weir-lb/weir/controller/metrics"
+	"github.com/weir-lb/weir/controller/metrics/madeup"
 )
 
 // busy is how many cores processes use.
@@ -73,7 +73,7 @@ func (f *fleet) measureAll(ctx context.Context, profiles *profiler, times *fleet
 		return err
 	}
 	begun := time.Now()
-	made, err := metrics.MakeUp(ctx, f.controller.HistoryDir(), historyOf, before, time.Now())
+	made, err := madeup.Replace(ctx, f.controller.HistoryDir(), historyOf, before, time.Now())
 	if err != nil {
 		return fmt.Errorf("the history cannot be made: %w", err)
 	}

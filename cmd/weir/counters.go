@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-lb/weir/api/record"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
 )
@@ -66,7 +67,8 @@ func causesOf(counters map[string]any) table {
 	rows := table{{"FAILURE", "TOTAL", "PER SECOND", "WHAT IT MEANS"}}
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
 		if cause, isCause := strings.CutPrefix(name, errorPrefix); isCause {
-			rows = append(rows, []string{cause, column.Text(counters[name]), perSecond(counters, name), causes[cause]})
+			rows = append(rows, []string{cause, column.Text(counters[name]), perSecond(counters, name),
+				record.CauseMeaning(cause)})
 		}
 	}
 	if len(rows) == 1 {

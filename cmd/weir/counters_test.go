@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -33,20 +31,4 @@ func TestShowsCountersByProtocolTimesAndFailuresByCause(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "counters.txt", out.Bytes())
-}
-
-func TestSaysWhatEachCauseOfTheDataPlaneMeans(t *testing.T) {
-	source, err := os.ReadFile("../../dataplane/telemetry/src/cause.rs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile(`(?m)^    [A-Z]\w+ = "(\w+)",$`).FindAllSubmatch(source, -1)
-	for _, cause := range named {
-		if causes[string(cause[1])] == "" {
-			t.Errorf("%s is not explained", cause[1])
-		}
-	}
-	if len(named) != len(causes) {
-		t.Errorf("%d causes are explained, and the data plane has %d", len(causes), len(named))
-	}
 }

@@ -14,7 +14,7 @@ func demoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Serve an HTTPS virtual service, send load to it, and show the figures",
-		Long: `Build a small version of the virtual service of the 1M-TPS paper: nginx servers, a controller and engines, configured through
+		Long: `Build a small version of the virtual service of the 1M-TPS report: nginx servers, a controller and engines, configured through
 the REST API. Send requests of HTTP/1.1 and of HTTP/2 over TLS for 10 seconds, with a full handshake each and then over kept connections.
 Show throughput, latency and CPU time of both beside each other. Then make one of the servers slow, keep the load going until Ctrl-C, and
 print the address of the web pages, which show what happens.

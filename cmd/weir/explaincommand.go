@@ -157,9 +157,28 @@ func printExplanation(out io.Writer, answer map[string]any) error {
 	for _, item := range engines {
 		engine, _ := item.(map[string]any)
 		fmt.Fprintln(out)
-		if err := printParts(out, explainedBy(engine), explainedServers(engine)); err != nil {
+		if err := printEngine(out, engine); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// printEngine prints what one engine says: a sentence for each stage, and the servers of the pool.
+func printEngine(out io.Writer, engine map[string]any) error {
+	fmt.Fprintf(out, "ENGINE %s\n", top.Clean(column.Text(engine["name"])))
+	var stages []stage
+	list, _ := engine["stages"].([]any)
+	for _, item := range list {
+		one, _ := item.(map[string]any)
+		stages = append(stages, stage{column.Text(one["name"]), column.Text(one["text"])})
+	}
+	if err := printStages(out, stages); err != nil {
+		return err
+	}
+	if servers := explainedServers(engine); servers != nil {
+		fmt.Fprintln(out)
+		return servers.print(out)
 	}
 	return nil
 }
@@ -169,95 +188,6 @@ func bracketed(address string) string {
 		return "[" + address + "]"
 	}
 	return address
-}
-
-// explainedBy has a row for each stage of the request at an engine.
-func explainedBy(engine map[string]any) table {
-	say := func(path ...string) string { return top.Clean(column.Text(column.At(engine, path...))) }
-	rows := table{{"ENGINE " + say("name"), revisionOf(engine, say)}}
-	for _, ending := range []string{"error", "hidden"} {
-		if why := say(ending); why != "" {
-			return append(rows, []string{"no answer", why})
-		}
-	}
-	if engine["listens"] == false {
-		return append(rows, []string{"listener", "none: it does not listen at this address and port"})
-	}
-	rows = append(rows, []string{"virtual service", say("virtualservice", "name")})
-	if child := say("child", "name"); child != "" {
-		rows = append(rows, []string{"child", child + ", chosen by " + chosenBy[say("child", "chosen_by")]})
-	}
-	if engine["drains"] == true {
-		rows = append(rows, []string{"drains", "the client is asked to connect to another engine afterwards"})
-	}
-	if pool := say("pool", "name"); pool != "" {
-		rows = append(rows, []string{"pool", pool + ", " + algorithmOf(engine, say)})
-	}
-	if server := say("server"); server != "" {
-		rows = append(rows, []string{"server", server + ", " + pickedBy[say("picked_by")]})
-	}
-	if cause := say("response", "cause"); cause != "" {
-		rows = append(rows, []string{"answers itself", ownAnswer(say("response", "status"), cause,
-			say("response", "location"))})
-	}
-	return rows
-}
-
-func revisionOf(engine map[string]any, say func(...string) string) string {
-	switch {
-	case engine["revision"] == nil:
-		return ""
-	case engine["newest"] == true:
-		return "revision " + say("revision") + ", the newest"
-	default:
-		return "revision " + say("revision") + ", NOT the newest"
-	}
-}
-
-func ownAnswer(status, cause, location string) string {
-	answer := "status " + status
-	if status == "0" {
-		answer = "ends the connection"
-	}
-	if location != "" {
-		answer += " to " + location
-	}
-	why := ownCauses[cause]
-	if why == "" {
-		why = causes[cause]
-	}
-	if why != "" {
-		cause += ": " + why
-	}
-	return answer + ", because of " + cause
-}
-
-// ownCauses are those that are no failures.
-var ownCauses = map[string]string{
-	"tls_expected":      "the port speaks TLS, and the URL begins with http://",
-	"tls_unexpected":    "the port does not speak TLS, and the URL begins with https://",
-	"redirect_to_https": "the application profile redirects plain requests (http_to_https)",
-	"max_forwards":      "Max-Forwards is 0",
-}
-
-var chosenBy = map[string]string{"server_name": "the server name of TLS", "host_and_path": "host and path"}
-
-var pickedBy = map[string]string{
-	"algorithm":   "picked by the algorithm",
-	"persistence": "because the cookie names it",
-	"trial":       "a trial: it is suspect, and this request would show whether it answers",
-	"last":        "because the others take no requests",
-}
-
-func algorithmOf(engine map[string]any, say func(...string) string) string {
-	name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(say("algorithm"), "LB_ALGORITHM_"), "_", " "))
-	if of := say("hash_input"); of != "" {
-		return name + " of the " + strings.ReplaceAll(of, "_", " ")
-	}
-	if workers, _ := engine["workers"].(float64); workers > 1 {
-		name += fmt.Sprintf(" (as worker %s of %s sees it)", say("worker"), say("workers"))
-	}
-	return name
 }
 
 // explainedServers has a row for each server of the pool. It is empty if the request comes to no pool.

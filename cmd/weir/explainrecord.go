@@ -30,16 +30,20 @@ func explainRecord(ctx context.Context, session *client.Session, id string, outp
 	if _, err := fmt.Fprintln(out, toMillis(cellOf(answer.Record, "report_timestamp"))); err != nil {
 		return err
 	}
-	for _, one := range answer.Stages {
-		if _, err := fmt.Fprintf(out, "%-11s %s\n", harmless(one.Name), harmless(one.Text)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printStages(out, answer.Stages)
 }
 
 // stage is a part of the way of a request.
 type stage struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+}
+
+func printStages(out io.Writer, stages []stage) error {
+	for _, one := range stages {
+		if _, err := fmt.Fprintf(out, "%-11s %s\n", harmless(one.Name), harmless(one.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

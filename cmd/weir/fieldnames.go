@@ -25,7 +25,6 @@ var fieldNames = map[string]string{
 	"resumed":       "ssl_session_reused",
 	"sni":           "sni_hostname",
 	"alert":         "ssl_alert",
-	"pool":          "pool_name",
 	"server":        "server_name",
 	"server_port":   "server_dest_port",
 	"tried":         "servers_tried",
@@ -44,6 +43,12 @@ var fieldNames = map[string]string{
 	"sent":          "response_length",
 	"received":      "request_length",
 	"trace":         "trace_id",
+	"grpc":          "grpc_status",
+	"browser":       "client_browser",
+	"os":            "client_os",
+	"device":        "client_device",
+	"source":        "source_ip",
+	"filter":        "client_log_filter_name",
 	"event":         "event_id",
 	"type":          "obj_type",
 	"object":        "obj_name",
@@ -57,17 +62,15 @@ var bytesOfConnections = map[string]string{
 	"sent":     "tx_bytes",
 }
 
-// namesOf are the names of the web pages for fields of one kind of record, without those that the API has for something
-// else: there, they mean what they mean in the API.
+// namesOf are the names of the web pages for fields of one kind of record.
 func namesOf(kind string) map[string]string {
 	names := maps.Clone(fieldNames)
 	if kind == query.Connections {
 		maps.Copy(names, bytesOfConnections)
 	}
-	maps.DeleteFunc(names, func(name, field string) bool {
-		_, taken := query.Types[kind][name]
+	maps.DeleteFunc(names, func(_, field string) bool {
 		_, known := query.Types[kind][field]
-		return taken || !known
+		return !known
 	})
 	return names
 }

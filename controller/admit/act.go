@@ -36,5 +36,5 @@ func Lookup(view *store.View, tenant Tenant, kind, reference string) (*store.Rec
 	if err != nil {
 		return nil, err
 	}
-	return lookUp(view, target, Tenant{UUID: tenant.UUID})
+	return lookUp(view, target, Tenant{UUID: tenant.UUID}, everything)
 }

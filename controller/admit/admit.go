@@ -180,9 +180,12 @@ func (g *Gate) change(tx *store.Tx, w Write, id string, edit Edit) (was, made *s
 func (g *Gate) put(tx *store.Tx, w Write, sent schema.Object, stored *store.Record, tenant string) (
 	*store.Record, error) {
 	object, err := g.shape(w, sent, stored, func(o schema.Object) error {
+		if w.Kind.Name == userKind {
+			w.nameRoles(tx.View(), o)
+		}
 		// A user can have roles of any tenant.
 		all := w.system || w.Kind.Name == userKind
-		return resolve(tx.View(), w.Kind, o, Tenant{UUID: tenant, All: all}, stored)
+		return w.resolve(tx.View(), o, Tenant{UUID: tenant, All: all}, stored)
 	})
 	if err != nil {
 		return nil, err

@@ -78,7 +78,8 @@ func TestBuiltInObjectsThatWereRenamedBeforeStayAndAreFound(t *testing.T) {
 		if err := gate.changeName(t, kind, uuid, "mine"); err != nil {
 			t.Errorf("%s may not keep its name: %v", kind, err)
 		}
-		found, err := lookUp(gate.store.View(), schema.RefTarget{Kind: kind, Name: name}, Tenant{UUID: AdminTenant})
+		found, err := lookUp(gate.store.View(), schema.RefTarget{Kind: kind, Name: name},
+			Tenant{UUID: AdminTenant}, everything)
 		if err != nil || found.UUID != uuid {
 			t.Errorf("%s %s is not found: %v", kind, name, err)
 		}

@@ -82,10 +82,6 @@ func (w Write) rolesFit(view *store.View, stored, next *store.Record) error {
 			continue
 		}
 		owner, _ := tenantWith(view, of.role.Tenant)
-		if w.Who.MayEnter(owner) != nil {
-			return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
-				Problem: "Role not found: there is none in a tenant that you have access to"}
-		}
 		return &schema.FieldError{Kind: userKind, Field: fmt.Sprintf("access[%d].role_ref", i),
 			Problem: fmt.Sprintf("%s is a role of tenant %s: it gives nothing anywhere else", of.role.Name, owner.Name)}
 	}

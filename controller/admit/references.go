@@ -11,16 +11,20 @@ import (
 )
 
 // resolve turns every reference of an object into "/api/<kind>/<uuid>" of an existing object. An object keeps the
-// references that it has in stored: an earlier version, or the controller, may refer to an object of another tenant.
-func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant Tenant, stored *store.Record) error {
+// references that it has in stored: an earlier version, or the controller, may refer to an object of another tenant. To
+// the writer, what is in a tenant without access does not exist.
+func (w Write) resolve(view *store.View, object schema.Object, tenant Tenant, stored *store.Record) error {
+	kind := w.Kind
 	for _, reference := range kind.References(object) {
 		target, err := schema.ParseRef(reference.Kind, reference.Value)
 		if err != nil {
 			return &schema.FieldError{Kind: kind.Name, Field: reference.Field, Problem: err.Error()}
 		}
-		from := tenant
-		from.All = tenant.All || stored != nil && target.UUID != "" && stored.RefersTo(target.Kind, target.UUID)
-		found, err := lookUp(view, target, from)
+		from, knows := tenant, w.knows
+		if stored != nil && target.UUID != "" && stored.RefersTo(target.Kind, target.UUID) {
+			from.All, knows = true, everything
+		}
+		found, err := lookUp(view, target, from, knows)
 		if err != nil && stored != nil && holds(kind, stored.Object, reference) {
 			continue // it was stored before Weir looked at such references, and leads nowhere
 		}
@@ -32,6 +36,20 @@ func resolve(view *store.View, kind *schema.Kind, object schema.Object, tenant T
 	return nil
 }
 
+// knows tells whether the writer may hear of an object: one of a tenant that the user has access to, or one that admin
+// shares with all.
+func (w Write) knows(record *store.Record) bool {
+	if w.system || record.UUID == AdminTenant {
+		return true
+	}
+	if record.Kind == tenantKind {
+		return w.Who.Knows(record)
+	}
+	return record.Tenant == AdminTenant || w.Who.MayEnter(Tenant{UUID: record.Tenant}) == nil
+}
+
+func everything(*store.Record) bool { return true }
+
 // holds tells whether an object has this very reference.
 func holds(kind *schema.Kind, object schema.Object, reference schema.Reference) bool {
 	return slices.ContainsFunc(kind.References(object), func(held schema.Reference) bool {
@@ -40,26 +58,26 @@ func holds(kind *schema.Kind, object schema.Object, reference schema.Reference) 
 }
 
 // lookUp returns the object that a reference names: by uuid, or by name. It looks for the name in the tenant that the
-// reference names, or else in the tenant of the referring object and in admin.
-func lookUp(view *store.View, target schema.RefTarget, tenant Tenant) (*store.Record, error) {
+// reference names, or else in the tenant of the referring object and in admin. What the writer does not know is not
+// found.
+func lookUp(view *store.View, target schema.RefTarget, tenant Tenant, knows func(*store.Record) bool) (
+	*store.Record, error) {
+	usable := func(record *store.Record) bool { return usableFrom(record, tenant) && knows(record) }
 	if target.UUID != "" {
 		found, ok := view.Get(target.Kind, target.UUID)
-		if ok && usableFrom(found, tenant) {
+		if ok && usable(found) {
 			return found, nil
 		}
 		return nil, fmt.Errorf("%s not found: there is none with uuid %s", titleOf(target.Kind), target.UUID)
 	}
-	owners := []string{tenant.UUID, AdminTenant}
+	owners, where := []string{tenant.UUID, AdminTenant}, ""
 	if target.Tenant != "" {
-		named, ok := tenantNamed(view, target.Tenant)
-		if !ok {
-			return nil, fmt.Errorf("Tenant %q not found", target.Tenant)
-		}
-		owners = []string{named.UUID}
+		named, _ := tenantNamed(view, target.Tenant)
+		owners, where = []string{named.UUID}, fmt.Sprintf(" in tenant %q", target.Tenant)
 	}
 	for _, owner := range owners {
 		found, ok := view.ByName(target.Kind, owner, target.Name)
-		if ok && inCloud(view, found, target.Cloud) && usableFrom(found, tenant) {
+		if ok && inCloud(view, found, target.Cloud) && usable(found) {
 			return found, nil
 		}
 	}
@@ -67,7 +85,7 @@ func lookUp(view *store.View, target schema.RefTarget, tenant Tenant) (*store.Re
 		inCloud(view, found, target.Cloud) {
 		return found, nil
 	}
-	return nil, fmt.Errorf("%s not found: there is none named %q", titleOf(target.Kind), target.Name)
+	return nil, fmt.Errorf("%s not found: there is none named %q%s", titleOf(target.Kind), target.Name, where)
 }
 
 // usableFrom tells whether an object of a tenant may refer to this object. It may if the object belongs to the same

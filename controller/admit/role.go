@@ -72,6 +72,28 @@ func (p Principal) Knows(record *store.Record) bool {
 	return true
 }
 
+// nameRoles turns references to roles by name into those by uuid, for roles of the tenant in which they are granted:
+// the user does not belong to that tenant, so that nothing else would find them there.
+func (w Write) nameRoles(view *store.View, user schema.Object) {
+	for _, entry := range accessOf(user) {
+		role, err := schema.ParseRef(roleKind, textOf(entry, "role_ref"))
+		if err != nil || role.UUID != "" || role.Tenant != "" || entry["all_tenants"] == true {
+			continue
+		}
+		in, err := schema.ParseRef(tenantKind, textOf(entry, "tenant_ref"))
+		if err != nil {
+			continue
+		}
+		tenant, err := lookUp(view, in, Tenant{UUID: AdminTenant}, w.knows)
+		if err != nil {
+			continue // resolve says so
+		}
+		if found, ok := view.ByName(roleKind, tenant.UUID, role.Name); ok {
+			entry["role_ref"] = schema.RefPath(roleKind, found.UUID)
+		}
+	}
+}
+
 const userResource = "PERMISSION_USER"
 
 // belongings are the tenants that a user belongs to. Who may write users in all of them may write the user.

@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -19,7 +20,8 @@ type Tenant struct {
 }
 
 // TenantOf returns the tenant that a request names, by name or uuid, if the user has access to it. If the request names
-// none, it is the user's own tenant. Errors: *Forbidden.
+// none, it is the user's own tenant. Who has no access to a tenant does not learn whether there is one. Errors:
+// *Forbidden.
 func TenantOf(view *store.View, who Principal, name, uuid string) (Tenant, error) {
 	tenant, known := Tenant{UUID: AdminTenant, Name: AdminTenant, All: true}, name == "*"
 	switch {
@@ -31,10 +33,11 @@ func TenantOf(view *store.View, who Principal, name, uuid string) (Tenant, error
 	default:
 		tenant, known = tenantWith(view, who.home)
 	}
-	if !known {
-		return Tenant{}, &Forbidden{fmt.Sprintf("Tenant '%s' does not exist!", name+uuid)}
+	said := cmp.Or(name, uuid, tenant.Name)
+	if !known && who.MayEnter(Everywhere) == nil {
+		return Tenant{}, &Forbidden{fmt.Sprintf("Tenant '%s' does not exist!", said)}
 	}
-	return tenant, who.MayEnter(tenant)
+	return tenant, who.MayEnter(Tenant{UUID: tenant.UUID, Name: said, All: tenant.All})
 }
 
 func tenantWith(view *store.View, uuid string) (Tenant, bool) {
@@ -87,7 +90,7 @@ func ownerOf(view *store.View, w Write, sent schema.Object) (string, error) {
 	target, err := schema.ParseRef(tenantKind, named)
 	if err == nil {
 		var found *store.Record
-		if found, err = lookUp(view, target, Tenant{UUID: AdminTenant}); err == nil {
+		if found, err = lookUp(view, target, Tenant{UUID: AdminTenant}, w.knows); err == nil {
 			return found.UUID, nil
 		}
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/fleet"
@@ -96,7 +97,8 @@ func reached(m *model.Model, q Question, sees func(uuid string) bool) (Found, st
 	case len(at) == 0:
 		return Found{}, fmt.Sprintf("no virtual service that you may read listens on port %d", q.Port)
 	case len(at) > 1:
-		return Found{}, fmt.Sprintf("%s may be %s: say which with virtualservice, or with address", q.Host, listed(at))
+		return Found{}, fmt.Sprintf("%s may be %s: say which with virtualservice, or with address", q.Host,
+			listed(namesOf(at)))
 	}
 	where = at[0].Addresses[0]
 	return Found{VirtualService: at[0].UUID, Name: at[0].Name, Address: where}, ""
@@ -137,13 +139,18 @@ func matches(pattern, host string) bool {
 	return pattern == host
 }
 
-func listed(all []*model.VirtualService) string {
-	var names []string
-	for _, vs := range all[:min(len(all), namesShown)] {
+func namesOf(all []*model.VirtualService) (names []string) {
+	for _, vs := range all {
 		names = append(names, vs.Name)
 	}
+	return names
+}
+
+// listed are the first of some texts, and how many more there are.
+func listed(all []string) string {
+	shown := slices.Clone(all[:min(len(all), namesShown)])
 	if more := len(all) - namesShown; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
+		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(shown, ", ")
 }

@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"cmp"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/schema"
@@ -11,7 +13,7 @@ func (e *Explainer) page(q Question, found Found, engines []*asked, sees func(uu
 	all := []any{}
 	e.fleet.Read(func(known *fleet.Known) {
 		for _, engine := range engines {
-			all = append(all, (&teller{known, engine, sees}).page())
+			all = append(all, (&teller{known, engine, sees, q, found}).page())
 		}
 	})
 	return schema.Object{
@@ -26,17 +28,15 @@ type teller struct {
 	known  *fleet.Known
 	engine *asked
 	sees   func(uuid string) bool
+	asked  Question
+	found  Found
 }
 
 func (t *teller) page() schema.Object {
-	page := schema.Object{"uuid": t.engine.uuid, "name": t.engine.name}
+	page := schema.Object{"uuid": t.engine.uuid, "name": t.engine.name, "stages": t.stages()}
 	said := t.engine.said
-	switch {
-	case t.engine.error != "":
-		page["error"] = t.engine.error
-		return page
-	case said.GetError() != "":
-		page["error"] = said.GetError()
+	if why := t.unanswered(); why != "" {
+		page["error"] = why
 		return page
 	}
 	page["revision"], page["newest"] = int64(said.GetRevision()), t.engine.newest
@@ -45,11 +45,9 @@ func (t *teller) page() schema.Object {
 	if said.GetVirtualServiceUuid() == "" {
 		return page
 	}
-	for _, uuid := range []string{said.GetVirtualServiceUuid(), said.GetChildUuid()} {
-		if uuid != "" && !t.sees(uuid) {
-			page["hidden"] = "the request is for a virtual service that you may not read"
-			return page
-		}
+	if t.isHidden() {
+		page["hidden"] = "the request is for a virtual service that you may not read"
+		return page
 	}
 	page["virtualservice"] = t.service(said.GetVirtualServiceUuid())
 	if uuid := said.GetChildUuid(); uuid != "" {
@@ -69,6 +67,19 @@ func (t *teller) page() schema.Object {
 		t.pool(page, said)
 	}
 	return page
+}
+
+// unanswered says why there is no answer; empty: there is one.
+func (t *teller) unanswered() string { return cmp.Or(t.engine.error, t.engine.said.GetError()) }
+
+// isHidden tells whether the request is for a virtual service that the user may not read.
+func (t *teller) isHidden() bool {
+	for _, uuid := range []string{t.engine.said.GetVirtualServiceUuid(), t.engine.said.GetChildUuid()} {
+		if uuid != "" && !t.sees(uuid) {
+			return true
+		}
+	}
+	return false
 }
 
 var chosenBy = map[dataplanev1.Chosen]string{
@@ -99,20 +110,28 @@ var states = map[dataplanev1.Eligibility]string{
 	dataplanev1.Eligibility_ELIGIBILITY_SUSPECT: "suspect",
 }
 
-// service is a virtual service with its name, which is empty if it has just been deleted.
 func (t *teller) service(uuid string) schema.Object {
-	page := schema.Object{"uuid": uuid, "name": ""}
+	return schema.Object{"uuid": uuid, "name": t.serviceName(uuid)}
+}
+
+// serviceName is empty if the virtual service has just been deleted.
+func (t *teller) serviceName(uuid string) string {
 	if vs := t.known.VirtualService(uuid); vs != nil {
-		page["name"] = vs.Name
+		return vs.Name
 	}
-	return page
+	return ""
+}
+
+// poolName is empty if the pool has just been deleted.
+func (t *teller) poolName(uuid string) string {
+	if pool := t.known.Pool(uuid); pool != nil {
+		return pool.Name
+	}
+	return ""
 }
 
 func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
-	of := schema.Object{"uuid": said.GetPoolUuid(), "name": ""}
-	if pool := t.known.Pool(said.GetPoolUuid()); pool != nil {
-		of["name"] = pool.Name
-	}
+	of := schema.Object{"uuid": said.GetPoolUuid(), "name": t.poolName(said.GetPoolUuid())}
 	page["pool"], page["algorithm"] = of, algorithms[said.GetAlgorithm()]
 	if said.GetAlgorithm() == dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH {
 		page["hash_input"] = hashInputs[said.GetHashInput()]
@@ -130,12 +149,18 @@ func (t *teller) pool(page schema.Object, said *dataplanev1.Explanation) {
 			server["max_connections"] = int64(standing.GetMaxConnections())
 		}
 		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_DOWN {
-			key := fleet.ServerKey{Pool: said.GetPoolUuid(), Server: standing.GetServerId()}
-			if engine := t.known.Engine(t.engine.uuid); engine != nil {
-				server["reason"] = engine.Verdict(key).GetReason()
-			}
+			server["reason"] = t.whyDown(standing.GetServerId())
 		}
 		servers = append(servers, server)
 	}
 	page["servers"], page["servers_total"] = servers, int64(said.GetServersTotal())
+}
+
+// whyDown says why a server of the pool is down; empty: nobody has said.
+func (t *teller) whyDown(server string) string {
+	engine := t.known.Engine(t.engine.uuid)
+	if engine == nil {
+		return ""
+	}
+	return engine.Verdict(fleet.ServerKey{Pool: t.engine.said.GetPoolUuid(), Server: server}).GetReason()
 }

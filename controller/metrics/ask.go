@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql"
 
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -84,18 +85,18 @@ func (h *History) question(all view, q series.Question) asked {
 	all.sight.Tenant = q.Tenant
 	return asked{h, all, q, blanks{
 		matchers: strings.Join(matchers, ","), key: key, stepSeconds: int(window.Seconds()),
-		wideSeconds: int(max(window, 4*max(histogramEvery, resolution(all.now.Sub(q.Start)))).Seconds()),
+		wideSeconds: int(max(window, 4*max(retention.HistogramEvery, resolution(all.now.Sub(q.Start)))).Seconds()),
 	}}
 }
 
 // resolution is the time between samples of the tier that still has samples of this age.
 func resolution(age time.Duration) time.Duration {
-	for _, spec := range tierSpecs {
-		if age < spec.keep {
-			return spec.step
+	for _, spec := range retention.Tiers {
+		if age < spec.Keep {
+			return spec.Step
 		}
 	}
-	return tierSpecs[len(tierSpecs)-1].step
+	return retention.Tiers[len(retention.Tiers)-1].Step
 }
 
 // values are those of one series, by time in ms since 1970.

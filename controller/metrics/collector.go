@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/model"
 )
 
 const (
-	// collectEvery is the time between two collections. Samples have the times of its multiples, so each window of a
-	// multiple of it has the same number of samples.
-	collectEvery = 5 * time.Second
 	// idleAfter is how long an object whose numbers do not move keeps its series.
 	idleAfter = 1800 * time.Second
 	// seriesMax bounds the series of all objects. A series takes about 10 KB of memory in all tiers together.
@@ -28,10 +26,11 @@ const (
 type collector struct {
 	config Config
 
-	mu      sync.Mutex
-	groups  map[string]*group         // by uuid of the virtual service or engine, or by uuid of the pool and server
-	blank   map[string]fleet.Turn     // of virtual services, and of pools whose servers, have no series: see note
-	written [len(tierSpecs)]time.Time // when each tier got its last samples; at first, when the collector began
+	mu sync.Mutex
+	// by uuid of the virtual service or engine, or by uuid of the pool and server
+	groups  map[string]*group
+	blank   map[string]fleet.Turn           // of virtual services, and of pools whose servers, have no series: see note
+	written [len(retention.Tiers)]time.Time // when each tier got its last samples; at first, when the collector began
 	ticks   int64
 	headMax int
 	refused int // series that are not kept because of seriesMax
@@ -147,9 +146,9 @@ func (c *collector) write(into *tiers, at time.Time) error {
 }
 
 // due says which tiers get a sample.
-func (c *collector) due(at time.Time) (due [len(tierSpecs)]bool) {
-	for i, spec := range tierSpecs {
-		due[i] = !at.Truncate(spec.step).Equal(c.written[i].Truncate(spec.step))
+func (c *collector) due(at time.Time) (due [len(retention.Tiers)]bool) {
+	for i, spec := range retention.Tiers {
+		due[i] = !at.Truncate(spec.Step).Equal(c.written[i].Truncate(spec.Step))
 	}
 	return due
 }

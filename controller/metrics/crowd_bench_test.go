@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
 // BenchmarkManyEngines collects from 64 engines with 5,000 virtual services of 4 servers each, 500 of them with
@@ -24,7 +25,7 @@ func BenchmarkManyEngines(b *testing.B) {
 	c.Pass()
 	before := fleettest.InUse()
 	collect := func() {
-		c.Now = c.Now.Truncate(collectEvery).Add(collectEvery - time.Second)
+		c.Now = c.Now.Truncate(retention.CollectEvery).Add(retention.CollectEvery - time.Second)
 		c.Pass()
 		history.tick(opened, c.Now)
 	}

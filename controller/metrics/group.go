@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
 // labelled is what the series of an object are called by.
@@ -59,7 +60,7 @@ type entry struct {
 	counted   bool    // a gauge that changes only with what was counted
 	histogram *histogram.Histogram
 	labels    labels.Labels
-	in        [len(tierSpecs)]inTier
+	in        [len(retention.Tiers)]inTier
 }
 
 // inTier is what a tier knows of a series.

@@ -10,6 +10,7 @@ import (
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -81,7 +82,7 @@ func TestHistoryOutlivesItsProcessAlsoInCoarseTiers(t *testing.T) {
 		}
 		// One more each: the count that the series began with.
 		if got := result.value.String(); !strings.Contains(got, " "+number(want+1)+" @") {
-			t.Errorf("tier %s: %s, want %v samples", tierSpecs[tier].name, got, want+1)
+			t.Errorf("tier %s: %s, want %v samples", retention.Tiers[tier].Name, got, want+1)
 		}
 		result.Close()
 	}

@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/prometheus/model/labels"
+import (
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/weir-lb/weir/controller/metrics/retention"
+)
 
 // leaving are series whose objects were renamed or deleted, by the hash of their labels. A series stays here until each
 // tier that has it has a mark of its end: a coarse tier gets that with its next samples. Without the mark, queries
@@ -10,7 +14,7 @@ type leaving map[uint64]left
 type left struct {
 	sort   sort
 	labels labels.Labels
-	in     [len(tierSpecs)]inTier
+	in     [len(retention.Tiers)]inTier
 }
 
 // add takes a series that some tiers have.

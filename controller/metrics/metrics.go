@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 	"github.com/weir-lb/weir/controller/turns"
 	"github.com/weir-lb/weir/host"
@@ -128,9 +129,9 @@ func (h *History) set(tiers *tiers) {
 	h.tiers = tiers
 }
 
-// collect collects at each multiple of collectEvery until ctx ends.
+// collect collects at each multiple of retention.CollectEvery until ctx ends.
 func (h *History) collect(ctx context.Context, into *tiers) {
-	turns.Run(ctx, h.config.Now, collectEvery, turns.Metrics, func(at time.Time) { h.tick(into, at) })
+	turns.Run(ctx, h.config.Now, retention.CollectEvery, turns.Metrics, func(at time.Time) { h.tick(into, at) })
 }
 
 // tick collects once. at is the time of the samples.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -156,7 +157,7 @@ func (h *History) prepare(ctx context.Context, seen view, query series.Query) (p
 func (v view) lookback(query series.Query) time.Duration {
 	longest := lookback
 	for _, span := range v.spans(query.Start.UnixMilli(), query.Stop.UnixMilli(), query.Step) {
-		longest = max(longest, tierSpecs[span.tier].step*5/2)
+		longest = max(longest, retention.Tiers[span.tier].Step*5/2)
 	}
 	return longest
 }

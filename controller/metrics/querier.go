@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -51,20 +52,20 @@ func (v view) spans(mint, maxt int64, window time.Duration) []span {
 	for base < len(tierSpans)-1 && time.Duration(maxt-mint)*time.Millisecond > tierSpans[base] {
 		base++
 	}
-	for base > 0 && window < 2*tierSpecs[base].step {
+	for base > 0 && window < 2*retention.Tiers[base].Step {
 		base--
 	}
 	var spans []span
 	if base > 0 {
-		newest := v.now.Add(-tierSpecs[base].step).UnixMilli()
+		newest := v.now.Add(-retention.Tiers[base].Step).UnixMilli()
 		if maxt > newest {
 			spans = append(spans, span{0, max(mint, newest+1), maxt})
 			maxt = min(maxt, newest)
 		}
 	}
-	for tier := base; tier < len(tierSpecs) && mint <= maxt; tier++ {
+	for tier := base; tier < len(retention.Tiers) && mint <= maxt; tier++ {
 		oldest := v.oldest(tier)
-		if tier == len(tierSpecs)-1 {
+		if tier == len(retention.Tiers)-1 {
 			oldest = mint
 		}
 		if oldest <= maxt {
@@ -78,7 +79,7 @@ func (v view) spans(mint, maxt int64, window time.Duration) []span {
 // earliest is the time of the oldest samples of all tiers.
 func (v view) earliest() int64 {
 	earliest := v.oldest(0)
-	for tier := range tierSpecs {
+	for tier := range retention.Tiers {
 		earliest = min(earliest, v.oldest(tier))
 	}
 	return earliest
@@ -88,7 +89,7 @@ func (v view) earliest() int64 {
 func (v view) oldest(tier int) int64 {
 	oldest, err := v.tiers.of[tier].StartTime()
 	if err != nil {
-		return v.now.Add(-tierSpecs[tier].keep).UnixMilli()
+		return v.now.Add(-retention.Tiers[tier].Keep).UnixMilli()
 	}
 	return oldest
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-lb/weir/backoff"
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/durable"
 )
 
@@ -90,7 +91,7 @@ func (r *remote) run(ctx context.Context) {
 			pause.Reset()
 		default:
 			pause.Reset()
-			wait(ctx, collectEvery/3)
+			wait(ctx, retention.CollectEvery/3)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	remoteapi "github.com/prometheus/client_golang/exp/api/remote"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
 // receiver notes what it got of the requests of the virtual service.
@@ -54,7 +56,7 @@ func wantEach(t *testing.T, samples []RemoteSample, from time.Time, collections 
 		t.Fatalf("got %d samples of %d collections, from %d on", len(samples), collections, samples[0].AtMs)
 	}
 	for i, sample := range samples {
-		if at := from.Add(time.Duration(i) * collectEvery).UnixMilli(); sample.AtMs != at {
+		if at := from.Add(time.Duration(i) * retention.CollectEvery).UnixMilli(); sample.AtMs != at {
 			t.Errorf("sample %d is of %d, want %d", i, sample.AtMs, at)
 		}
 		if i > 0 && sample.Number-samples[i-1].Number != 150 {
@@ -71,7 +73,7 @@ func TestReceiverGetsEachSampleOnceAlsoAfterARestartAndWhileItIsAway(t *testing.
 	s := newStage(t)
 	total, to := uint64(1000), &receiver{}
 	s.report("se-one", 7, requested(total))
-	begun := s.Now.Truncate(collectEvery)
+	begun := s.Now.Truncate(retention.CollectEvery)
 	sender := newRemote(s.history, to)
 	s.collect(3, s.each150(&total))
 	s.send(sender)
@@ -97,7 +99,7 @@ func TestReceiverThatStaysAwayLosesWhatIsOlderThanTwoHoursAndOperatorsHearOfIt(t
 	total, to := uint64(1000), &receiver{err: errors.New("connection refused")}
 	s.report("se-one", 7, requested(total))
 	sender := newRemote(s.history, to)
-	for range int(3 * time.Hour / collectEvery) {
+	for range int(3 * time.Hour / retention.CollectEvery) {
 		s.collect(1, s.each150(&total))
 		if _, err := sender.step(s.Context()); err == nil {
 			t.Fatal("it took samples")
@@ -105,7 +107,7 @@ func TestReceiverThatStaysAwayLosesWhatIsOlderThanTwoHoursAndOperatorsHearOfIt(t
 	}
 	to.err = nil
 	s.send(sender)
-	wantEach(t, to.samples, s.Now.Add(-remoteMost), int(remoteMost/collectEvery))
+	wantEach(t, to.samples, s.Now.Add(-remoteMost), int(remoteMost/retention.CollectEvery))
 	var told string
 	for _, event := range s.Events.Entries() {
 		told += event.ID + " " + event.Message + "\n"
@@ -126,7 +128,7 @@ func TestRefusedSamplesAreToldOnceAnHourWithTheirCount(t *testing.T) {
 	total, to := uint64(1000), &receiver{err: &Refusal{errors.New("out of order")}}
 	s.report("se-one", 7, requested(total))
 	sender := newRemote(s.history, to)
-	for range int(2 * time.Hour / collectEvery) {
+	for range int(2 * time.Hour / retention.CollectEvery) {
 		s.collect(1, s.each150(&total))
 		s.send(sender)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/controller/events"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -66,17 +67,17 @@ func TestSeriesThatHaveEndedAreSweptOutOfMemoryAndStayOnDisk(t *testing.T) {
 		s.report("se-one", 1, requested(uint64(100*(n+1))))
 	})
 	s.pass(hour/2, func(n int) { s.report("se-one", 1, requested(uint64(250*hour+100*(n+1)))) })
-	want, goOn := s.ofAllNames(), [len(tierSpecs)]uint64{}
+	want, goOn := s.ofAllNames(), [len(retention.Tiers)]uint64{}
 	for i, db := range s.tiers.of {
 		goOn[i] = db.Head().NumSeries() - db.Head().NumStaleSeries()
 		if db.Head().NumStaleSeries() == 0 {
-			t.Errorf("tier %s does not know that series have ended", tierSpecs[i].name)
+			t.Errorf("tier %s does not know that series have ended", retention.Tiers[i].Name)
 		}
 	}
 	s.must(s.tiers.sweep(0))
 	for i, db := range s.tiers.of {
 		if now := db.Head().NumSeries(); now != goOn[i] {
-			t.Errorf("tier %s has %d series in memory, and %d go on", tierSpecs[i].name, now, goOn[i])
+			t.Errorf("tier %s has %d series in memory, and %d go on", retention.Tiers[i].Name, now, goOn[i])
 		}
 	}
 	s.wantAllNames("after a sweep", want)
@@ -95,7 +96,7 @@ func TestSeriesThatHaveEndedAreSweptOutOfMemoryAndStayOnDisk(t *testing.T) {
 // ofAllNames has the number of samples of each name of the virtual service, and their largest value, in each tier.
 func (s *stage) ofAllNames() (found []string) {
 	s.Helper()
-	for tier := range tierSpecs {
+	for tier := range retention.Tiers {
 		only := &tiers{dir: s.dir}
 		for i := range only.of {
 			only.of[i] = s.tiers.of[tier]
@@ -109,7 +110,7 @@ func (s *stage) ofAllNames() (found []string) {
 			s.must(err)
 			lines := strings.Split(result.value.String(), "\n")
 			slices.Sort(lines)
-			found = append(found, tierSpecs[tier].name+": "+strings.Join(lines, ", "))
+			found = append(found, retention.Tiers[tier].Name+": "+strings.Join(lines, ", "))
 			result.Close()
 		}
 	}

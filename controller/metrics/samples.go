@@ -11,15 +11,17 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
+
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
 // samples are those of one collection.
 type samples struct {
 	into      *tiers
 	at        time.Time
-	written   [len(tierSpecs)]time.Time // of the last samples before; at first, the begin of the collector
-	due       [len(tierSpecs)]bool
-	appender  [len(tierSpecs)]storage.AppenderV2
+	written   [len(retention.Tiers)]time.Time // of the last samples before; at first, the begin of the collector
+	due       [len(retention.Tiers)]bool
+	appender  [len(retention.Tiers)]storage.AppenderV2
 	histogram bool // the finest tier gets histograms, too
 	err       error
 	appended  int
@@ -27,12 +29,10 @@ type samples struct {
 	backward  error // why Prometheus refused the last sample as too old
 }
 
-// histogramEvery is the time between two samples of a histogram in the finest tier: one costs as much as ten numbers.
-const histogramEvery = time.Minute
-
-func newSamples(into *tiers, at time.Time, written [len(tierSpecs)]time.Time, due [len(tierSpecs)]bool) *samples {
+func newSamples(into *tiers, at time.Time, written [len(retention.Tiers)]time.Time,
+	due [len(retention.Tiers)]bool) *samples {
 	b := &samples{into: into, at: at, written: written, due: due,
-		histogram: at.Truncate(histogramEvery).Equal(at)}
+		histogram: at.Truncate(retention.HistogramEvery).Equal(at)}
 	b.begin()
 	return b
 }
@@ -56,7 +56,7 @@ func (b *samples) next() {
 		return
 	}
 	if b.err = b.commit(); b.err != nil {
-		b.appender = [len(tierSpecs)]storage.AppenderV2{}
+		b.appender = [len(retention.Tiers)]storage.AppenderV2{}
 		return
 	}
 	b.begin()
@@ -185,7 +185,7 @@ func (b *samples) commit() error {
 			err = errors.Join(err, appender.Rollback())
 		default:
 			if failed := appender.Commit(); failed != nil {
-				err = errors.Join(err, fmt.Errorf("tier %s: %w", tierSpecs[i].name, failed))
+				err = errors.Join(err, fmt.Errorf("tier %s: %w", retention.Tiers[i].Name, failed))
 			}
 		}
 	}

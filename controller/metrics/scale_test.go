@@ -15,6 +15,7 @@ import (
 	"github.com/weir-lb/weir/controller/events"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -73,8 +74,8 @@ func BenchmarkManyServices(b *testing.B) {
 	ticks := uint64(0)
 	var took, longest time.Duration
 	for b.Loop() {
-		for range int(time.Hour / collectEvery) {
-			now = now.Add(collectEvery)
+		for range int(time.Hour / retention.CollectEvery) {
+			now = now.Add(retention.CollectEvery)
 			ticks++
 			report(ticks)
 			begun := time.Now()

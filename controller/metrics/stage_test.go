@@ -10,6 +10,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 	"github.com/weir-lb/weir/controller/series"
 )
 
@@ -90,7 +91,7 @@ const turn = 15 * time.Second
 func (s *stage) pass(turns int, count func(n int)) {
 	for n := range turns {
 		next := s.Now.Truncate(turn).Add(turn)
-		for s.Now.Truncate(collectEvery).Add(collectEvery).Before(next) {
+		for s.Now.Truncate(retention.CollectEvery).Add(retention.CollectEvery).Before(next) {
 			s.collect(1, nil)
 		}
 		s.collect(1, func(int) {
@@ -104,7 +105,7 @@ func (s *stage) pass(turns int, count func(n int)) {
 // collect lets time pass, with collections. Before each, count is called with its number.
 func (s *stage) collect(collections int, count func(n int)) {
 	for n := range collections {
-		s.Now = s.Now.Truncate(collectEvery).Add(collectEvery)
+		s.Now = s.Now.Truncate(retention.CollectEvery).Add(retention.CollectEvery)
 		if count != nil {
 			count(n)
 		}

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 var monitorTypes = map[string]enginev1.MonitorType{
@@ -12,6 +14,10 @@ var monitorTypes = map[string]enginev1.MonitorType{
 	"HEALTH_MONITOR_HTTPS": enginev1.MonitorType_MONITOR_TYPE_HTTPS,
 	"HEALTH_MONITOR_TCP":   enginev1.MonitorType_MONITOR_TYPE_TCP,
 	"HEALTH_MONITOR_PING":  enginev1.MonitorType_MONITOR_TYPE_PING,
+
+	"HEALTH_MONITOR_UDP":      enginev1.MonitorType_MONITOR_TYPE_UDP,
+	"HEALTH_MONITOR_DNS":      enginev1.MonitorType_MONITOR_TYPE_DNS,
+	"HEALTH_MONITOR_EXTERNAL": enginev1.MonitorType_MONITOR_TYPE_EXTERNAL,
 
 	"HEALTH_MONITOR_WEIR_GRPC": enginev1.MonitorType_MONITOR_TYPE_GRPC,
 }
@@ -36,12 +42,19 @@ func healthMonitor(from *model.HealthMonitor, report *report) *enginev1.HealthMo
 		FailedChecks:     from.FailedChecks,
 		MonitorPort:      from.MonitorPort,
 		Quickstart:       !from.DisableQuickstart,
+		Apart:            from.AllowDuplicateMonitors,
 		Http:             httpCheck(from),
 	}
-	if kind == enginev1.MonitorType_MONITOR_TYPE_TCP {
+	switch kind {
+	case enginev1.MonitorType_MONITOR_TYPE_TCP:
 		compiled.Tcp = tcpCheck(from)
-	}
-	if kind == enginev1.MonitorType_MONITOR_TYPE_GRPC {
+	case enginev1.MonitorType_MONITOR_TYPE_UDP:
+		compiled.Udp = udpCheck(from.UDP)
+	case enginev1.MonitorType_MONITOR_TYPE_DNS:
+		compiled.Dns = dnsCheck(from.DNS)
+	case enginev1.MonitorType_MONITOR_TYPE_EXTERNAL:
+		compiled.External = externalCheck(from.External)
+	case enginev1.MonitorType_MONITOR_TYPE_GRPC:
 		compiled.Grpc = grpcCheck(from)
 	}
 	return compiled
@@ -101,4 +114,43 @@ func tcpCheck(from *model.HealthMonitor) *enginev1.TcpCheck {
 		MaintenanceContains: check.MaintenanceResponse,
 		HalfOpen:            check.HalfOpen,
 	}
+}
+
+func udpCheck(check *kinds.UDPMonitor) *enginev1.UdpCheck {
+	return &enginev1.UdpCheck{
+		Request: check.Request, ResponseContains: check.Response, MaintenanceContains: check.MaintenanceResponse,
+	}
+}
+
+// recordTypes are the numbers of records in DNS (RFC 1035 §3.2.2, and later ones).
+var recordTypes = map[string]uint32{
+	"DNS_RECORD_A": 1, "DNS_RECORD_NS": 2, "DNS_RECORD_CNAME": 5, "DNS_RECORD_SOA": 6, "DNS_RECORD_PTR": 12,
+	"DNS_RECORD_HINFO": 13, "DNS_RECORD_MX": 15, "DNS_RECORD_TXT": 16, "DNS_RECORD_RP": 17, "DNS_RECORD_AAAA": 28,
+	"DNS_RECORD_SRV": 33, "DNS_RECORD_RRSIG": 46, "DNS_RECORD_DNSKEY": 48, "DNS_RECORD_ANY": 255,
+}
+
+var dnsAnswers = map[string]enginev1.DnsAnswer{
+	"DNS_QUERY_TYPE": enginev1.DnsAnswer_DNS_ANSWER_OF_TYPE,
+	"DNS_ANY_TYPE":   enginev1.DnsAnswer_DNS_ANSWER_OF_ANY_TYPE,
+	"DNS_ANY_THING":  enginev1.DnsAnswer_DNS_ANSWER_NOT_NEEDED,
+}
+
+func dnsCheck(check *kinds.DNSMonitor) *enginev1.DnsCheck {
+	return &enginev1.DnsCheck{
+		Name: check.QueryName, RecordType: recordTypes[check.RecordType],
+		AnyCode: check.ResponseCode == "RCODE_ANYTHING", Answer: dnsAnswers[check.QueryType],
+		AnswerContains: check.ResponseString,
+	}
+}
+
+// externalCheck takes texts that were checked when they were written.
+func externalCheck(check *kinds.ExternalMonitor) *enginev1.ExternalCheck {
+	compiled := &enginev1.ExternalCheck{Script: check.Code, Variables: map[string]string{}}
+	compiled.Arguments, _ = kinds.Words(check.Parameters)
+	assignments, _ := kinds.Words(check.Variables)
+	for _, assignment := range assignments {
+		name, value, _ := strings.Cut(assignment, "=")
+		compiled.Variables[name] = value
+	}
+	return compiled
 }

@@ -40,7 +40,9 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 			})
 		}
 	}
-	compiled := &enginev1.Pool{Pool: poolOf(from, report), HealthMonitorUuids: monitors}
+	compiled := &enginev1.Pool{
+		Pool: poolOf(from, report), HealthMonitorUuids: monitors, MinHealthMonitorsUp: from.MinHealthMonitorsUp,
+	}
 	compiled.Pool.Monitored = len(monitors) > 0
 	secured, needed := serverTLS(from, report)
 	compiled.Pool.ServerTls = secured

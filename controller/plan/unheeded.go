@@ -69,8 +69,9 @@ var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
 	{"min_servers_up", func(p *model.Pool) bool { return p.MinServersUp > 1 },
 		"engines serve with any server that is up: has no effect"},
-	{"min_health_monitors_up", func(p *model.Pool) bool { return p.MinHealthMonitorsUp != 0 },
-		"a server is up when all of its monitors say so: has no effect"},
+	{"min_health_monitors_up", func(p *model.Pool) bool {
+		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
+	}, "is more than health_monitor_refs has: all of them must pass"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -9,7 +11,8 @@ import (
 	"github.com/weir-lb/weir/controller/store"
 )
 
-// ranks is a house with a boss, who writes users, roles and pools in tenant admin, and reads health monitors there.
+// ranks is a house with a boss, who writes users, roles and pools in tenant admin, and reads health monitors
+// there.
 func ranks(t *testing.T) (admin, boss *client) {
 	t.Helper()
 	h := newHouse(t)
@@ -33,6 +36,9 @@ func userBody(name string, more schema.Object) schema.Object {
 
 func TestNobodyGivesWhatHeHasNot(t *testing.T) {
 	admin, boss := ranks(t)
+	admin.role("looks", privileges("PERMISSION_HEALTHMONITOR", "READ_ACCESS"))
+	admin.want(http.StatusOK, "PATCH", "/api/user/"+admin.h.uuidOf("user", "boss"), schema.Object{
+		"replace": schema.Object{"access": []any{in("admin", "boss"), in("blue", "looks")}}}) // and so knows of blue
 	for name, c := range map[string]struct {
 		more schema.Object
 		want string
@@ -78,7 +84,7 @@ func TestNobodyChangesWhatHeMayDoHimself(t *testing.T) {
 	admin.want(http.StatusOK, "PATCH", own, schema.Object{"replace": schema.Object{"full_name": "The Boss"}})
 	boss.want(http.StatusOK, "PATCH", own, schema.Object{"replace": schema.Object{"full_name": "the boss"}})
 	for _, more := range []schema.Object{{"access": []any{}}, {"access": []any{in("admin", "pools")}},
-		{"access": []any{in("admin", "boss"), in("blue", "pools")}}, {"is_active": false}} {
+		{"access": []any{in("admin", "boss"), in("admin", "pools")}}, {"is_active": false}} {
 		boss.refused(http.StatusBadRequest, "your own account", "PATCH", own, schema.Object{"replace": more})
 	}
 	boss.refused(http.StatusForbidden, "administrator", "PATCH", own,
@@ -196,6 +202,146 @@ func TestTenantAdminRulesTheUsersOfTheTenantAlone(t *testing.T) {
 		{"PATCH", "/api/systemconfiguration", schema.Object{"replace": schema.Object{"fips_mode": true}}, true},
 		{"POST", "/api/securetoken-generate", nil, true}} {
 		tina.refused(http.StatusForbidden, "lacks WRITE_ACCESS", write.method, write.path, write.body)
+	}
+}
+
+func TestNobodyFindsOutWhichTenantsThereAre(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	uuids := map[string]string{"missing": "tenant-missing"}
+	for _, name := range []string{"blue", "green"} {
+		made := admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": name})
+		uuids[name] = made["uuid"].(string)
+	}
+	admin.user("tina", in("blue", "Tenant-Admin"))
+	admin.header.Set("X-Avi-Tenant", "green")
+	role := admin.want(http.StatusCreated, "POST", "/api/role", schema.Object{"name": "of green"})
+	tina := h.loginAs("tina", userPassword)
+	tina.header.Set("X-Avi-Tenant", "blue")
+	access := func(tenant, role string) schema.Object {
+		return userBody("x", schema.Object{"access": []any{schema.Object{"tenant_ref": tenant, "role_ref": role}}})
+	}
+	const named = "/api/tenant?name="
+	for what, ask := range map[string]func(tenant string) *httptest.ResponseRecorder{
+		"access by name": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("POST", "/api/user", access(named+tenant, ""))
+		},
+		"access by name, with a role by name": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("POST", "/api/user", access(named+tenant, "/api/role?name=of+green"))
+		},
+		"access by uuid": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("POST", "/api/user", access("/api/tenant/"+uuids[tenant], ""))
+		},
+		"role of a tenant": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("POST", "/api/user", access(named+"blue", "/api/role?name=of+green&tenant="+tenant))
+		},
+		"role by uuid": func(tenant string) *httptest.ResponseRecorder {
+			uuid := map[string]string{"green": role["uuid"].(string), "missing": "role-missing"}[tenant]
+			answer := tina.do("POST", "/api/user", access(named+"blue", "/api/role/"+uuid))
+			text := strings.ReplaceAll(answer.Body.String(), uuid, "UUID")
+			answer.Body.Reset()
+			answer.Body.WriteString(text)
+			return answer
+		},
+		"own tenant": func(tenant string) *httptest.ResponseRecorder {
+			body := access(named+"blue", "")
+			body["default_tenant_ref"] = named + tenant
+			return tina.do("POST", "/api/user", body)
+		},
+		"object": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("POST", "/api/pool", schema.Object{"name": "x", "tenant_ref": named + tenant})
+		},
+		"list": func(tenant string) *httptest.ResponseRecorder {
+			return tina.do("GET", "/api/pool?tenant="+tenant, nil)
+		},
+		"tenant of the request": func(tenant string) *httptest.ResponseRecorder {
+			tina.header.Set("X-Avi-Tenant", tenant)
+			defer tina.header.Set("X-Avi-Tenant", "blue")
+			return tina.do("GET", "/api/pool", nil)
+		},
+		"tenant of the request by uuid": func(tenant string) *httptest.ResponseRecorder {
+			tina.header.Del("X-Avi-Tenant")
+			tina.header.Set("X-Avi-Tenant-UUID", uuids[tenant])
+			defer tina.header.Set("X-Avi-Tenant", "blue")
+			defer tina.header.Del("X-Avi-Tenant-UUID")
+			return tina.do("GET", "/api/pool", nil)
+		},
+	} {
+		said := map[string]string{}
+		for _, tenant := range []string{"green", "missing"} {
+			answer := ask(tenant)
+			text := strings.NewReplacer(uuids[tenant], "UUID", `\"`+tenant+`\"`, "TENANT", "tenant "+tenant, "TENANT").
+				Replace(answer.Body.String())
+			if said[tenant] = fmt.Sprint(answer.Code, " ", text); answer.Code < http.StatusBadRequest {
+				t.Errorf("%s: %s", what, said[tenant])
+			}
+		}
+		if said["green"] != said["missing"] {
+			t.Errorf("%s: the tenant that is there gets\n%s, the missing one\n%s", what, said["green"], said["missing"])
+		}
+	}
+}
+
+func TestARoleByNameIsThatOfTheTenantInWhichItIsGranted(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	roles := map[string]string{}
+	for _, tenant := range []string{"blue", "green"} {
+		admin.want(http.StatusCreated, "POST", "/api/tenant", schema.Object{"name": tenant})
+	}
+	for _, tenant := range []string{"admin", "blue", "green"} {
+		admin.header.Set("X-Avi-Tenant", tenant)
+		for _, name := range []string{"both", "of " + tenant} {
+			if name == "both" && tenant == "green" {
+				continue
+			}
+			made := admin.want(http.StatusCreated, "POST", "/api/role", schema.Object{"name": name})
+			roles[tenant+" "+name] = "/api/role/" + made["uuid"].(string)
+		}
+	}
+	admin.header.Set("X-Avi-Tenant", "admin")
+	for n, c := range []struct{ tenant, ref, want string }{
+		{"blue", "?name=of+blue", "blue of blue"}, {"blue", "?name=both", "blue both"},
+		{"green", "?name=both", "admin both"}, {"blue", "?name=both&tenant=admin", "admin both"},
+		{"blue", "?name=of+blue&tenant=blue", "blue of blue"}, {"*", "?name=both", "admin both"},
+	} {
+		entry := in(c.tenant, "")
+		entry["role_ref"] = "/api/role" + c.ref
+		made := admin.want(http.StatusCreated, "POST", "/api/user",
+			userBody(fmt.Sprint("user ", n), schema.Object{"access": []any{entry}}))
+		got, _, _ := strings.Cut(made["access"].([]any)[0].(schema.Object)["role_ref"].(string), "#")
+		if !strings.HasSuffix(got, roles[c.want]) {
+			t.Errorf("%+v: it is %s, and not %s", c, got, roles[c.want])
+		}
+	}
+	for ref, want := range map[string]string{"?name=of+green": "there is none named",
+		"?name=of+green&tenant=green": "is a role of tenant green", "?name=x&tenant=none": `in tenant \"none\"`} {
+		entry := in("blue", "")
+		entry["role_ref"] = "/api/role" + ref
+		answer := admin.do("POST", "/api/user", userBody("y", schema.Object{"access": []any{entry}}))
+		if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("%s: %d %s", ref, answer.Code, answer.Body)
+		}
+	}
+}
+
+func TestARoleIsToldOfPermissionsThatOpenNothing(t *testing.T) {
+	h := newHouse(t)
+	admin := h.login()
+	made := admin.role("keepers", privileges("PERMISSION_POOL", "WRITE_ACCESS", "PERMISSION_REBOOT", "NO_ACCESS",
+		"PERMISSION_POOL_MAINTENANCE", "WRITE_ACCESS", "PERMISSION_WAFPOLICY", "READ_ACCESS"))
+	want := `[map[field:privileges[2].resource message:/api/weir/permission lists what opens something in Weir, and not ` +
+		`PERMISSION_POOL_MAINTENANCE, PERMISSION_WAFPOLICY: has no effect]]`
+	if got := fmt.Sprint(made["weir_warnings"]); got != want {
+		t.Errorf("the warnings are %s", got)
+	}
+	if made := admin.role("pools", privileges("PERMISSION_POOL", "WRITE_ACCESS")); made["weir_warnings"] != nil {
+		t.Errorf("the warnings are %v", made["weir_warnings"])
+	}
+	all := admin.role("all", everyPrivilege("READ_ACCESS"))
+	if got := fmt.Sprint(all["weir_warnings"]); !strings.Contains(got, "PERMISSION_HTTPPOLICYSET") ||
+		!strings.Contains(got, " more: has no effect") {
+		t.Errorf("the warnings are %s", got)
 	}
 }
 

@@ -208,27 +208,14 @@ func (c *call) needIn(tenant admit.Tenant) error {
 	return nil
 }
 
-// opened says what each resource opens in Weir, beside the objects of kinds.
-var opened = map[string]string{
-	schema.TrafficResource:    "records of requests and connections",
-	schema.AuditResource:      "the audit trail (in all tenants only)",
-	schema.ControllerResource: "metrics of the controller",
-	schema.JoinResource:       "tokens with which engines join (in the tenant admin only)",
-	schema.EventResource:      "events",
-}
-
 // listPermissions answers "GET /api/weir/permission": the resources of roles that open something in Weir, and what.
 func listPermissions(c *call) error {
 	results := []schema.Object{}
 	for _, resource := range schema.Resources {
-		objects := []any{}
-		for _, kind := range schema.Kinds() {
-			if kind.Permission == resource {
-				objects = append(objects, kind.Name)
-			}
-		}
-		if beside := opened[resource]; len(objects) > 0 || beside != "" {
-			results = append(results, schema.Object{"resource": resource, "kinds": objects, "opens": beside})
+		kinds, beside := schema.Opens(resource)
+		if len(kinds) > 0 || beside != "" {
+			results = append(results, schema.Object{"resource": resource, "kinds": append([]string{}, kinds...),
+				"opens": beside})
 		}
 	}
 	return c.reply(http.StatusOK, schema.Object{"count": len(results), "results": results})

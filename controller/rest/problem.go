@@ -126,6 +126,7 @@ var sentinels = []struct {
 	{series.ErrBusy, http.StatusTooManyRequests},
 	{ErrExplainBusy, http.StatusTooManyRequests},
 	{series.ErrTimeout, http.StatusServiceUnavailable},
+	{errNotReached, http.StatusServiceUnavailable},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable},
 	{context.Canceled, http.StatusServiceUnavailable},
 }

@@ -174,6 +174,9 @@ func TestARecordIsExplainedToWhoMaySeeIt(t *testing.T) {
 		!store.asked.Scope.All {
 		t.Errorf("asked was %s in %+v", asked, store.asked.Scope)
 	}
+	if kept := h.api.now().Sub(store.asked.From); kept < 30*24*time.Hour {
+		t.Errorf("asked was for the last %v, and 30 days are kept", kept)
+	}
 	stages := fmt.Sprint(answer["stages"])
 	if !strings.Contains(stages, "GET /\U0010FEFF of no host") || !strings.Contains(stages, "ADF_RESPONSE_CODE_4XX") ||
 		answer["type"] != "requests" || fmt.Sprint(answer["record"].(schema.Object)["response_code"]) != "404" {
@@ -184,4 +187,17 @@ func TestARecordIsExplainedToWhoMaySeeIt(t *testing.T) {
 	if store.asked.Type != query.Connections {
 		t.Errorf("connections are not looked at")
 	}
+	c.refused(http.StatusNotFound, "Record se-1", "GET",
+		"/api/weir/explain/se-1?type=1&start=2026-11-01T00:00:00.000001Z&end=2026-11-01T00:00:00.001Z", nil)
+	if asked := store.asked; asked.Type != query.Requests || asked.To.Sub(asked.From) != 999*time.Microsecond {
+		t.Errorf("asked was %+v", asked)
+	}
+	for parameters, want := range map[string]string{
+		"type=2": "give 1 for requests or 0", "start=now": "is no time", "url=http://a/": "url: is unknown",
+		"start=2026-11-01T00:00:00Z&end=2026-11-01T00:00:00Z": "is empty",
+	} {
+		c.refused(http.StatusBadRequest, want, "GET", "/api/weir/explain/se-1?"+parameters, nil)
+	}
+	store.answer = query.Answer{PercentRemaining: 40}
+	c.refused(http.StatusServiceUnavailable, "has not looked through all", "GET", "/api/weir/explain/se-1", nil)
 }

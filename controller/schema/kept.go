@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kept is a field without a function in Weir whose value is not the default.
+// Kept is a field without a function in Weir whose value is not the default; or one whose value has none.
 type Kept struct {
 	Field string // "https_monitor.ssl_attributes.pki_profile_ref"; in a list, the path of the first
 	Why   string // what does not work because of it
@@ -25,6 +25,10 @@ func (k *Kind) KeptFields(o Object) []Kept {
 		if f.effect != refused {
 			found = append(found, Kept{Field: f.path.String(), Why: f.said(k), Closes: f.effect == closes})
 		}
+	}
+	if k.idle != nil {
+		found = append(found, k.idle(o)...)
+		slices.SortFunc(found, func(a, b Kept) int { return strings.Compare(a.Field, b.Field) })
 	}
 	return found
 }

@@ -19,11 +19,12 @@ type Kind struct {
 	record *record
 	check  func(Object) *FieldError // rules between fields; nil: none
 	tells  func(Object) []string    // see Reveals; nil: nothing
+	idle   func(Object) []Kept      // values without a function; nil: none
 }
 
 // Definition is what the file of a kind says besides the fields. A kind whose struct has a tenant_ref belongs to
-// tenants. A Validate method of the struct checks rules between fields, and a Reveals method says what its objects tell
-// others.
+// tenants. A Validate method of the struct checks rules between fields, a Reveals method says what its objects tell
+// others, and an Idle method finds values that have no function, of fields that have one.
 type Definition struct {
 	Short    []string // other names at the command line: "vs"
 	Prefix   string   // of uuids: "se" of "se-6426d0be-…"; empty: the name of the kind
@@ -84,6 +85,9 @@ func Register[T any](definition Definition) *Kind {
 	if _, ok := any(new(T)).(revealing); ok {
 		k.tells = tellsAs[T]
 	}
+	if _, ok := any(new(T)).(idle); ok {
+		k.idle = idleAs[T]
+	}
 	if kindByName[k.Name] != nil {
 		panic("schema: there are two kinds " + k.Name)
 	}
@@ -123,6 +127,17 @@ func tellsAs[T any](o Object) []string {
 		return nil
 	}
 	return any(typed).(revealing).Reveals()
+}
+
+// idle is a struct whose fields can have values without a function.
+type idle interface{ Idle() []Kept }
+
+func idleAs[T any](o Object) []Kept {
+	typed, err := Into[T](o)
+	if err != nil {
+		return nil
+	}
+	return any(typed).(idle).Idle()
 }
 
 // Reveals lists the resources of roles of what an object has the controller tell others. Who writes the object must be

@@ -2,6 +2,26 @@ package schema
 
 import "slices"
 
+// opens says what resources open in Weir that is no object.
+var opens = map[string]string{
+	TrafficResource:    "records of requests and connections",
+	AuditResource:      "the audit trail (in all tenants only)",
+	ControllerResource: "metrics of the controller",
+	JoinResource:       "tokens with which engines join (in the tenant admin only)",
+	EventResource:      "events",
+}
+
+// Opens says what a resource of roles opens in Weir: the objects of kinds, and what is no object. Most resources of
+// Avi's open nothing: they are of kinds and actions that Weir lacks.
+func Opens(resource string) (kinds []string, beside string) {
+	for _, kind := range Kinds() {
+		if kind.Permission == resource {
+			kinds = append(kinds, kind.Name)
+		}
+	}
+	return kinds, opens[resource]
+}
+
 // How far a permission goes. Each includes those before it.
 const (
 	NoAccess    = "NO_ACCESS"
@@ -12,7 +32,7 @@ const (
 var _ = Enum("AccessType", NoAccess, ReadAccess, WriteAccess)
 
 // Resources are the resources of roles, as Avi names them. The definition of a kind says which one it belongs
-// to. Weir has no use for some of them: they are resources of kinds that it lacks.
+// to. Weir has no use for some of them, see Opens.
 var Resources = Enum("PermissionResource",
 	"PERMISSION_CONTROLLER", "PERMISSION_INTERNAL", "PERMISSION_VIRTUALSERVICE", "PERMISSION_POOL",
 	"PERMISSION_HEALTHMONITOR", "PERMISSION_NETWORKPROFILE", "PERMISSION_APPLICATIONPROFILE",

@@ -90,7 +90,7 @@ var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 // characters at most.
 var password = regexp.MustCompile(`^[A-Za-z0-9._~+/=@%-]{0,80}$`)
 
-const enginesMax = 64 // the number that the seed had, and the number of paths over which its router balances
+const enginesMax = 64 // as many as the 1M-TPS report had, and as many paths as its router balances over
 
 // Check names the field that is wrong, and says what it may be.
 func (t Topology) Check() error {

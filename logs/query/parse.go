@@ -166,7 +166,8 @@ func (s *scanner) plain(inside bool) (value, problem string) {
 	return value, ""
 }
 
-// OfRequests makes a condition of one on a field that Avi's logs have and records have not.
+// OfRequests makes conditions on what records have of those that clients write: records have a class and no adf, and a
+// condition on pool is about the name of the pool as well as about its uuid.
 func OfRequests(e Expr) Expr {
 	for i, one := range e.And {
 		e.And[i] = OfRequests(one)
@@ -174,12 +175,29 @@ func OfRequests(e Expr) Expr {
 	for i, one := range e.Or {
 		e.Or[i] = OfRequests(one)
 	}
-	if e.Field != "adf" {
+	switch e.Field {
+	case "adf":
+		op := e.Op
+		if strings.EqualFold(e.Value, "false") {
+			op = map[Op]Op{Eq: Ne, Ne: Eq}[op]
+		}
+		return Compare("class", op, Significant)
+	case "pool":
+		return ofPool(e)
+	}
+	return e
+}
+
+// ofPool is a condition on the uuid or the name of a pool. That there is no pool is one on the uuid: a pool whose name
+// is not known is one, too.
+func ofPool(e Expr) Expr {
+	named := e
+	named.Field = "pool_name"
+	switch {
+	case e.Value == "":
 		return e
+	case e.Op == Ne || e.Op == NotContains:
+		return Expr{And: []Expr{e, named}}
 	}
-	op := e.Op
-	if strings.EqualFold(e.Value, "false") {
-		op = map[Op]Op{Eq: Ne, Ne: Eq}[op]
-	}
-	return Compare("class", op, Significant)
+	return Expr{Or: []Expr{e, named}}
 }

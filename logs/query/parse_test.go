@@ -52,8 +52,9 @@ func TestQuotesOpenOnlyAtTheBeginningOfAValue(t *testing.T) {
 		}
 	}
 	for text, problem := range map[string]string{
-		`any(eq(host,b)))`: "follows", `any(eq(host,b)`: "not closed", `any(eq(host,a(b),eq(method,c)))`: "needs quotes",
-		`any(eq(host,"b),eq(method,c))`: "quote", `eq(host,"a"b")`: "quote", `eq(host,"a\")`: "quote",
+		`any(eq(host,b)))`: "follows", `any(eq(host,b)`: "not closed",
+		`any(eq(host,a(b),eq(method,c)))`: "needs quotes",
+		`any(eq(host,"b),eq(method,c))`:   "quote", `eq(host,"a"b")`: "quote", `eq(host,"a\")`: "quote",
 		`any(eq(host,b)eq(host,c))`: "follows", `eq(host,b`: "not closed", `any(eq(host),eq(a,b))`: "no comma",
 	} {
 		for name, parse := range map[string]func(string) (Expr, error){"one": Parse, "all": ParseAll} {
@@ -112,5 +113,38 @@ func TestSignificantInsideOfAnAlternativeIsThatOfRecords(t *testing.T) {
 	want := Expr{Or: []Expr{Compare("class", Eq, Significant), Compare("host", Eq, "a")}}
 	if got := OfRequests(e); !reflect.DeepEqual(got, want) {
 		t.Errorf("it is %+v", got)
+	}
+}
+
+func TestAPoolIsFoundByItsNameAndByItsUUID(t *testing.T) {
+	carts := map[string]string{"pool": "pool-7", "pool_name": "carts"}
+	for condition, holds := range map[string][2]bool{ // of carts, and of a record without a pool
+		"eq(pool,carts)":                 {true, false},
+		"eq(pool,pool-7)":                {true, false},
+		"eq(pool,pool-8)":                {false, false},
+		"ne(pool,carts)":                 {false, true},
+		"ne(pool,pool-7)":                {false, true},
+		"co(pool,art)":                   {true, false},
+		"nc(pool,art)":                   {false, true},
+		"sw(pool,pool-)":                 {true, false},
+		"eq(pool,)":                      {false, true},
+		"ne(pool,)":                      {true, false},
+		"any(eq(pool,carts),eq(host,a))": {true, false},
+		"all(ne(pool,carts),ne(host,a))": {false, true},
+	} {
+		e, err := Parse(condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := OfRequests(e).Checked(Requests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := map[string]string{}
+		for i, record := range []map[string]string{carts, none} {
+			if got := checked.Match(func(field string) string { return record[field] }); got != holds[i] {
+				t.Errorf("%s of %v: %v", condition, record, got)
+			}
+		}
 	}
 }

@@ -226,6 +226,9 @@ func (r told) why() string {
 	if weight := r["weight"]; weight != "1" && weight != "" {
 		text += "; it stands for " + weight
 	}
+	if r["cut"] != "" {
+		text += "; it has only the beginning of " + strings.ReplaceAll(r["cut"], " ", ", ")
+	}
 	return text + "."
 }
 

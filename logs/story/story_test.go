@@ -18,7 +18,7 @@ func TestTellsARequestAConnectionAndAGap(t *testing.T) {
 		"connect_us": "400", "servers_tried": "2", "response_code": "504", "response_length": "90",
 		"local_response": "true", "server_response_code": "0", "total_time_us": "2013000", "wait_us": "200",
 		"class": "significant", "significant_log": "ADF_RESPONSE_CODE_5XX SERVER_RESPONSE_TIMEOUT",
-		"request_state": "server_response_timeout", "weight": "7",
+		"request_state": "server_response_timeout", "weight": "7", "cut": "referer user_agent",
 	}
 	connection := map[string]string{
 		"client_ip": "192.0.2.7", "client_src_port": "1", "source_ip": "192.0.2.7", "vs_ip": "203.0.113.9",
@@ -36,7 +36,7 @@ pool: The pool is shop.
 server: The server is 10.0.0.7:8080 (web-7), connected in 400 µs, the last of 2 servers that were tried.
 response: The client got 504, 90 bytes, from the engine itself.
 times: It took 2.01 s in all: client RTT 15.0 ms, wait 200 µs.
-why: It is significant: ADF_RESPONSE_CODE_5XX, SERVER_RESPONSE_TIMEOUT (server_response_timeout); it stands for 7.`: Tell(query.Requests, request),
+why: It is significant: ADF_RESPONSE_CODE_5XX, SERVER_RESPONSE_TIMEOUT (server_response_timeout); it stands for 7; it has only the beginning of referer, user_agent.`: Tell(query.Requests, request),
 		`client: 192.0.2.7:1 connected to 203.0.113.9:443, the virtual service virtualservice-1.
 engine: Worker 0 of the engine se-1 took it.
 tls: TLS: failed: handshake failure; the client offered A B.

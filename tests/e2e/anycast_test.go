@@ -21,7 +21,7 @@ import (
 	"github.com/weir-lb/weir/tests/built"
 )
 
-// The seed's address, and an IPv6 address; they are behind a real router in namespaces.
+// The VIP of lab/seed.toml, and an IPv6 address; they are behind a real router in namespaces.
 var (
 	anycast  = netip.MustParseAddr("3.3.3.3")
 	anycast6 = netip.MustParseAddr("fd03:3:3::3")

@@ -16,8 +16,9 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// letInWithin is how long anybody may wait for the controller, on a machine that is busy with the crowd.
-const letInWithin = 10 * time.Second
+// letInWithin is how long anybody may wait for the controller, on a machine that is busy with the crowd. It is less
+// than the 120 s after which the API closes idle connections, whether somebody waits or not.
+const letInWithin = time.Minute
 
 // crowd is a host that opens connections and does nothing with them.
 type crowd struct {

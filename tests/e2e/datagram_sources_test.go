@@ -184,9 +184,9 @@ func TestServersSeeTheAddressesOfClientsAndAnswerThroughTheEngine(t *testing.T) 
 		conn := s.clientOf(from, vip, 53)
 		for _, length := range []int{1, 9000, 60_000} { // the long ones come in fragments
 			question := bytes.Repeat([]byte{'q'}, length)
-			if answer := s.askDatagram(conn, question); string(answer) != from+" "+string(question) {
-				t.Errorf("%d bytes from %s to %s: got %.60q", length, from, vip, answer)
-			}
+			s.askDatagram(conn, question, func(answer []byte) bool {
+				return string(answer) == from+" "+string(question)
+			})
 		}
 		s.must(conn.Close()) // its session at the engine goes on
 	}
@@ -201,9 +201,7 @@ func TestServersSeeTheAddressesOfClientsAndAnswerThroughTheEngine(t *testing.T) 
 		return nil
 	})
 	third := s.clientOf(streetClient+":40001", streetVIP, 54)
-	if answer := s.askDatagram(third, []byte("q")); string(answer) != streetClient+":40001 q" {
-		t.Errorf("got %q", answer)
-	}
+	s.askDatagram(third, []byte("q"), func(answer []byte) bool { return string(answer) == streetClient+":40001 q" })
 	six, err := s.controller.Session.ByName(s.ctx, "virtualservice", "six")
 	s.must(err)
 	s.must(s.controller.Session.Delete(s.ctx, "virtualservice", fmt.Sprint(six["uuid"])))

@@ -71,7 +71,7 @@ func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
 		if counts := f.spread(secureURL, 300); len(counts) != 3 {
 			t.Errorf("not all of them serve: %v", counts)
 		}
-		if told := f.told("CREATING_SE"); !strings.Contains(told[0],
+		if told := strings.Join(f.told("CREATING_SE"), "\n"); !strings.Contains(told,
 			"wants 3 engines and has 0: cloud Default-Cloud starts it") {
 			t.Errorf("told: %q", told)
 		}
@@ -97,9 +97,12 @@ func TestEnginesComeWithAVirtualServiceAndGoWithIt(t *testing.T) {
 		f.must(err)
 		f.must(f.controller.Session.Delete(f.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
 		f.untilRunning()
-		if told := f.told("DELETED_SE"); len(told) != 3 {
-			t.Errorf("told: %q", told)
-		}
+		f.eventually("the end of each is told", func() error {
+			if told := f.told("DELETED_SE"); len(told) != 3 {
+				return fmt.Errorf("told: %q", told)
+			}
+			return nil
+		})
 	})
 }
 

@@ -26,18 +26,14 @@ func (s *stage) explained(fields client.Object) client.Object {
 func TestExplanationAgreesWithWhatHappens(t *testing.T) {
 	servers := []string{named(t, "one", false), named(t, "two", false), named(t, "three", false)}
 	s := setUp(t, servers...)
-	s.change("pool", "web", func(o client.Object) {
+	s.changeApplied("web", "pool", "web", func(o client.Object) {
 		o["lb_algorithm"], o["lb_algorithm_hash"] = "LB_ALGORITHM_CONSISTENT_HASH", "LB_ALGORITHM_CONSISTENT_HASH_URI"
 	})
-	s.waitUp("web")
 	names := map[string]string{servers[0]: "one", servers[1]: "two", servers[2]: "three"}
 	before := s.requests("web")
-	s.eventually("the pool hashes", func() error {
-		if engine := s.explained(client.Object{"url": plainURL("/")}); engine["hash_input"] != "uri" {
-			return fmt.Errorf("%v", engine)
-		}
-		return nil
-	})
+	if engine := s.explained(client.Object{"url": plainURL("/")}); engine["hash_input"] != "uri" {
+		t.Fatalf("%v", engine)
+	}
 	for n := range 30 {
 		path := fmt.Sprintf("/page-%d?n=%d", n, n*n)
 		engine := s.explained(client.Object{"url": plainURL(path)})
@@ -70,7 +66,8 @@ func TestExplanationAgreesWithWhatHappens(t *testing.T) {
 	})
 	run := s.commands()
 	contains(t, run("explain", plainURL("/a"), "-X", "POST", "-H", "Cookie: a=b"), "POST http://"+plainAddress+"/a",
-		"virtual service web", "ENGINE engine-1", "the newest", "consistent hash of the uri", "disabled", "eligible")
+		"virtual service web", "ENGINE engine-1", "the newest", "consistent hash of the uri", "2 of 3 take requests",
+		"The server would be ", "disabled", "eligible")
 }
 
 func TestQuestionsThatLeadNowhereSayWhy(t *testing.T) {

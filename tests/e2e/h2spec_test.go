@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"github.com/summerwind/h2spec/config"
 	"github.com/summerwind/h2spec/generic"
@@ -31,7 +30,7 @@ func TestH2specFindsNothing(t *testing.T) {
 			if !settings.TLS {
 				want--
 			}
-			settings.Host, settings.Path, settings.Timeout, settings.Strict = vip, "/", 5*time.Second, true
+			settings.Host, settings.Path, settings.Timeout, settings.Strict = vip, "/", eventTimeout, true
 			settings.MaxHeaderLen = 4000
 			passed := 0
 			for _, group := range []*spec.TestGroup{generic.Spec(), http2.Spec(), hpack.Spec()} {

@@ -141,19 +141,21 @@ func TestChildrenGetTheRequestsForTheirHostsAndPaths(t *testing.T) {
 
 	s.addFirewall("cart")
 	s.eventually("the requests of a child that is not served go to nobody else", func() error {
-		if got := s.ask(false, "shop.test", "/cart"); !strings.HasSuffix(got, " 503") {
-			return fmt.Errorf("got %q", got)
+		got, err := s.tryCurl(asking(false, "shop.test", "/cart")...) // an answer may end with the child
+		if err == nil && !strings.HasSuffix(got, " 503") {
+			err = fmt.Errorf("got %q", got)
 		}
-		return nil
+		return err
 	})
 	s.gets("its neighbour", s.ask(false, "shop.test", "/"), fmt.Sprintf("shop: GET shop.test:%d/ 200", plainPort))
 
 	s.change("virtualservice", "cart", func(o client.Object) { o["enabled"] = false })
 	s.eventually("a disabled child gets no requests", func() error {
-		if got := s.ask(false, "shop.test", "/cart"); !strings.HasPrefix(got, "shop: ") {
-			return fmt.Errorf("got %q", got)
+		got, err := s.tryCurl(asking(false, "shop.test", "/cart")...)
+		if err == nil && !strings.HasPrefix(got, "shop: ") {
+			err = fmt.Errorf("got %q", got)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -211,10 +213,11 @@ func TestChildrenGetTheConnectionsWithTheirServerNames(t *testing.T) {
 		o["application_profile_ref"] = client.Ref("applicationprofile", "any-host")
 	})
 	s.eventually("the check is off", func() error {
-		if got := s.ask(true, "shop.test", "/", "-H", "Host: blog.test"); got != "shop: GET blog.test/ 200" {
-			return fmt.Errorf("got %q", got)
+		got, err := s.tryCurl(asking(true, "shop.test", "/", "-H", "Host: blog.test")...)
+		if err == nil && got != "shop: GET blog.test/ 200" {
+			err = fmt.Errorf("got %q", got)
 		}
-		return nil
+		return err
 	})
 	s.addFirewall("shop")
 	s.eventually("the clients of a child that is not served go to nobody else", func() error {

@@ -24,15 +24,15 @@ import (
 const (
 	liveResponse = 40 * time.Millisecond // of the server, so that what the load sees is not the length of batches
 	liveRate     = 200                   // requests per second
-	liveSteps    = 6                     // in which the load is compared
+	liveSteps    = 6                     // for which the load goes on at the least
 	liveAgrees   = 0.1                   // by how much stream and load may differ
 	liveTries    = 8
-	liveVisible  = 2 * time.Second // within which an event shows that a load has begun
 )
 
 // livePoint is a step of the stream.
 type livePoint struct {
 	AtMs     int64    `json:"at_ms"`
+	Seconds  float64  `json:"seconds"`
 	Engines  int      `json:"engines"`
 	Requests float64  `json:"requests_per_s"`
 	P50      *float64 `json:"p50_ms"`
@@ -108,20 +108,37 @@ func TestStreamAndTopTellWhatTheLoadSees(t *testing.T) {
 	load, err := s.lab.BeginLoad(s.ctx, append([]string{"--url", plainURL("/"), "--connections", "32", "--rate",
 		fmt.Sprint(liveRate), "--drain"}, untilTold...)...)
 	s.must(err)
-	full := func(p livePoint) bool { return p.Requests > 0.8*liveRate }
-	s.nextPoint(points, "a step is full of requests", full)
-	var rate, p50 float64
+	var told []livePoint // of the load, to its end
+	note := func(p livePoint) { told = append(told, p) }
 	for range liveSteps {
-		point := s.nextPoint(points, "the load goes on", full)
-		rate, p50 = rate+point.Requests/liveSteps, p50+*point.P50/liveSteps
+		s.nextPoint(points, "the load goes on", func(p livePoint) bool {
+			note(p)
+			return p.Requests > 0.8*liveRate
+		})
 	}
 	s.topShows("web", "UP")
 	report, err := load.End()
 	s.must(err)
-	s.agrees(report, rate, p50)
+	ended, quiet := time.Now().UnixMilli(), 0
+	s.nextPoint(points, "the load is over", func(p livePoint) bool {
+		note(p)
+		if p.AtMs > ended && p.Engines > 0 && p.Requests == 0 {
+			quiet++
+		}
+		return quiet == 2 // the first may be of a sample that was late
+	})
+	s.agrees(report, told)
 }
 
-// visibleSoon measures how long after a request the stream tells of it, and wants that to be soon.
+// sumOf is how many requests steps tell of.
+func sumOf(points []livePoint) (requests float64) {
+	for _, point := range points {
+		requests += point.Requests * point.Seconds
+	}
+	return requests
+}
+
+// visibleSoon measures how long after a request the stream tells of it. weir bench telemetry has the bar.
 func (s *stage) visibleSoon(points <-chan livePoint) {
 	s.Helper()
 	var took []time.Duration
@@ -139,26 +156,63 @@ func (s *stage) visibleSoon(points <-chan livePoint) {
 	}
 	slices.Sort(took)
 	s.Logf("a request is told after %v (median), %v (longest of %d)", took[liveTries/2], took[liveTries-1], liveTries)
-	if took[liveTries/2] > liveVisible {
-		s.Errorf("half of the requests are told after more than %v: %v", liveVisible, took)
-	}
-	if late := took[liveTries-2]; late > liveVisible+time.Second { // one may meet a busy machine
-		s.Errorf("requests are told after %v: %v", late, took)
-	}
 }
 
-func (s *stage) agrees(report lab.LoadReport, rate, p50 float64) {
+// agrees compares the steps from before a load to its end with what the load saw. A step in which no engine reported is
+// a gap: nobody knows what was in it. The load's times include what the load itself waits for on a busy machine.
+func (s *stage) agrees(report lab.LoadReport, told []livePoint) {
 	s.Helper()
-	s.Logf("stream: %.1f requests/s, p50 %.2f ms; load: %.1f, %.2f ms", rate, p50, report.TPS, report.P50us/1000)
+	gaps, fastest := 0, math.Inf(1)
+	for _, point := range told {
+		if point.Engines == 0 {
+			gaps++
+		}
+		if point.P50 != nil {
+			fastest = min(fastest, *point.P50)
+		}
+	}
+	sum, sent, seen := sumOf(told), float64(report.Requests), report.P50us/1000
+	s.Logf("stream: %.0f requests in %d steps, %d gaps, fastest p50 %.2f ms; load: %.0f, %.2f ms", sum, len(told), gaps,
+		fastest, sent, seen)
 	if report.ErrorTotal > 0 {
 		s.Errorf("the load failed: %v", report.Errors)
 	}
-	if math.Abs(rate-report.TPS) > liveAgrees*report.TPS {
-		s.Errorf("the stream tells of %.1f requests/s, the load of %.1f", rate, report.TPS)
+	if sum > (1+liveAgrees)*sent || gaps == 0 && sum < (1-liveAgrees)*sent {
+		s.Errorf("the stream tells of %.0f requests, the load of %.0f", sum, sent)
 	}
-	if seen := report.P50us / 1000; math.Abs(p50-seen) > liveAgrees*seen {
-		s.Errorf("the stream tells of a median of %.2f ms, the load of %.2f ms", p50, seen)
+	least := float64(liveResponse.Milliseconds())
+	if fastest < (1-liveAgrees)*least || fastest > (1+liveAgrees)*seen {
+		s.Errorf("the stream tells of a median of %.2f ms, the server of %.0f ms, the load of %.2f ms",
+			fastest, least, seen)
 	}
+}
+
+// rowShows looks for words, and for about the rate of the load, in the row of a virtual service.
+func rowShows(all, name string, words ...string) error {
+	row, end := "", 0 // of the column of rates, which is aligned to the right
+	for line := range strings.Lines(all) {
+		if at := strings.Index(line, "REQ/S"); at >= 0 {
+			end = at + len("REQ/S")
+		}
+		if strings.HasPrefix(line, name+" ") {
+			row = line
+		}
+	}
+	for _, word := range words {
+		if !strings.Contains(row, word) {
+			return fmt.Errorf("%q is not in the row of %s:\n%s", word, name, all)
+		}
+	}
+	var rate float64
+	if fields := strings.Fields(row[:min(end, len(row))]); len(fields) > 0 {
+		if _, err := fmt.Sscan(fields[len(fields)-1], &rate); err != nil {
+			return fmt.Errorf("%w in\n%s", err, all)
+		}
+	}
+	if math.Abs(rate-liveRate) > 3*liveAgrees*liveRate {
+		return fmt.Errorf("it says that there are %v requests/s:\n%s", rate, all)
+	}
+	return nil
 }
 
 // topShows runs `weir top --once`, and wants these words in the row of a virtual service.
@@ -180,30 +234,11 @@ func (s *stage) topShows(name string, words ...string) {
 	file := filepath.Join(config, "password")
 	s.must(os.WriteFile(file, []byte(password), 0o600))
 	run("login", s.controller.URL, "--password-file", file, "--trust-on-first-use")
-	all := run("top", "--once")
-	s.Logf("weir top --once:\n%s", all)
-	row, end := "", 0 // of the column of rates, which is aligned to the right
-	for line := range strings.Lines(all) {
-		if at := strings.Index(line, "REQ/S"); at >= 0 {
-			end = at + len("REQ/S")
-		}
-		if strings.HasPrefix(line, name+" ") {
-			row = line
-		}
-	}
-	for _, word := range words {
-		if !strings.Contains(row, word) {
-			s.Errorf("%q is not in the row of %s:\n%s", word, name, all)
-		}
-	}
-	var rate float64
-	if fields := strings.Fields(row[:min(end, len(row))]); len(fields) > 0 {
-		_, err = fmt.Sscan(fields[len(fields)-1], &rate)
-		s.must(err)
-	}
-	if math.Abs(rate-liveRate) > 3*liveAgrees*liveRate { // of one second
-		s.Errorf("weir top says that there are %v requests/s:\n%s", rate, all)
-	}
+	s.eventually("weir top shows the rate of the load", func() error { // each time that of one second
+		all := run("top", "--once")
+		s.Logf("weir top --once:\n%s", all)
+		return rowShows(all, name, words...)
+	})
 	for _, part := range [][]string{{"engines", "engine-1"}, {"vs web", "response"}, {"vs web", "SERVER OF web"}} {
 		if got := run(append(strings.Fields("top "+part[0]), "--once")...); !strings.Contains(got, part[1]) {
 			s.Errorf("weir top %s --once says\n%s", part[0], got)

@@ -303,7 +303,9 @@ func (s *stage) checkRestart(from, fromAll prometheus.API) {
 	s.eventually("the rate of the load is there again", steady)
 	highest, err := s.value(from, peak)
 	s.must(err)
-	if highest > metricsRate*1.05 {
+	// Between two collections come the counts of some seconds more or less than 15. What was counted before the restart
+	// would be thousands of requests more.
+	if highest > metricsRate*1.5 {
 		s.Errorf("the restart shows a peak of %v requests a second, the load has %v", highest, metricsRate)
 	}
 	counted, err := s.value(from, `increase(weir_service_requests_total[1h] anchored)`)

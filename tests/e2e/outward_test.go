@@ -15,9 +15,6 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// numbersWithin is more than two collections, which are 15 s apart.
-const numbersWithin = time.Minute
-
 // outwardFile has a stream of JSON lines to an address, and numbers go to a URL.
 func (s *stage) outwardFile(stream, numbers string) string {
 	s.Helper()
@@ -69,8 +66,8 @@ func TestRowsAndNumbersReachTheReceiversOfTheFile(t *testing.T) {
 		if !strings.HasPrefix(request, "/api/v1/push application/x-protobuf") {
 			t.Errorf("got %s", request)
 		}
-	case <-time.After(numbersWithin):
-		t.Errorf("no numbers came within %v", numbersWithin)
+	case <-time.After(eventTimeout):
+		t.Errorf("no numbers came within %v", eventTimeout)
 	}
 }
 

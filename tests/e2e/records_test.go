@@ -60,16 +60,8 @@ func TestEventsAndAuditSurviveTheController(t *testing.T) {
 	s.create("pool", client.Object{"name": "first", "servers": serverList([]string{"127.0.0.1:9"})})
 	s.change("pool", "first", func(pool client.Object) { pool["name"] = "second" })
 
-	var events map[string]int
-	s.eventually("the engine's events are listed", func() (err error) {
-		if events, err = s.logged(eventsPath); err == nil && !strings.Contains(fmt.Sprint(events), "SE_UP") {
-			err = fmt.Errorf("listed are %v", events)
-		}
-		return err
-	})
-	audit, err := s.logged(poolsPath)
-	s.must(err)
-	contains(t, fmt.Sprint(audit), "action:create", "action:change", "new:map[name:second]", "old:map[name:first]",
+	events := s.untilLogged(eventsPath, "SE_UP")
+	audit := s.untilLogged(poolsPath, "action:create", "action:change", "new:map[name:second]", "old:map[name:first]",
 		"address:127.0.0.1", "user:admin")
 
 	s.must(s.controller.Kill())
@@ -98,20 +90,29 @@ func TestEventsAndAuditSurviveTheController(t *testing.T) {
 	})
 	s.kept(events, eventsPath)
 	s.kept(audit, poolsPath)
-	audit, err = s.logged(poolsPath)
-	s.must(err)
-	contains(t, fmt.Sprint(audit), "third")
-	told, err := s.logged(eventsPath + "&event_id=RECORD_STORE_DOWN")
-	if err != nil || len(told) == 0 {
-		t.Errorf("it is not told that the store was down: %v, %v", told, err)
-	}
+	s.untilLogged(poolsPath, "third")
+	s.untilLogged(eventsPath+"&event_id=RECORD_STORE_DOWN", "RECORD_STORE_DOWN")
+}
+
+// untilLogged waits until a query lists all that is wanted.
+func (s *stage) untilLogged(path string, wanted ...string) (entries map[string]int) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("%s lists %q", path, wanted), func() (err error) {
+		entries, err = s.logged(path)
+		for _, want := range wanted {
+			if err == nil && !strings.Contains(fmt.Sprint(entries), want) {
+				err = fmt.Errorf("%q is not in %v", want, entries)
+			}
+		}
+		return err
+	})
+	return entries
 }
 
 // kept checks that all these entries are still listed, once.
 func (s *stage) kept(entries map[string]int, path string) {
 	s.Helper()
-	now, err := s.logged(path)
-	s.must(err)
+	now := s.untilLogged(path)
 	for entry := range entries {
 		if now[entry] != 1 {
 			s.Errorf("%s lists %d times: %s", path, now[entry], entry)

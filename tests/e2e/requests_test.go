@@ -115,9 +115,12 @@ func TestEachRequestIsInARecordOnceThoughTheStoreAndTheControllerAreKilled(t *te
 				}
 				return nil
 			})
-			_, err = load.End()
+			report, err := load.End()
 			s.must(err)
-			s.recordedOnce(uint64(s.requests("web")))
+			if report.ErrorTotal > 0 {
+				t.Errorf("the load failed: %v", report.Errors)
+			}
+			s.recordedOnce(uint64(report.Requests))
 		})
 	}
 }

@@ -23,19 +23,16 @@ func TestRequestThatABusyServerTurnsAwayGoesToAnother(t *testing.T) {
 	}))
 	t.Cleanup(busy.Close)
 	s := setUp(t, strings.TrimPrefix(busy.URL, "http://"), echo(t))
-	s.change("pool", "web", func(o client.Object) {
+	s.changeApplied("web", "pool", "web", func(o client.Object) {
 		o["lb_algorithm"] = "LB_ALGORITHM_ROUND_ROBIN"
 		o["server_reselect"] = map[string]any{"enabled": true,
 			"svr_resp_code": map[string]any{"resp_code_block": []any{"HTTP_RSP_5XX"}}}
 	})
-	s.eventually("the pool asks another server", func() error {
-		for range 20 {
-			if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
-				return fmt.Errorf("%d, %v", status, err)
-			}
+	for range 20 {
+		if status, err := getOnce(plainURL("/")); err != nil || status != http.StatusOK {
+			t.Fatalf("%d, %v", status, err)
 		}
-		return nil
-	})
+	}
 	before := turnedAway.Load()
 	for range 20 {
 		contains(t, s.curl("-X", "PUT", "--data-binary", strings.Repeat("x", 20_000), plainURL("/put")),

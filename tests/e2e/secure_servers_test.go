@@ -137,7 +137,7 @@ func TestServersAreSpokenToInTLSAndVerified(t *testing.T) {
 	s.sees("200", "sni=shop.internal client=CN=engine.internal verified=SUCCESS", "TLSv1.3", page)
 
 	change := func(fields client.Object) {
-		s.change("pool", "web", func(o client.Object) {
+		s.changeApplied("web", "pool", "web", func(o client.Object) {
 			for field, value := range fields {
 				if o[field] = value; value == nil {
 					delete(o, field)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,15 +41,32 @@ func silent(t *testing.T) *silentServer {
 	}
 	s := &silentServer{Listener: listener}
 	t.Cleanup(s.end)
-	for range 100 {
-		conn, err := net.DialTimeout("tcp", listener.Addr().String(), 200*time.Millisecond)
+	for !s.isFull(t) {
+		conn, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
-			return s
+			t.Fatal(err)
 		}
 		s.waiting = append(s.waiting, conn)
 	}
-	t.Fatal("its backlog does not fill")
-	return nil
+	return s
+}
+
+// isFull tells whether the kernel drops further SYNs: of a listener, these two fields are the length of its backlog and
+// the limit of that, which the length must exceed.
+func (s *silentServer) isFull(t *testing.T) bool {
+	t.Helper()
+	raw, err := s.Listener.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var backlog *unix.TCPInfo
+	controlled := raw.Control(func(fd uintptr) {
+		backlog, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
+	if err = errors.Join(controlled, err); err != nil {
+		t.Fatal(err)
+	}
+	return backlog.Unacked > backlog.Sacked
 }
 
 // speak accepts everybody, and answers like badServer.

@@ -126,9 +126,12 @@ func TestHostsGetAnEngineOverSSHAndLoseIt(t *testing.T) {
 	f.must(f.controller.Session.Delete(f.ctx, "virtualservice", fmt.Sprint(vs["uuid"])))
 	f.untilRegistered()
 	for _, m := range machines {
-		if _, err := os.Stat(m.dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", m.dir, err)
-		}
+		f.eventually(m.dir+" is gone", func() error {
+			if _, err := os.Stat(m.dir); !errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("it is left: %w", err)
+			}
+			return nil
+		})
 	}
 }
 

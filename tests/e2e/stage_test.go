@@ -103,7 +103,7 @@ func (s *stage) startEngine() (err error) {
 	return err
 }
 
-// nginx starts real servers that hold the seed's page.
+// nginx starts real servers that hold the page.
 func nginx(t *testing.T, l *lab.Lab, count int) []string {
 	t.Helper()
 	var ids []string

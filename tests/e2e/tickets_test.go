@@ -50,11 +50,20 @@ func (f *fabric) revision(engines int) (int64, error) {
 	return int64(revision), nil
 }
 
+// untilInForce waits until the newest configuration is in force on all engines, and returns its revision.
+func (f *fabric) untilInForce(engines int) (revision int64) {
+	f.Helper()
+	f.eventually("the configuration is in force", func() (err error) {
+		revision, err = f.revision(engines)
+		return err
+	})
+	return revision
+}
+
 // rotateKeys orders it and waits until all engines have done it.
 func (f *fabric) rotateKeys(engines int) {
 	f.Helper()
-	before, err := f.revision(engines)
-	f.must(err)
+	before := f.untilInForce(engines)
 	vs, err := f.controller.Session.ByName(f.ctx, "virtualservice", "web")
 	f.must(err)
 	var answer client.Object
@@ -107,8 +116,7 @@ func TestSessionOfOneEngineIsResumedByAnotherAlsoWhenKeysAreTurned(t *testing.T)
 			return nil
 		})
 	}
-	before, err := f.revision(engines)
-	f.must(err)
+	before := f.untilInForce(engines)
 	load, err := f.client.BeginLoad(f.ctx, append([]string{"--url", secureURL, "--connections", "4", "--rate", "100"},
 		untilTold...)...)
 	f.must(err)

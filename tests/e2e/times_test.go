@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,13 +15,28 @@ import (
 	"github.com/weir-lb/weir/client"
 )
 
-// What each request of the test takes, and by how much a busy machine may exceed it.
+// What each request of the test takes at the least.
 const (
 	timesWait     = 150 * time.Millisecond
 	timesResponse = 400 * time.Millisecond
 	timesTransfer = 250 * time.Millisecond
-	timesSurplus  = 60 * time.Millisecond
+	timesTotal    = timesWait + timesResponse + timesTransfer
 )
+
+// surplus is how much longer than they should take requests took, as their clients saw it: on a busy machine, no other
+// clock says what may be in the parts of their time.
+type surplus struct{ most atomic.Int64 }
+
+func (s *surplus) note(took, should time.Duration) {
+	for {
+		most := s.most.Load()
+		if int64(took-should) <= most || s.most.CompareAndSwap(most, int64(took-should)) {
+			return
+		}
+	}
+}
+
+func (s *surplus) of() time.Duration { return time.Duration(s.most.Load()) }
 
 // lateBody is a body that comes some time after its head.
 type lateBody struct {
@@ -49,8 +65,11 @@ func TestPageOfAServiceTellsWhereItsRequestsSpendTheirTime(t *testing.T) {
 	}
 	const requests = 20
 	var asked sync.WaitGroup
+	var longer surplus
 	for range requests {
 		asked.Go(func() {
+			begun := time.Now()
+			defer func() { longer.note(time.Since(begun), timesTotal) }()
 			body := &lateBody{Reader: strings.NewReader("the body")}
 			answer, err := http.Post(plainURL("/"), "text/plain", body)
 			if err != nil {
@@ -73,13 +92,14 @@ func TestPageOfAServiceTellsWhereItsRequestsSpendTheirTime(t *testing.T) {
 		return nil
 	})
 	for name, want := range map[string]time.Duration{"wait_ms": timesWait, "response_ms": timesResponse,
-		"transfer_ms": timesTransfer, "total_ms": timesWait + timesResponse + timesTransfer} {
+		"transfer_ms": timesTransfer, "total_ms": timesTotal} {
 		of, _ := times[name].(map[string]any)
 		for _, statistic := range []string{"mean", "p50", "p95", "p99"} {
 			ms, _ := of[statistic].(float64)
 			got := time.Duration(ms * float64(time.Millisecond))
-			if got < want*85/100 || got > want*110/100+timesSurplus { // the next lower bucket of 150 ms is at 142 ms
-				t.Errorf("%s of %s is %v, want %v", statistic, name, got, want)
+			// the next lower bucket of 150 ms is at 142 ms
+			if most := (want + longer.of()) * 110 / 100; got < want*85/100 || got > most {
+				t.Errorf("%s of %s is %v, want %v, and at most %v", statistic, name, got, want, most)
 			}
 		}
 	}
@@ -96,7 +116,7 @@ func TestPageOfAPoolTellsHowLongEachServerNeedsApartFromTheWayToIt(t *testing.T)
 			begun := time.Now()
 			time.Sleep(needs)
 			needed[i].Add(int64(time.Since(begun)))
-			fmt.Fprint(w, "ok")
+			fmt.Fprint(w, i)
 		}))
 		t.Cleanup(server.Close)
 		servers = append(servers, strings.TrimPrefix(server.URL, "http://"))
@@ -106,14 +126,20 @@ func TestPageOfAPoolTellsHowLongEachServerNeedsApartFromTheWayToIt(t *testing.T)
 		pool["lb_algorithm"] = "LB_ALGORITHM_ROUND_ROBIN"
 	})
 	const rounds = 12
+	var longer surplus
 	for range rounds * len(servers) {
+		begun, server := time.Now(), 0
 		answer, err := http.Get(plainURL("/"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.Copy(io.Discard, answer.Body)
-		answer.Body.Close()
+		_, err = fmt.Fscan(answer.Body, &server)
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		longer.note(time.Since(begun), slowness[server])
 	}
+	wayMost := 4*time.Millisecond + longer.of() // of a connect, or a round trip
 	number := func(in map[string]any, path ...string) float64 {
 		for _, name := range path[:len(path)-1] {
 			in, _ = in[name].(map[string]any)
@@ -144,10 +170,11 @@ func TestPageOfAPoolTellsHowLongEachServerNeedsApartFromTheWayToIt(t *testing.T)
 			t.Fatalf("%v has answered nothing", server["server_id"])
 		}
 		want := time.Duration(float64(needed[i].Load()) / responses)
-		if mean := ms("app_response_ms", "mean"); (mean - want).Abs() > max(time.Millisecond, want/20) {
-			t.Errorf("%v: it needs %v, want %v", server["server_id"], mean, want)
+		less := max(time.Millisecond, want/20)
+		if mean := ms("app_response_ms", "mean"); mean < want-less || mean > want+less+longer.of() {
+			t.Errorf("%v: it needs %v, want %v, and at most %v more", server["server_id"], mean, want, less+longer.of())
 		}
-		if connect := ms("connect_ms", "mean"); connect <= 0 || connect > 4*time.Millisecond {
+		if connect := ms("connect_ms", "mean"); connect <= 0 || connect > wayMost {
 			t.Errorf("%v: a connect takes %v", server["server_id"], connect)
 		}
 		if got := number(server, "counters", "responses_2xx"); got != number(server, "times", "responses") {
@@ -158,11 +185,12 @@ func TestPageOfAPoolTellsHowLongEachServerNeedsApartFromTheWayToIt(t *testing.T)
 		}
 	}
 	times, _ := s.runtime("virtualservice", "web")["times"].(map[string]any)
-	if rtt := number(times, "server_rtt_ms", "mean"); rtt <= 0 || rtt > 4 {
+	wayMostMs := float64(wayMost) / float64(time.Millisecond)
+	if rtt := number(times, "server_rtt_ms", "mean"); rtt <= 0 || rtt > wayMostMs {
 		t.Errorf("the round trip to servers takes %v ms", rtt)
 	}
 	if connections := number(times, "client_rtt_connections"); connections < 1 ||
-		number(times, "client_rtt_ms", "mean") > 4 {
+		number(times, "client_rtt_ms", "mean") > wayMostMs {
 		t.Errorf("round trip to %v clients: %v", connections, times["client_rtt_ms"])
 	}
 	cpu := 0.0

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/weir-lb/weir/client"
 )
@@ -126,7 +125,7 @@ func (r asTenant) entersNoOther(paths ...string) {
 // streamsNothing reads the first event about all that a tenant can watch without naming an object.
 func (r asTenant) streamsNothing() {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.Context(), measuredPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		r.controller.URL+"/api/weir/live?topics=overview,engines,vs:"+r.shop, nil)

@@ -14,7 +14,7 @@ var (
 // The pages and the command line say the same about each cause of failures.
 func TestPagesAndCommandLineSayTheSameAboutCauses(t *testing.T) {
 	const pages = "web/src/api/causes.ts"
-	compareCauses(t, causesIn(t, causeInGo, "cmd/weir/causes.go", "var causes"),
+	compareCauses(t, causesIn(t, causeInGo, "api/record/meaning.go", "var meanings"),
 		causesIn(t, causeInWeb, pages, "export const causes"))
 	compareCauses(t, causesIn(t, causeInGo, "cmd/weir/handshakes.go", "var handshakeFailures"),
 		causesIn(t, causeInWeb, pages, "export const handshakeFailures"))

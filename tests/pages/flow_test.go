@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-const flowTimeout = 5 * time.Minute
+// flowTimeout is several times what a flow takes on an idle machine.
+const flowTimeout = 10 * time.Minute
 
 // flows runs the files of web/tests in a browser.
 type flows struct{ chromium, dir string }

@@ -10,7 +10,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
 export const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', colorScheme: 'light' })
 export const page = await context.newPage()
-page.setDefaultTimeout(20_000)
+page.setDefaultTimeout(90_000) // on a machine that is busy; what is right comes long before
 
 // Answers that a flow asks for. The browser writes each into its console.
 let refusals = /status of (401|404|419)/
@@ -52,6 +52,11 @@ export async function step(name, does) {
 
 export function hold(condition, what) {
   if (!condition) throw new Error(what)
+}
+
+/** Waits until the page has a URL that fits: it changes a moment after the key that changes it. */
+export async function leads(fits, what) {
+  await page.waitForURL(fits).catch(() => hold(false, `${what}: ${page.url()}`))
 }
 
 export async function picture(name) {

@@ -232,7 +232,7 @@ pub struct Explanation {
     /// The response that the engine makes itself; 0: none, the request goes to a server.
     #[prost(uint32, tag = "10")]
     pub status: u32,
-    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards"
+    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
     #[prost(string, tag = "11")]
     pub cause: ::prost::alloc::string::String,
     /// of a redirect
@@ -254,6 +254,12 @@ pub struct Explanation {
     pub servers: ::prost::alloc::vec::Vec<Standing>,
     #[prost(uint32, tag = "19")]
     pub servers_total: u32,
+    /// the name of the rule that ended the security rules; empty: none did
+    #[prost(string, tag = "600")]
+    pub security_rule: ::prost::alloc::string::String,
+    /// the name of the first request rule that acts; empty: none does
+    #[prost(string, tag = "601")]
+    pub request_rule: ::prost::alloc::string::String,
 }
 /// What a worker knows of a server.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

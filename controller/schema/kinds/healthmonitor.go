@@ -1,6 +1,13 @@
 package kinds
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
 )
@@ -67,6 +74,7 @@ func init() {
 				"ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
 		},
 		Unread: []schema.Rule{
+			schema.NoEffect("engines run the script in command_code", "external_monitor.command_path"),
 			schema.NoEffect("monitors do not log in yet",
 				"authentication http_monitor.auth_type https_monitor.auth_type"),
 			schema.NoEffect("monitors have TLS settings of their own, and no certificate",
@@ -78,7 +86,7 @@ func init() {
 
 var (
 	_ = schema.Enum("AuthType", "AUTH_BASIC", "AUTH_NTLM")
-	_ = schema.Enum("DNSQueryType", "DNS_QUERY_TYPE", "DNS_ANY_TYPE")
+	_ = schema.Enum("DNSQueryType", "DNS_QUERY_TYPE", "DNS_ANY_TYPE", "DNS_ANY_THING")
 	_ = schema.Enum("DNSResponseCode", "RCODE_NO_ERROR", "RCODE_ANYTHING")
 	_ = schema.Enum("HTTPResponseCode", "HTTP_ANY", "HTTP_1XX", "HTTP_2XX", "HTTP_3XX", "HTTP_4XX", "HTTP_5XX")
 	_ = schema.Enum("HealthMonitorType",
@@ -130,7 +138,7 @@ type GRPCMonitor struct {
 
 // UDPMonitor is a datagram and its answer.
 type UDPMonitor struct {
-	Request             string `json:"udp_request" required:"true"`
+	Request             string `json:"udp_request"`
 	Response            string `json:"udp_response"`
 	MaintenanceResponse string `json:"maintenance_response"`
 }
@@ -146,10 +154,10 @@ type DNSMonitor struct {
 
 // ExternalMonitor is a script that prints something if the server works.
 type ExternalMonitor struct {
-	Code       string `json:"command_code" required:"true"`
-	Parameters string `json:"command_parameters"`
+	Code       string `json:"command_code" required:"true" secret:"true"`
+	Parameters string `json:"command_parameters"` // words, as in a shell
 	Path       string `json:"command_path"`
-	Variables  string `json:"command_variables"`
+	Variables  string `json:"command_variables" secret:"true"` // NAME=value, words as in a shell
 }
 
 // MonitorCredentials are the credentials with which a monitor logs in.
@@ -159,6 +167,26 @@ type MonitorCredentials struct {
 }
 
 func (m *HealthMonitor) Validate() *schema.FieldError {
+	checks := []func() *schema.FieldError{m.checkType, m.checkTexts, m.checkDNS, m.checkScript}
+	for _, check := range checks {
+		if problem := check(); problem != nil {
+			return problem
+		}
+	}
+	if m.ReceiveTimeoutS > m.SendIntervalS {
+		return &schema.FieldError{Field: "receive_timeout", Problem: "is longer than send_interval; give at most that"}
+	}
+	return nil
+}
+
+// checkType refuses types that engines cannot run, and those whose settings are missing.
+func (m *HealthMonitor) checkType() *schema.FieldError {
+	switch m.Type {
+	case "HEALTH_MONITOR_SCTP":
+		return &schema.FieldError{Field: "type", Problem: m.Type + " is refused: engines do not speak SCTP"}
+	case "HEALTH_MONITOR_GSLB":
+		return &schema.FieldError{Field: "type", Problem: m.Type + " is refused: Weir serves no sites"}
+	}
 	needs := map[string]struct {
 		field   string
 		missing bool
@@ -172,6 +200,10 @@ func (m *HealthMonitor) Validate() *schema.FieldError {
 	if need := needs[m.Type]; need.missing {
 		return &schema.FieldError{Field: need.field, Problem: "is required by type " + m.Type}
 	}
+	return nil
+}
+
+func (m *HealthMonitor) checkTexts() *schema.FieldError {
 	if m.HTTP != nil && len(m.HTTP.ResponseCodes) == 0 {
 		return &schema.FieldError{Field: "http_monitor.http_response_code", Problem: "is empty; give at least one"}
 	}
@@ -182,8 +214,92 @@ func (m *HealthMonitor) Validate() *schema.FieldError {
 		return &schema.FieldError{Field: "weir_grpc_monitor.server_name",
 			Problem: schema.Show(m.GRPC.ServerName) + " is not a host name"}
 	}
-	if m.ReceiveTimeoutS > m.SendIntervalS {
-		return &schema.FieldError{Field: "receive_timeout", Problem: "is longer than send_interval; give at most that"}
+	return nil
+}
+
+// noQuestion are the types of record for which nobody can ask with a single datagram.
+var noQuestion = []string{"DNS_RECORD_OTHER", "DNS_RECORD_OPT", "DNS_RECORD_AXFR"}
+
+func (m *HealthMonitor) checkDNS() *schema.FieldError {
+	if m.DNS == nil {
+		return nil
+	}
+	name := strings.TrimSuffix(m.DNS.QueryName, ".")
+	if len(name) > 253 || m.DNS.QueryName != "." && slices.ContainsFunc(strings.Split(name, "."), badLabel) {
+		return &schema.FieldError{Field: "dns_monitor.query_name",
+			Problem: schema.Show(m.DNS.QueryName) + " is not a name in DNS"}
+	}
+	if slices.Contains(noQuestion, m.DNS.RecordType) {
+		return &schema.FieldError{Field: "dns_monitor.record_type",
+			Problem: m.DNS.RecordType + " is not a type that a monitor can ask for"}
 	}
 	return nil
+}
+
+// badLabel tells whether a part of a name cannot be one (RFC 1035 §2.3.4).
+func badLabel(label string) bool {
+	bad := func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }
+	return label == "" || len(label) > 63 || strings.ContainsFunc(label, bad)
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+func (m *HealthMonitor) checkScript() *schema.FieldError {
+	if m.External == nil {
+		return nil
+	}
+	if _, err := Words(m.External.Parameters); err != nil {
+		return &schema.FieldError{Field: "external_monitor.command_parameters", Problem: err.Error()}
+	}
+	words, err := Words(m.External.Variables)
+	if err != nil {
+		return &schema.FieldError{Field: "external_monitor.command_variables", Problem: err.Error()}
+	}
+	for i, word := range words {
+		if !variable.MatchString(word) {
+			return &schema.FieldError{Field: "external_monitor.command_variables",
+				Problem: fmt.Sprintf("the word %d is not NAME=value", i+1)}
+		}
+	}
+	return nil
+}
+
+// Words splits a text at spaces. As in a shell, quotes and backslashes keep spaces; nothing else has a meaning.
+func Words(text string) ([]string, error) {
+	var words []string
+	word, inWord, quote := strings.Builder{}, false, rune(0)
+	runes := []rune(text)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case r == 0:
+			return nil, errors.New("has a zero byte")
+		case quote == 0 && unicode.IsSpace(r):
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+			continue
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case r == quote:
+			quote = 0
+		case r == '\\' && quote != '\'':
+			if i++; i == len(runes) {
+				return nil, errors.New("ends with a backslash")
+			}
+			word.WriteRune(runes[i])
+		default:
+			word.WriteRune(r)
+		}
+		inWord = true
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("has a %c without its end", quote)
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
 }

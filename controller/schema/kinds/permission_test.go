@@ -1,7 +1,9 @@
 package kinds
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-lb/weir/controller/schema"
@@ -16,6 +18,22 @@ func TestEveryKindBelongsToAResourceOfRoles(t *testing.T) {
 	}
 	if kind := kindOf(t, "pool"); kind.Permission != "PERMISSION_POOL" {
 		t.Errorf("pools are of %s", kind.Permission)
+	}
+}
+
+func TestDocumentsListTheResourcesThatOpenSomething(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/roles.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "These act in Weir")
+	list, _, _ = strings.Cut(list, "All others open nothing")
+	for _, resource := range schema.Resources {
+		kinds, beside := schema.Opens(resource)
+		listed := strings.Contains(list, "`"+strings.TrimPrefix(resource, "PERMISSION_")+"`")
+		if acts := len(kinds) > 0 || beside != ""; acts != listed {
+			t.Errorf("%s opens %v and %q; docs/roles.md lists it: %t", resource, kinds, beside, listed)
+		}
 	}
 }
 

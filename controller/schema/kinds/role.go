@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/column"
@@ -56,6 +57,31 @@ func countPrivileges(r column.Row, access string) string {
 		}
 	}
 	return fmt.Sprint(count)
+}
+
+// Idle finds the permissions that open nothing, since Weir has no use for their resources. It names the first few.
+func (r *Role) Idle() []schema.Kept {
+	const named = 5
+	first, open := 0, []string(nil)
+	for i, one := range r.Privileges {
+		kinds, beside := schema.Opens(one.Resource)
+		if len(kinds) > 0 || beside != "" || one.Type == schema.NoAccess {
+			continue
+		}
+		if open == nil {
+			first = i
+		}
+		open = append(open, one.Resource)
+	}
+	if open == nil {
+		return nil
+	}
+	said := strings.Join(open[:min(named, len(open))], ", ")
+	if more := len(open) - named; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return []schema.Kept{{Field: fmt.Sprintf("privileges[%d].resource", first),
+		Why: "/api/weir/permission lists what opens something in Weir, and not " + said + ": has no effect"}}
 }
 
 // Validate refuses two permissions for one resource: it would not be clear which of them counts.

@@ -1,4 +1,4 @@
-// What each cause of failures means. The texts are those of `weir vs show` (cmd/weir/causes.go and handshakes.go): tests/laws compares them.
+// What each cause of failures means. The texts are those of `weir vs show` (api/record/meaning.go and cmd/weir/handshakes.go): tests/laws compares them.
 
 /** By the names of the counters errors_…. */
 export const causes: Record<string, string> = {
@@ -20,6 +20,7 @@ export const causes: Record<string, string> = {
   client_sessions: 'a client address had too many UDP sessions',
   client_address: 'two clients\' sessions, or a session and a program, had one address and port (snat: false)',
   client_flood: 'a client of HTTP/2 used up its budget for frames that are of no use',
+  client_denied: "a rule of an HTTP policy ended the client's connection",
   server_refused: 'a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request',
   server_unreachable: 'there was no route to a server',
   server_connect_timeout: 'a server did not accept a connection in time',

@@ -16,6 +16,13 @@ test('terms become the conditions of the API', () => {
   expect(of('checkout -"two words" response_code:404')).toEqual(['co(all,"checkout")', 'nc(all,"two words")', 'eq(response_code,"404")'])
 })
 
+test('all that the API has can be searched, by short names and its own', () => {
+  expect(of('grpc:>0 browser:Firefox os:Linux device:Bot source:10.0.0.9 filter:vip client_rtt_us:>900')).toEqual([
+    'gt(grpc_status,"0")', 'eq(client_browser,"Firefox")', 'eq(client_os,"Linux")', 'eq(client_device,"Bot")', 'eq(source_ip,"10.0.0.9")', 'eq(client_log_filter_name,"vip")', 'gt(client_rtt_us,"900")',
+  ])
+  expect(of('pool:carts pool_name:carts')).toEqual(['eq(pool,"carts")', 'eq(pool_name,"carts")'])
+})
+
 test('times in µs are typed as the others are, and numbers of the API as it has them', () => {
   expect(of('wait:>1.5 wait:<2s wait_us:300 app_response:>5')).toEqual(['gt(wait_us,"1500")', 'lt(wait_us,"2000000")', 'eq(wait_us,"300")', 'gt(app_response_time,"5")'])
   expect(withTerm('', field('wait'), '300', false)).toBe('wait:0.3ms')

@@ -164,7 +164,7 @@ function plain(text: string): string {
     .replace(/\\x([0-9a-f]{2})/gi, (_, byte: string) => String.fromCodePoint(0x10fe00 + parseInt(byte, 16)))
 }
 
-function condition(op: string, field: string, value: string): string {
+export function condition(op: string, field: string, value: string): string {
   return `${op}(${field},"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`
 }
 

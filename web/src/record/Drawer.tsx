@@ -1,23 +1,35 @@
 import { Dialog } from '@base-ui/react/dialog'
-import { useRef } from 'react'
-import { Empty } from '../part/Shown'
+import { useRef, useState } from 'react'
+import type { ApiError } from '../api/client'
+import { Empty, Loading } from '../part/Shown'
 import { clockMs, ms } from '../time/format'
-import { type Entry, useEntries } from './ask'
-import { idOf, TimingBar } from './columns'
+import type { Entry } from './ask'
+import { TimingBar } from './columns'
 import type { Field, Kind } from '../api/fields'
 import css from './record.module.css'
-import { headline, partsOf, stagesOf, text } from './sentence'
+import { headline, partsOf, text } from './sentence'
+import { hasIdentity, useAt, useTold } from './told'
+import { Way } from './Way'
 
 type Pick = (name: string, value: string, isNegative: boolean) => void
 
-/** One record: a sentence for each stage, where its time went, and all of its fields. */
-export function Drawer({ kind, service, id, entry, onPick, onClose }: { kind: Kind; service: string; id: string; entry: Entry | undefined; onPick: Pick; onClose: () => void }) {
+interface Props {
+  kind: Kind
+  id: string
+  /** The record, where a list has it. */
+  entry: Entry | undefined
+  onPick: Pick
+  onClose: () => void
+}
+
+/** One record: where its time went, a sentence for each stage, and all of its fields. */
+export function Drawer(props: Props) {
   const close = useRef<HTMLButtonElement>(null)
   return (
-    <Dialog.Root open modal={false} onOpenChange={(open) => !open && onClose()}>
+    <Dialog.Root open modal={false} onOpenChange={(open) => !open && props.onClose()}>
       <Dialog.Portal>
         <Dialog.Popup className={css.drawer} initialFocus={close}>
-          {entry ? <Content kind={kind} entry={entry} onPick={onPick} /> : <Elsewhere kind={kind} service={service} id={id} onPick={onPick} />}
+          <Record key={props.id} {...props} />
           <Dialog.Close ref={close} className={css.close} aria-label="Close the record">×</Dialog.Close>
         </Dialog.Popup>
       </Dialog.Portal>
@@ -25,22 +37,32 @@ export function Drawer({ kind, service, id, entry, onPick, onClose }: { kind: Ki
   )
 }
 
-const weekS = 7 * 86_400
-
-/** A record that is not in the list: someone shared its URL, or newer ones have come. */
-function Elsewhere({ kind, service, id, onPick }: { kind: Kind; service: string; id: string; onPick: Pick }) {
-  const found = useEntries({ kind, service, text: kind.isWeighted ? `id:"${id.replaceAll('"', '')}"` : '', range: { kind: 'recent', seconds: weekS }, everyMs: Infinity }, 100)
-  const entry = found.value?.results.find((one) => idOf(one) === id)
-  if (entry) return <Content kind={kind} entry={entry} onPick={onPick} />
+/** What a list has is there at once, and stays when newer records push it out. All else the controller looks up. */
+function Record({ kind, id, entry, onPick }: Props) {
+  const [first] = useState(entry)
+  const told = useTold(kind, id, first)
+  const found = useAt(kind, first || hasIdentity(id) ? null : id)
+  const shown = entry ?? told.value?.record ?? found.value ?? first
+  if (shown) return <Content kind={kind} entry={shown} told={told} isTold={hasIdentity(id)} onPick={onPick} />
   return (
     <>
       <Dialog.Title>Record</Dialog.Title>
-      {found.value || found.error ? <Empty title="This record is not there any more">{found.error?.message}</Empty> : <p>Loading…</p>}
+      <Missing error={told.error ?? found.error} isGone={found.value === null} retry={hasIdentity(id) ? told.retry : found.retry} />
     </>
   )
 }
 
-function Content({ kind, entry, onPick }: { kind: Kind; entry: Entry; onPick: Pick }) {
+/** Why there is no record to show, and what to do. */
+function Missing({ error, isGone, retry }: { error: ApiError | undefined; isGone: boolean; retry: () => void }) {
+  if (isGone || error?.status === 404) {
+    return <Empty title="This record is not there, or not any more">It is older than what the controller keeps, or of another tenant than the one that is chosen at the top. If its URL came from a message, it may have been cut off.</Empty>
+  }
+  if (!error) return <Loading />
+  if (error.status === 403) return <Empty title="You may not see this record">{error.message} Ask an administrator of the controller.</Empty>
+  return <Empty title="This record cannot be read now">{error.message} <button className={css.button} onClick={retry}>Read again</button></Empty>
+}
+
+function Content({ kind, entry, told, isTold, onPick }: { kind: Kind; entry: Entry; told: ReturnType<typeof useTold>; isTold: boolean; onPick: Pick }) {
   const parts = partsOf(entry)
   return (
     <>
@@ -54,14 +76,7 @@ function Content({ kind, entry, onPick }: { kind: Kind; entry: Entry; onPick: Pi
           </p>
         </>
       )}
-      <ul className={css.stages}>
-        {stagesOf(entry).map((stage) => (
-          <li key={stage.name}>
-            <b>{stage.name}</b>
-            <span>{stage.text}</span>
-          </li>
-        ))}
-      </ul>
+      {isTold && <Way entry={entry} told={told} />}
       <dl className={css.fields}>
         {Object.keys(entry).toSorted().map((name) => {
           const value = text(entry, name)

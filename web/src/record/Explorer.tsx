@@ -65,10 +65,10 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
                 )}
               </Panel>
             </div>
-            {selected && <Drawer kind={kind} service={service} id={selected} entry={open} onPick={pick} onClose={() => setParam('sel', '')} />}
           </>
         )}
       </Shown>
+      {selected && <Drawer kind={kind} id={selected} entry={open} onPick={pick} onClose={() => setParam('sel', '')} />}
     </>
   )
 }

@@ -7,9 +7,9 @@ import type { Kind } from '../api/fields'
 import css from './record.module.css'
 import { partsOf, reasons, text, timeOf } from './sentence'
 
-/** What a record is known by. Events have no identity: their time, object and name are one. */
+/** What a record is known by. Events have no identity: their time, name and object are one. Rows that stand for missing records have neither. */
 export function idOf(entry: Entry): string {
-  return text(entry, 'request_id') || `${entry.report_timestamp} ${text(entry, 'event_id')} ${text(entry, 'obj_uuid')}`
+  return text(entry, 'request_id') || `${entry.report_timestamp} ${text(entry, 'event_id') || text(entry, 'virtualservice')} ${text(entry, 'obj_uuid') || text(entry, 'class')}`
 }
 
 export function columnsOf(kind: Kind, ofOneService: boolean, entries: Entry[]): Column<Entry>[] {

@@ -96,7 +96,7 @@ export function handshakeFailuresOf(services: Service[]): HandshakeFailure[] {
 }
 
 // What Weir refused or closed to protect itself and others; the other causes are failures.
-const refusals = ['client_source_untrusted', 'client_proxy_header', 'client_accept_timeout', 'client_head_timeout', 'client_body_timeout', 'client_stalled', 'client_bad_request', 'client_uri_too_long', 'client_head_too_large', 'client_body_too_large', 'client_other_host', 'client_unknown_host', 'client_unsupported', 'client_sessions', 'client_flood', 'engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory']
+const refusals = ['client_source_untrusted', 'client_proxy_header', 'client_accept_timeout', 'client_head_timeout', 'client_body_timeout', 'client_stalled', 'client_bad_request', 'client_uri_too_long', 'client_head_too_large', 'client_body_too_large', 'client_other_host', 'client_unknown_host', 'client_unsupported', 'client_sessions', 'client_flood', 'client_denied', 'engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory']
 
 export function isRefusal(cause: string): boolean {
   return refusals.includes(cause)

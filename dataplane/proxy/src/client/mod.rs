@@ -11,6 +11,7 @@ mod introduction;
 pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
+pub(crate) mod ruled;
 mod seen;
 pub(crate) mod span;
 

@@ -2200,7 +2200,7 @@ type Explanation struct {
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
 	Status        uint32      `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards"
+	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
 	Location      string      `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
 	PoolUuid      string      `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	Algorithm     Algorithm   `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
@@ -2209,6 +2209,8 @@ type Explanation struct {
 	Picked        Picked      `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
 	Servers       []*Standing `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
 	ServersTotal  uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule  string      `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"` // the name of the rule that ended the security rules; empty: none did
+	RequestRule   string      `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`    // the name of the first request rule that acts; empty: none does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2374,6 +2376,20 @@ func (x *Explanation) GetServersTotal() uint32 {
 		return x.ServersTotal
 	}
 	return 0
+}
+
+func (x *Explanation) GetSecurityRule() string {
+	if x != nil {
+		return x.SecurityRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetRequestRule() string {
+	if x != nil {
+		return x.RequestRule
+	}
+	return ""
 }
 
 // What a worker knows of a server.
@@ -8346,7 +8362,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xb4\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xfe\x05\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -8369,7 +8385,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\tserver_id\x18\x10 \x01(\tR\bserverId\x121\n" +
 	"\x06picked\x18\x11 \x01(\x0e2\x19.weir.dataplane.v1.PickedR\x06picked\x125\n" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
-	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\"\xca\x01\n" +
+	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
+	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\"\xca\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +

@@ -36,6 +36,9 @@ const (
 	MonitorType_MONITOR_TYPE_HTTPS       MonitorType = 2
 	MonitorType_MONITOR_TYPE_TCP         MonitorType = 3
 	MonitorType_MONITOR_TYPE_PING        MonitorType = 4
+	MonitorType_MONITOR_TYPE_UDP         MonitorType = 5
+	MonitorType_MONITOR_TYPE_DNS         MonitorType = 6
+	MonitorType_MONITOR_TYPE_EXTERNAL    MonitorType = 7
 	MonitorType_MONITOR_TYPE_GRPC        MonitorType = 130
 )
 
@@ -47,6 +50,9 @@ var (
 		2:   "MONITOR_TYPE_HTTPS",
 		3:   "MONITOR_TYPE_TCP",
 		4:   "MONITOR_TYPE_PING",
+		5:   "MONITOR_TYPE_UDP",
+		6:   "MONITOR_TYPE_DNS",
+		7:   "MONITOR_TYPE_EXTERNAL",
 		130: "MONITOR_TYPE_GRPC",
 	}
 	MonitorType_value = map[string]int32{
@@ -55,6 +61,9 @@ var (
 		"MONITOR_TYPE_HTTPS":       2,
 		"MONITOR_TYPE_TCP":         3,
 		"MONITOR_TYPE_PING":        4,
+		"MONITOR_TYPE_UDP":         5,
+		"MONITOR_TYPE_DNS":         6,
+		"MONITOR_TYPE_EXTERNAL":    7,
 		"MONITOR_TYPE_GRPC":        130,
 	}
 )
@@ -84,6 +93,59 @@ func (x MonitorType) Number() protoreflect.EnumNumber {
 // Deprecated: Use MonitorType.Descriptor instead.
 func (MonitorType) EnumDescriptor() ([]byte, []int) {
 	return file_engine_v1_engine_proto_rawDescGZIP(), []int{0}
+}
+
+// What has to be in the answer section.
+type DnsAnswer int32
+
+const (
+	DnsAnswer_DNS_ANSWER_UNSPECIFIED DnsAnswer = 0
+	DnsAnswer_DNS_ANSWER_OF_TYPE     DnsAnswer = 1 // a record of the type that was asked for
+	DnsAnswer_DNS_ANSWER_OF_ANY_TYPE DnsAnswer = 2
+	DnsAnswer_DNS_ANSWER_NOT_NEEDED  DnsAnswer = 3
+)
+
+// Enum value maps for DnsAnswer.
+var (
+	DnsAnswer_name = map[int32]string{
+		0: "DNS_ANSWER_UNSPECIFIED",
+		1: "DNS_ANSWER_OF_TYPE",
+		2: "DNS_ANSWER_OF_ANY_TYPE",
+		3: "DNS_ANSWER_NOT_NEEDED",
+	}
+	DnsAnswer_value = map[string]int32{
+		"DNS_ANSWER_UNSPECIFIED": 0,
+		"DNS_ANSWER_OF_TYPE":     1,
+		"DNS_ANSWER_OF_ANY_TYPE": 2,
+		"DNS_ANSWER_NOT_NEEDED":  3,
+	}
+)
+
+func (x DnsAnswer) Enum() *DnsAnswer {
+	p := new(DnsAnswer)
+	*p = x
+	return p
+}
+
+func (x DnsAnswer) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DnsAnswer) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
+}
+
+func (DnsAnswer) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[1]
+}
+
+func (x DnsAnswer) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DnsAnswer.Descriptor instead.
+func (DnsAnswer) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
 }
 
 type NackCause int32
@@ -119,11 +181,11 @@ func (x NackCause) String() string {
 }
 
 func (NackCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
 }
 
 func (NackCause) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[1]
+	return &file_engine_v1_engine_proto_enumTypes[2]
 }
 
 func (x NackCause) Number() protoreflect.EnumNumber {
@@ -132,7 +194,7 @@ func (x NackCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NackCause.Descriptor instead.
 func (NackCause) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
 }
 
 type DataplaneState int32
@@ -174,11 +236,11 @@ func (x DataplaneState) String() string {
 }
 
 func (DataplaneState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
 }
 
 func (DataplaneState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[2]
+	return &file_engine_v1_engine_proto_enumTypes[3]
 }
 
 func (x DataplaneState) Number() protoreflect.EnumNumber {
@@ -187,7 +249,7 @@ func (x DataplaneState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DataplaneState.Descriptor instead.
 func (DataplaneState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
 }
 
 type BgpState int32
@@ -235,11 +297,11 @@ func (x BgpState) String() string {
 }
 
 func (BgpState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
 }
 
 func (BgpState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[3]
+	return &file_engine_v1_engine_proto_enumTypes[4]
 }
 
 func (x BgpState) Number() protoreflect.EnumNumber {
@@ -248,7 +310,7 @@ func (x BgpState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BgpState.Descriptor instead.
 func (BgpState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
 }
 
 type BfdState int32
@@ -287,11 +349,11 @@ func (x BfdState) String() string {
 }
 
 func (BfdState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[5].Descriptor()
 }
 
 func (BfdState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[4]
+	return &file_engine_v1_engine_proto_enumTypes[5]
 }
 
 func (x BfdState) Number() protoreflect.EnumNumber {
@@ -300,7 +362,7 @@ func (x BfdState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BfdState.Descriptor instead.
 func (BfdState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{5}
 }
 
 type JoinRequest struct {
@@ -1505,11 +1567,12 @@ func (x *Route) GetCommunities() []uint32 {
 
 // The data plane uses the pool, the agent its monitors.
 type Pool struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Pool               *v1.Pool               `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
-	HealthMonitorUuids []string               `protobuf:"bytes,2,rep,name=health_monitor_uuids,json=healthMonitorUuids,proto3" json:"health_monitor_uuids,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Pool                *v1.Pool               `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	HealthMonitorUuids  []string               `protobuf:"bytes,2,rep,name=health_monitor_uuids,json=healthMonitorUuids,proto3" json:"health_monitor_uuids,omitempty"`
+	MinHealthMonitorsUp uint32                 `protobuf:"varint,3,opt,name=min_health_monitors_up,json=minHealthMonitorsUp,proto3" json:"min_health_monitors_up,omitempty"` // 0: all of them
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
@@ -1556,6 +1619,13 @@ func (x *Pool) GetHealthMonitorUuids() []string {
 	return nil
 }
 
+func (x *Pool) GetMinHealthMonitorsUp() uint32 {
+	if x != nil {
+		return x.MinHealthMonitorsUp
+	}
+	return 0
+}
+
 type HealthMonitor struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -1569,6 +1639,10 @@ type HealthMonitor struct {
 	Quickstart       bool                   `protobuf:"varint,9,opt,name=quickstart,proto3" json:"quickstart,omitempty"`                      // a new server is up after one success
 	Http             *HttpCheck             `protobuf:"bytes,10,opt,name=http,proto3" json:"http,omitempty"`                                  // HTTP and HTTPS
 	Tcp              *TcpCheck              `protobuf:"bytes,11,opt,name=tcp,proto3" json:"tcp,omitempty"`
+	Udp              *UdpCheck              `protobuf:"bytes,12,opt,name=udp,proto3" json:"udp,omitempty"`
+	Dns              *DnsCheck              `protobuf:"bytes,13,opt,name=dns,proto3" json:"dns,omitempty"`
+	External         *ExternalCheck         `protobuf:"bytes,14,opt,name=external,proto3" json:"external,omitempty"`
+	Apart            bool                   `protobuf:"varint,30,opt,name=apart,proto3" json:"apart,omitempty"` // each pool has checks of its own: no other pool with the same server shares them
 	Grpc             *GrpcCheck             `protobuf:"bytes,130,opt,name=grpc,proto3" json:"grpc,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1679,6 +1753,34 @@ func (x *HealthMonitor) GetTcp() *TcpCheck {
 		return x.Tcp
 	}
 	return nil
+}
+
+func (x *HealthMonitor) GetUdp() *UdpCheck {
+	if x != nil {
+		return x.Udp
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetDns() *DnsCheck {
+	if x != nil {
+		return x.Dns
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetExternal() *ExternalCheck {
+	if x != nil {
+		return x.External
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
 }
 
 func (x *HealthMonitor) GetGrpc() *GrpcCheck {
@@ -1854,7 +1956,7 @@ type TcpCheck struct {
 	Request             string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
 	ResponseContains    string                 `protobuf:"bytes,2,opt,name=response_contains,json=responseContains,proto3" json:"response_contains,omitempty"`
 	MaintenanceContains string                 `protobuf:"bytes,3,opt,name=maintenance_contains,json=maintenanceContains,proto3" json:"maintenance_contains,omitempty"`
-	HalfOpen            bool                   `protobuf:"varint,4,opt,name=half_open,json=halfOpen,proto3" json:"half_open,omitempty"`
+	HalfOpen            bool                   `protobuf:"varint,4,opt,name=half_open,json=halfOpen,proto3" json:"half_open,omitempty"` // answer SYN-ACK with a reset
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1917,6 +2019,204 @@ func (x *TcpCheck) GetHalfOpen() bool {
 	return false
 }
 
+// Without a text to look for, a server is up if its host does not refuse the datagram in time.
+type UdpCheck struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Request             string                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	ResponseContains    string                 `protobuf:"bytes,2,opt,name=response_contains,json=responseContains,proto3" json:"response_contains,omitempty"`
+	MaintenanceContains string                 `protobuf:"bytes,3,opt,name=maintenance_contains,json=maintenanceContains,proto3" json:"maintenance_contains,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *UdpCheck) Reset() {
+	*x = UdpCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UdpCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UdpCheck) ProtoMessage() {}
+
+func (x *UdpCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UdpCheck.ProtoReflect.Descriptor instead.
+func (*UdpCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UdpCheck) GetRequest() string {
+	if x != nil {
+		return x.Request
+	}
+	return ""
+}
+
+func (x *UdpCheck) GetResponseContains() string {
+	if x != nil {
+		return x.ResponseContains
+	}
+	return ""
+}
+
+func (x *UdpCheck) GetMaintenanceContains() string {
+	if x != nil {
+		return x.MaintenanceContains
+	}
+	return ""
+}
+
+type DnsCheck struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	RecordType     uint32                 `protobuf:"varint,2,opt,name=record_type,json=recordType,proto3" json:"record_type,omitempty"` // of the question, by its number in DNS
+	AnyCode        bool                   `protobuf:"varint,3,opt,name=any_code,json=anyCode,proto3" json:"any_code,omitempty"`          // false: the response has NOERROR
+	Answer         DnsAnswer              `protobuf:"varint,4,opt,name=answer,proto3,enum=weir.engine.v1.DnsAnswer" json:"answer,omitempty"`
+	AnswerContains string                 `protobuf:"bytes,5,opt,name=answer_contains,json=answerContains,proto3" json:"answer_contains,omitempty"` // in one of the records of the answer; an address: as a whole
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *DnsCheck) Reset() {
+	*x = DnsCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DnsCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DnsCheck) ProtoMessage() {}
+
+func (x *DnsCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DnsCheck.ProtoReflect.Descriptor instead.
+func (*DnsCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *DnsCheck) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DnsCheck) GetRecordType() uint32 {
+	if x != nil {
+		return x.RecordType
+	}
+	return 0
+}
+
+func (x *DnsCheck) GetAnyCode() bool {
+	if x != nil {
+		return x.AnyCode
+	}
+	return false
+}
+
+func (x *DnsCheck) GetAnswer() DnsAnswer {
+	if x != nil {
+		return x.Answer
+	}
+	return DnsAnswer_DNS_ANSWER_UNSPECIFIED
+}
+
+func (x *DnsCheck) GetAnswerContains() string {
+	if x != nil {
+		return x.AnswerContains
+	}
+	return ""
+}
+
+// A server is up if the script writes anything. Its arguments are the server's address, its port, and then these.
+type ExternalCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Script        string                 `protobuf:"bytes,1,opt,name=script,proto3" json:"script,omitempty"`
+	Arguments     []string               `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
+	Variables     map[string]string      `protobuf:"bytes,3,rep,name=variables,proto3" json:"variables,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of its environment, beside IP, PORT and HM_NAME
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExternalCheck) Reset() {
+	*x = ExternalCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExternalCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExternalCheck) ProtoMessage() {}
+
+func (x *ExternalCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExternalCheck.ProtoReflect.Descriptor instead.
+func (*ExternalCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ExternalCheck) GetScript() string {
+	if x != nil {
+		return x.Script
+	}
+	return ""
+}
+
+func (x *ExternalCheck) GetArguments() []string {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *ExternalCheck) GetVariables() map[string]string {
+	if x != nil {
+		return x.Variables
+	}
+	return nil
+}
+
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Body:
@@ -1939,7 +2239,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2251,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2264,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Report) GetBody() isReport_Body {
@@ -2158,7 +2458,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2470,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2483,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Hello) GetVersion() string {
@@ -2247,7 +2547,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2559,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2572,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Resources) GetCores() uint32 {
@@ -2314,7 +2614,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2326,7 +2626,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2339,7 +2639,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -2375,7 +2675,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2687,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2700,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -2445,7 +2745,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2457,7 +2757,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2470,7 +2770,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Status) GetDataplane() DataplaneState {
@@ -2524,7 +2824,7 @@ type ServerVerdicts struct {
 
 func (x *ServerVerdicts) Reset() {
 	*x = ServerVerdicts{}
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2836,7 @@ func (x *ServerVerdicts) String() string {
 func (*ServerVerdicts) ProtoMessage() {}
 
 func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2849,7 @@ func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdicts.ProtoReflect.Descriptor instead.
 func (*ServerVerdicts) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ServerVerdicts) GetVerdicts() []*ServerVerdict {
@@ -2573,7 +2873,7 @@ type ServerVerdict struct {
 
 func (x *ServerVerdict) Reset() {
 	*x = ServerVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2885,7 @@ func (x *ServerVerdict) String() string {
 func (*ServerVerdict) ProtoMessage() {}
 
 func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2898,7 @@ func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdict.ProtoReflect.Descriptor instead.
 func (*ServerVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ServerVerdict) GetPoolUuid() string {
@@ -2655,7 +2955,7 @@ type MonitorVerdict struct {
 
 func (x *MonitorVerdict) Reset() {
 	*x = MonitorVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2967,7 @@ func (x *MonitorVerdict) String() string {
 func (*MonitorVerdict) ProtoMessage() {}
 
 func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2980,7 @@ func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MonitorVerdict.ProtoReflect.Descriptor instead.
 func (*MonitorVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MonitorVerdict) GetHealthMonitorUuid() string {
@@ -2723,7 +3023,7 @@ type Routing struct {
 
 func (x *Routing) Reset() {
 	*x = Routing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +3035,7 @@ func (x *Routing) String() string {
 func (*Routing) ProtoMessage() {}
 
 func (x *Routing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +3048,7 @@ func (x *Routing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Routing.ProtoReflect.Descriptor instead.
 func (*Routing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Routing) GetPeers() []*PeerState {
@@ -2792,7 +3092,7 @@ type PeerState struct {
 
 func (x *PeerState) Reset() {
 	*x = PeerState{}
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +3104,7 @@ func (x *PeerState) String() string {
 func (*PeerState) ProtoMessage() {}
 
 func (x *PeerState) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +3117,7 @@ func (x *PeerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerState.ProtoReflect.Descriptor instead.
 func (*PeerState) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PeerState) GetAddress() string {
@@ -2919,7 +3219,7 @@ type AnnouncedRoute struct {
 
 func (x *AnnouncedRoute) Reset() {
 	*x = AnnouncedRoute{}
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3231,7 @@ func (x *AnnouncedRoute) String() string {
 func (*AnnouncedRoute) ProtoMessage() {}
 
 func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3244,7 @@ func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnouncedRoute.ProtoReflect.Descriptor instead.
 func (*AnnouncedRoute) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AnnouncedRoute) GetPrefix() string {
@@ -3012,7 +3312,7 @@ type Detours struct {
 
 func (x *Detours) Reset() {
 	*x = Detours{}
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3324,7 @@ func (x *Detours) String() string {
 func (*Detours) ProtoMessage() {}
 
 func (x *Detours) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3337,7 @@ func (x *Detours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detours.ProtoReflect.Descriptor instead.
 func (*Detours) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Detours) GetStrays() uint64 {
@@ -3115,7 +3415,7 @@ type HostSample struct {
 
 func (x *HostSample) Reset() {
 	*x = HostSample{}
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +3427,7 @@ func (x *HostSample) String() string {
 func (*HostSample) ProtoMessage() {}
 
 func (x *HostSample) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +3440,7 @@ func (x *HostSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostSample.ProtoReflect.Descriptor instead.
 func (*HostSample) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *HostSample) GetUnixMs() uint64 {
@@ -3267,7 +3567,7 @@ type CheckTime struct {
 
 func (x *CheckTime) Reset() {
 	*x = CheckTime{}
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3579,7 @@ func (x *CheckTime) String() string {
 func (*CheckTime) ProtoMessage() {}
 
 func (x *CheckTime) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3592,7 @@ func (x *CheckTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTime.ProtoReflect.Descriptor instead.
 func (*CheckTime) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CheckTime) GetPoolUuid() string {
@@ -3333,7 +3633,7 @@ type NetworkInterface struct {
 
 func (x *NetworkInterface) Reset() {
 	*x = NetworkInterface{}
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3645,7 @@ func (x *NetworkInterface) String() string {
 func (*NetworkInterface) ProtoMessage() {}
 
 func (x *NetworkInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3658,7 @@ func (x *NetworkInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkInterface.ProtoReflect.Descriptor instead.
 func (*NetworkInterface) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NetworkInterface) GetName() string {
@@ -3437,7 +3737,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3449,7 +3749,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3462,7 +3762,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -3514,7 +3814,7 @@ type TelemetryUp struct {
 
 func (x *TelemetryUp) Reset() {
 	*x = TelemetryUp{}
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3826,7 @@ func (x *TelemetryUp) String() string {
 func (*TelemetryUp) ProtoMessage() {}
 
 func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3839,7 @@ func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryUp.ProtoReflect.Descriptor instead.
 func (*TelemetryUp) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TelemetryUp) GetBody() isTelemetryUp_Body {
@@ -3610,7 +3910,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3922,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3935,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Standing) GetEpoch() uint64 {
@@ -3672,7 +3972,7 @@ type TelemetryDown struct {
 
 func (x *TelemetryDown) Reset() {
 	*x = TelemetryDown{}
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +3984,7 @@ func (x *TelemetryDown) String() string {
 func (*TelemetryDown) ProtoMessage() {}
 
 func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +3997,7 @@ func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryDown.ProtoReflect.Descriptor instead.
 func (*TelemetryDown) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TelemetryDown) GetBody() isTelemetryDown_Body {
@@ -3752,7 +4052,7 @@ type BatchOffer struct {
 
 func (x *BatchOffer) Reset() {
 	*x = BatchOffer{}
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +4064,7 @@ func (x *BatchOffer) String() string {
 func (*BatchOffer) ProtoMessage() {}
 
 func (x *BatchOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +4077,7 @@ func (x *BatchOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchOffer.ProtoReflect.Descriptor instead.
 func (*BatchOffer) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BatchOffer) GetPackedBytes() uint32 {
@@ -3802,7 +4102,7 @@ type BatchGrant struct {
 
 func (x *BatchGrant) Reset() {
 	*x = BatchGrant{}
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +4114,7 @@ func (x *BatchGrant) String() string {
 func (*BatchGrant) ProtoMessage() {}
 
 func (x *BatchGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +4127,7 @@ func (x *BatchGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGrant.ProtoReflect.Descriptor instead.
 func (*BatchGrant) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 // The records of the batch are on disk, or can never be.
@@ -3842,7 +4142,7 @@ type BatchTaken struct {
 
 func (x *BatchTaken) Reset() {
 	*x = BatchTaken{}
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +4154,7 @@ func (x *BatchTaken) String() string {
 func (*BatchTaken) ProtoMessage() {}
 
 func (x *BatchTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +4167,7 @@ func (x *BatchTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchTaken.ProtoReflect.Descriptor instead.
 func (*BatchTaken) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BatchTaken) GetEpoch() uint64 {
@@ -3910,7 +4210,7 @@ type RecordBatch struct {
 
 func (x *RecordBatch) Reset() {
 	*x = RecordBatch{}
-	mi := &file_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +4222,7 @@ func (x *RecordBatch) String() string {
 func (*RecordBatch) ProtoMessage() {}
 
 func (x *RecordBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +4235,7 @@ func (x *RecordBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordBatch.ProtoReflect.Descriptor instead.
 func (*RecordBatch) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordBatch) GetEpoch() uint64 {
@@ -4015,7 +4315,7 @@ type RecordPart struct {
 
 func (x *RecordPart) Reset() {
 	*x = RecordPart{}
-	mi := &file_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4027,7 +4327,7 @@ func (x *RecordPart) String() string {
 func (*RecordPart) ProtoMessage() {}
 
 func (x *RecordPart) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4040,7 +4340,7 @@ func (x *RecordPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordPart.ProtoReflect.Descriptor instead.
 func (*RecordPart) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordPart) GetClass() uint32 {
@@ -4092,7 +4392,7 @@ type RecordTally struct {
 
 func (x *RecordTally) Reset() {
 	*x = RecordTally{}
-	mi := &file_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4104,7 +4404,7 @@ func (x *RecordTally) String() string {
 func (*RecordTally) ProtoMessage() {}
 
 func (x *RecordTally) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4117,7 +4417,7 @@ func (x *RecordTally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTally.ProtoReflect.Descriptor instead.
 func (*RecordTally) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordTally) GetVirtualServiceUuid() string {
@@ -4250,10 +4550,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\tnext_hops\x18\b \x03(\tR\bnextHops\"C\n" +
 	"\x05Route\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12 \n" +
-	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"e\n" +
+	"\vcommunities\x18\x02 \x03(\rR\vcommunities\"\x9a\x01\n" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
-	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\"\xe0\x03\n" +
+	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\x123\n" +
+	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\"\x89\x05\n" +
 	"\rHealthMonitor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -4268,7 +4569,11 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"quickstart\x12-\n" +
 	"\x04http\x18\n" +
 	" \x01(\v2\x19.weir.engine.v1.HttpCheckR\x04http\x12*\n" +
-	"\x03tcp\x18\v \x01(\v2\x18.weir.engine.v1.TcpCheckR\x03tcp\x12.\n" +
+	"\x03tcp\x18\v \x01(\v2\x18.weir.engine.v1.TcpCheckR\x03tcp\x12*\n" +
+	"\x03udp\x18\f \x01(\v2\x18.weir.engine.v1.UdpCheckR\x03udp\x12*\n" +
+	"\x03dns\x18\r \x01(\v2\x18.weir.engine.v1.DnsCheckR\x03dns\x129\n" +
+	"\bexternal\x18\x0e \x01(\v2\x1d.weir.engine.v1.ExternalCheckR\bexternal\x12\x14\n" +
+	"\x05apart\x18\x1e \x01(\bR\x05apart\x12.\n" +
 	"\x04grpc\x18\x82\x01 \x01(\v2\x19.weir.engine.v1.GrpcCheckR\x04grpc\"\xb7\x02\n" +
 	"\tHttpCheck\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12#\n" +
@@ -4289,7 +4594,25 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
 	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\x121\n" +
 	"\x14maintenance_contains\x18\x03 \x01(\tR\x13maintenanceContains\x12\x1b\n" +
-	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\xca\x04\n" +
+	"\thalf_open\x18\x04 \x01(\bR\bhalfOpen\"\x84\x01\n" +
+	"\bUdpCheck\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\tR\arequest\x12+\n" +
+	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\x121\n" +
+	"\x14maintenance_contains\x18\x03 \x01(\tR\x13maintenanceContains\"\xb6\x01\n" +
+	"\bDnsCheck\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1f\n" +
+	"\vrecord_type\x18\x02 \x01(\rR\n" +
+	"recordType\x12\x19\n" +
+	"\bany_code\x18\x03 \x01(\bR\aanyCode\x121\n" +
+	"\x06answer\x18\x04 \x01(\x0e2\x19.weir.engine.v1.DnsAnswerR\x06answer\x12'\n" +
+	"\x0fanswer_contains\x18\x05 \x01(\tR\x0eanswerContains\"\xcf\x01\n" +
+	"\rExternalCheck\x12\x16\n" +
+	"\x06script\x18\x01 \x01(\tR\x06script\x12\x1c\n" +
+	"\targuments\x18\x02 \x03(\tR\targuments\x12J\n" +
+	"\tvariables\x18\x03 \x03(\v2,.weir.engine.v1.ExternalCheck.VariablesEntryR\tvariables\x1a<\n" +
+	"\x0eVariablesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xca\x04\n" +
 	"\x06Report\x12-\n" +
 	"\x05hello\x18\x01 \x01(\v2\x15.weir.engine.v1.HelloH\x00R\x05hello\x12'\n" +
 	"\x03ack\x18\x02 \x01(\v2\x13.weir.engine.v1.AckH\x00R\x03ack\x12*\n" +
@@ -4474,14 +4797,22 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06weight\x18\x04 \x01(\x04R\x06weight\x12 \n" +
 	"\flast_unix_us\x18\x05 \x01(\x04R\n" +
-	"lastUnixUs*\x9f\x01\n" +
+	"lastUnixUs*\xe6\x01\n" +
 	"\vMonitorType\x12\x1c\n" +
 	"\x18MONITOR_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MONITOR_TYPE_HTTP\x10\x01\x12\x16\n" +
 	"\x12MONITOR_TYPE_HTTPS\x10\x02\x12\x14\n" +
 	"\x10MONITOR_TYPE_TCP\x10\x03\x12\x15\n" +
-	"\x11MONITOR_TYPE_PING\x10\x04\x12\x16\n" +
-	"\x11MONITOR_TYPE_GRPC\x10\x82\x01*V\n" +
+	"\x11MONITOR_TYPE_PING\x10\x04\x12\x14\n" +
+	"\x10MONITOR_TYPE_UDP\x10\x05\x12\x14\n" +
+	"\x10MONITOR_TYPE_DNS\x10\x06\x12\x19\n" +
+	"\x15MONITOR_TYPE_EXTERNAL\x10\a\x12\x16\n" +
+	"\x11MONITOR_TYPE_GRPC\x10\x82\x01*v\n" +
+	"\tDnsAnswer\x12\x1a\n" +
+	"\x16DNS_ANSWER_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12DNS_ANSWER_OF_TYPE\x10\x01\x12\x1a\n" +
+	"\x16DNS_ANSWER_OF_ANY_TYPE\x10\x02\x12\x19\n" +
+	"\x15DNS_ANSWER_NOT_NEEDED\x10\x03*V\n" +
 	"\tNackCause\x12\x1a\n" +
 	"\x16NACK_CAUSE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NACK_CAUSE_REFUSED\x10\x01\x12\x15\n" +
@@ -4525,154 +4856,164 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 	return file_engine_v1_engine_proto_rawDescData
 }
 
-var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
-	(NackCause)(0),             // 1: weir.engine.v1.NackCause
-	(DataplaneState)(0),        // 2: weir.engine.v1.DataplaneState
-	(BgpState)(0),              // 3: weir.engine.v1.BgpState
-	(BfdState)(0),              // 4: weir.engine.v1.BfdState
-	(*JoinRequest)(nil),        // 5: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),       // 6: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),       // 7: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),      // 8: weir.engine.v1.RenewResponse
-	(*Directive)(nil),          // 9: weir.engine.v1.Directive
-	(*Welcome)(nil),            // 10: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),          // 11: weir.engine.v1.PlanDelta
-	(*Plan)(nil),               // 12: weir.engine.v1.Plan
-	(*Resource)(nil),           // 13: weir.engine.v1.Resource
-	(*EngineSettings)(nil),     // 14: weir.engine.v1.EngineSettings
-	(*BgpRouter)(nil),          // 15: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),            // 16: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),          // 17: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),      // 18: weir.engine.v1.Advertisement
-	(*Route)(nil),              // 19: weir.engine.v1.Route
-	(*Pool)(nil),               // 20: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),      // 21: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),          // 22: weir.engine.v1.HttpCheck
-	(*GrpcCheck)(nil),          // 23: weir.engine.v1.GrpcCheck
-	(*TcpCheck)(nil),           // 24: weir.engine.v1.TcpCheck
-	(*Report)(nil),             // 25: weir.engine.v1.Report
-	(*Hello)(nil),              // 26: weir.engine.v1.Hello
-	(*Resources)(nil),          // 27: weir.engine.v1.Resources
-	(*Ack)(nil),                // 28: weir.engine.v1.Ack
-	(*Nack)(nil),               // 29: weir.engine.v1.Nack
-	(*Status)(nil),             // 30: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),     // 31: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),      // 32: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),     // 33: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),            // 34: weir.engine.v1.Routing
-	(*PeerState)(nil),          // 35: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),     // 36: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),            // 37: weir.engine.v1.Detours
-	(*HostSample)(nil),         // 38: weir.engine.v1.HostSample
-	(*CheckTime)(nil),          // 39: weir.engine.v1.CheckTime
-	(*NetworkInterface)(nil),   // 40: weir.engine.v1.NetworkInterface
-	(*Event)(nil),              // 41: weir.engine.v1.Event
-	(*TelemetryUp)(nil),        // 42: weir.engine.v1.TelemetryUp
-	(*Standing)(nil),           // 43: weir.engine.v1.Standing
-	(*TelemetryDown)(nil),      // 44: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),         // 45: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),         // 46: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),         // 47: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),        // 48: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),         // 49: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),        // 50: weir.engine.v1.RecordTally
-	(*v1.Question)(nil),        // 51: weir.dataplane.v1.Question
-	(*v1.VirtualService)(nil),  // 52: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),     // 53: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),      // 54: weir.dataplane.v1.PkiProfile
-	(*v1.HttpPolicySet)(nil),   // 55: weir.dataplane.v1.HttpPolicySet
-	(*v1.StringGroup)(nil),     // 56: weir.dataplane.v1.StringGroup
-	(*v1.AddressGroup)(nil),    // 57: weir.dataplane.v1.AddressGroup
-	(v1.WorkerPinning)(0),      // 58: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 59: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),          // 60: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),     // 61: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),         // 62: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 63: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 64: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 65: weir.dataplane.v1.RecordedServer
+	(DnsAnswer)(0),             // 1: weir.engine.v1.DnsAnswer
+	(NackCause)(0),             // 2: weir.engine.v1.NackCause
+	(DataplaneState)(0),        // 3: weir.engine.v1.DataplaneState
+	(BgpState)(0),              // 4: weir.engine.v1.BgpState
+	(BfdState)(0),              // 5: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),        // 6: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),       // 7: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),       // 8: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),      // 9: weir.engine.v1.RenewResponse
+	(*Directive)(nil),          // 10: weir.engine.v1.Directive
+	(*Welcome)(nil),            // 11: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),          // 12: weir.engine.v1.PlanDelta
+	(*Plan)(nil),               // 13: weir.engine.v1.Plan
+	(*Resource)(nil),           // 14: weir.engine.v1.Resource
+	(*EngineSettings)(nil),     // 15: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),          // 16: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),            // 17: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),          // 18: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),      // 19: weir.engine.v1.Advertisement
+	(*Route)(nil),              // 20: weir.engine.v1.Route
+	(*Pool)(nil),               // 21: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),      // 22: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),          // 23: weir.engine.v1.HttpCheck
+	(*GrpcCheck)(nil),          // 24: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),           // 25: weir.engine.v1.TcpCheck
+	(*UdpCheck)(nil),           // 26: weir.engine.v1.UdpCheck
+	(*DnsCheck)(nil),           // 27: weir.engine.v1.DnsCheck
+	(*ExternalCheck)(nil),      // 28: weir.engine.v1.ExternalCheck
+	(*Report)(nil),             // 29: weir.engine.v1.Report
+	(*Hello)(nil),              // 30: weir.engine.v1.Hello
+	(*Resources)(nil),          // 31: weir.engine.v1.Resources
+	(*Ack)(nil),                // 32: weir.engine.v1.Ack
+	(*Nack)(nil),               // 33: weir.engine.v1.Nack
+	(*Status)(nil),             // 34: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),     // 35: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),      // 36: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),     // 37: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),            // 38: weir.engine.v1.Routing
+	(*PeerState)(nil),          // 39: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),     // 40: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),            // 41: weir.engine.v1.Detours
+	(*HostSample)(nil),         // 42: weir.engine.v1.HostSample
+	(*CheckTime)(nil),          // 43: weir.engine.v1.CheckTime
+	(*NetworkInterface)(nil),   // 44: weir.engine.v1.NetworkInterface
+	(*Event)(nil),              // 45: weir.engine.v1.Event
+	(*TelemetryUp)(nil),        // 46: weir.engine.v1.TelemetryUp
+	(*Standing)(nil),           // 47: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),      // 48: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),         // 49: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),         // 50: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),         // 51: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),        // 52: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),         // 53: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),        // 54: weir.engine.v1.RecordTally
+	nil,                        // 55: weir.engine.v1.ExternalCheck.VariablesEntry
+	(*v1.Question)(nil),        // 56: weir.dataplane.v1.Question
+	(*v1.VirtualService)(nil),  // 57: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),     // 58: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),      // 59: weir.dataplane.v1.PkiProfile
+	(*v1.HttpPolicySet)(nil),   // 60: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),     // 61: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),    // 62: weir.dataplane.v1.AddressGroup
+	(v1.WorkerPinning)(0),      // 63: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 64: weir.dataplane.v1.Pool
+	(*v1.Sample)(nil),          // 65: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),     // 66: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),         // 67: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 68: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 69: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 70: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
-	10, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
-	11, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
-	51, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
-	13, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	13, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	52, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	20, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	53, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	21, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	54, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	15, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	18, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	14, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	55, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
-	56, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
-	57, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	58, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	16, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	17, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	19, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	59, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	11, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
+	12, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
+	56, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
+	14, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	14, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	57, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	21, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	58, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	22, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	59, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	16, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	19, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	15, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	60, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
+	61, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
+	62, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
+	63, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	17, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	18, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	20, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	64, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 21: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	22, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	24, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	23, // 24: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	26, // 25: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	28, // 26: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	29, // 27: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	30, // 28: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	31, // 29: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	60, // 30: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	41, // 31: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	34, // 32: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	37, // 33: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	38, // 34: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	61, // 35: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	27, // 36: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	30, // 37: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	31, // 38: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	34, // 39: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	37, // 40: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	62, // 41: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	1,  // 42: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	62, // 43: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	2,  // 44: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	32, // 45: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	33, // 46: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	35, // 47: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	36, // 48: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	3,  // 49: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	4,  // 50: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	40, // 51: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	39, // 52: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	45, // 53: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	48, // 54: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	43, // 55: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	63, // 56: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	46, // 57: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	47, // 58: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	49, // 59: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	64, // 60: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	65, // 61: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	63, // 62: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	50, // 63: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	5,  // 64: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	7,  // 65: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	25, // 66: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	42, // 67: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	6,  // 68: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	8,  // 69: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	9,  // 70: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	44, // 71: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	68, // [68:72] is the sub-list for method output_type
-	64, // [64:68] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	23, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	25, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	26, // 24: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	27, // 25: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	28, // 26: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	24, // 27: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 28: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	55, // 29: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	30, // 30: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	32, // 31: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	33, // 32: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	34, // 33: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	35, // 34: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	65, // 35: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	45, // 36: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	38, // 37: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	41, // 38: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	42, // 39: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	66, // 40: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	31, // 41: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	34, // 42: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	35, // 43: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	38, // 44: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	41, // 45: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	67, // 46: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	2,  // 47: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	67, // 48: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	3,  // 49: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	36, // 50: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	37, // 51: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	39, // 52: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	40, // 53: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	4,  // 54: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	5,  // 55: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	44, // 56: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	43, // 57: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	49, // 58: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	52, // 59: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	47, // 60: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	68, // 61: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	50, // 62: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	51, // 63: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	53, // 64: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	69, // 65: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	70, // 66: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	68, // 67: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	54, // 68: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	6,  // 69: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	8,  // 70: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	29, // 71: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	46, // 72: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	7,  // 73: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	9,  // 74: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	10, // 75: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	48, // 76: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	73, // [73:77] is the sub-list for method output_type
+	69, // [69:73] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -4698,7 +5039,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_StringGroup)(nil),
 		(*Resource_AddressGroup)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[20].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[23].OneofWrappers = []any{
 		(*Report_Hello)(nil),
 		(*Report_Ack)(nil),
 		(*Report_Nack)(nil),
@@ -4711,12 +5052,12 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Host)(nil),
 		(*Report_Explanation)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[37].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[40].OneofWrappers = []any{
 		(*TelemetryUp_Offer)(nil),
 		(*TelemetryUp_Batch)(nil),
 		(*TelemetryUp_Standing)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[39].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[42].OneofWrappers = []any{
 		(*TelemetryDown_Grant)(nil),
 		(*TelemetryDown_Taken)(nil),
 	}
@@ -4725,8 +5066,8 @@ func file_engine_v1_engine_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   46,
+			NumEnums:      6,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

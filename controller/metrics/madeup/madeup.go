@@ -1,4 +1,6 @@
-package metrics
+// Package madeup makes a long history of numbers for the benchmarks, which cannot wait for one: weeks of samples that
+// nobody counted, in files as the controller writes them. No part of the product may use it.
+package madeup
 
 import (
 	"cmp"
@@ -24,37 +26,38 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/tsdb/index"
+
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
-// Made is what MakeUp has made.
+// Made is what Replace has made.
 type Made struct {
 	Series  int // in each tier
 	Samples int // in all tiers
 }
 
-// MakeUp replaces the history in a directory by one of a span of time up to now, with the series that have samples at a
-// time. Nobody counted its numbers: it shows what a controller does with a long history, without the wait for one. The
-// end of each tier is in its write-ahead log, as after a kill. No controller may have the directory open.
-func MakeUp(ctx context.Context, dir string, span time.Duration, at, now time.Time) (made Made, err error) {
+// Replace replaces the history in a directory by one of a span of time up to now, with the series that have samples at
+// a time. The end of each tier is in its write-ahead log, as after a kill. No controller may have the directory open.
+func Replace(ctx context.Context, dir string, span time.Duration, at, now time.Time) (made Made, err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	all, err := seriesAt(ctx, dir, at, quiet)
 	if err != nil {
 		return made, err
 	}
 	made.Series = len(all)
-	for _, spec := range tierSpecs {
-		m := &makeup{spec: spec, dir: filepath.Join(dir, spec.name), series: all,
-			from: now.Add(-min(span, spec.keep)).Truncate(spec.step), to: now.Truncate(spec.step)}
+	for _, spec := range retention.Tiers {
+		m := &maker{spec: spec, dir: filepath.Join(dir, spec.Name), series: all,
+			from: now.Add(-min(span, spec.Keep)).Truncate(spec.Step), to: now.Truncate(spec.Step)}
 		if err := m.make(ctx, quiet); err != nil {
-			return made, fmt.Errorf("tier %s: %w", spec.name, err)
+			return made, fmt.Errorf("tier %s: %w", spec.Name, err)
 		}
 		made.Samples += m.samples
 	}
 	return made, nil
 }
 
-// madeUp is a series, with what it counts in a step.
-type madeUp struct {
+// series is one, with what it counts in a step.
+type series struct {
 	labels labels.Labels
 	// value is that of a gauge, and what a counter counts in a step.
 	value     float64
@@ -63,20 +66,21 @@ type madeUp struct {
 }
 
 // seriesAt reads the series of the finest tier, sorted by their labels.
-func seriesAt(ctx context.Context, dir string, at time.Time, log *slog.Logger) (all []madeUp, err error) {
-	opened, err := openTiers(dir, log)
+func seriesAt(ctx context.Context, dir string, at time.Time, log *slog.Logger) (all []series, err error) {
+	finest := retention.Tiers[0]
+	db, err := tsdb.Open(filepath.Join(dir, finest.Name), log, nil, finest.Options(), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, opened.close()) }()
-	querier, err := opened.of[0].Querier(at.Add(-2*histogramEvery).UnixMilli(), at.UnixMilli())
+	defer func() { err = errors.Join(err, db.Close()) }()
+	querier, err := db.Querier(at.Add(-2*retention.HistogramEvery).UnixMilli(), at.UnixMilli())
 	if err != nil {
 		return nil, err
 	}
 	defer querier.Close()
 	set := querier.Select(ctx, true, nil, labels.MustNewMatcher(labels.MatchNotEqual, labels.MetricName, ""))
 	for set.Next() {
-		one, iterator := madeUp{labels: set.At().Labels()}, set.At().Iterator(nil)
+		one, iterator := series{labels: set.At().Labels()}, set.At().Iterator(nil)
 		name := one.labels.Get(labels.MetricName)
 		one.counts = strings.HasSuffix(name, "_total") || strings.HasSuffix(name, "_sum")
 		found := false
@@ -96,20 +100,20 @@ func seriesAt(ctx context.Context, dir string, at time.Time, log *slog.Logger) (
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b madeUp) int { return labels.Compare(a.labels, b.labels) })
+	slices.SortFunc(all, func(a, b series) int { return labels.Compare(a.labels, b.labels) })
 	return all, set.Err()
 }
 
-// makeup makes up one tier.
-type makeup struct {
-	spec     tierSpec
+// maker makes one tier.
+type maker struct {
+	spec     retention.Tier
 	dir      string
-	series   []madeUp
+	series   []series
 	from, to time.Time
 	samples  int
 }
 
-func (m *makeup) make(ctx context.Context, log *slog.Logger) error {
+func (m *maker) make(ctx context.Context, log *slog.Logger) error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return err
 	}
@@ -117,11 +121,11 @@ func (m *makeup) make(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	// A tier writes a block when its head is half a block longer than that.
-	head := m.to.Add(-m.spec.block / 2).Truncate(m.spec.block)
+	head := m.to.Add(-m.spec.Block / 2).Truncate(m.spec.Block)
 	if head.Before(m.from) {
 		head = m.from
 	}
-	longest := 9 * m.spec.block
+	longest := 9 * m.spec.Block
 	for begin := m.from; begin.Before(head); {
 		end := begin.Truncate(longest).Add(longest)
 		if end.After(head) {
@@ -136,30 +140,30 @@ func (m *makeup) make(ctx context.Context, log *slog.Logger) error {
 }
 
 // stepsOf are the numbers of the steps from a time on and before another, counted from the begin.
-func (m *makeup) stepsOf(begin, end time.Time) (first, last int) {
-	return int(begin.Sub(m.from) / m.spec.step), int(end.Sub(m.from) / m.spec.step)
+func (m *maker) stepsOf(begin, end time.Time) (first, last int) {
+	return int(begin.Sub(m.from) / m.spec.Step), int(end.Sub(m.from) / m.spec.Step)
 }
 
-func (m *makeup) timeOf(step int) int64 {
-	return m.from.Add(time.Duration(step) * m.spec.step).UnixMilli()
+func (m *maker) timeOf(step int) int64 {
+	return m.from.Add(time.Duration(step) * m.spec.Step).UnixMilli()
 }
 
 // has tells whether a series has a sample of a step.
-func (m *makeup) has(one *madeUp, step int) bool {
-	if m.spec.step >= histogramEvery || one.histogram == nil {
+func (m *maker) has(one *series, step int) bool {
+	if m.spec.Step >= retention.HistogramEvery || one.histogram == nil {
 		return true
 	}
-	return m.timeOf(step)%histogramEvery.Milliseconds() == 0
+	return m.timeOf(step)%retention.HistogramEvery.Milliseconds() == 0
 }
 
-func (one *madeUp) valueOf(step int) float64 {
+func (one *series) valueOf(step int) float64 {
 	if one.counts {
 		return one.value * float64(step)
 	}
 	return one.value
 }
 
-func (one *madeUp) histogramOf(step int) *histogram.Histogram {
+func (one *series) histogramOf(step int) *histogram.Histogram {
 	h := one.histogram.Copy()
 	h.Count, h.ZeroCount, h.Sum = h.Count*uint64(step), h.ZeroCount*uint64(step), h.Sum*float64(step)
 	for i := range h.PositiveBuckets {
@@ -179,7 +183,7 @@ type numbers struct {
 }
 
 // block writes the samples from a time on and before another.
-func (m *makeup) block(ctx context.Context, begin, end time.Time) (err error) {
+func (m *maker) block(ctx context.Context, begin, end time.Time) (err error) {
 	id := ulid.MustNew(ulid.Timestamp(end), rand.Reader)
 	dir := filepath.Join(m.dir, id.String())
 	data, err := chunks.NewWriter(filepath.Join(dir, "chunks"))
@@ -229,7 +233,7 @@ func (m *makeup) block(ctx context.Context, begin, end time.Time) (err error) {
 	return os.WriteFile(filepath.Join(dir, "meta.json"), text, 0o600)
 }
 
-func addSymbols(to *index.Writer, all []madeUp) error {
+func addSymbols(to *index.Writer, all []series) error {
 	symbols := map[string]bool{}
 	for _, one := range all {
 		one.labels.Range(func(l labels.Label) { symbols[l.Name], symbols[l.Value] = true, true })
@@ -243,7 +247,7 @@ func addSymbols(to *index.Writer, all []madeUp) error {
 }
 
 // chunk encodes the samples of some steps.
-func (m *makeup) chunk(one *madeUp, first, last int, same map[numbers]chunks.Meta) (made chunks.Meta, err error) {
+func (m *maker) chunk(one *series, first, last int, same map[numbers]chunks.Meta) (made chunks.Meta, err error) {
 	key := numbers{one.value, one.counts, first}
 	if known, is := same[key]; is && one.histogram == nil {
 		return known, nil
@@ -278,8 +282,8 @@ func (m *makeup) chunk(one *madeUp, first, last int, same map[numbers]chunks.Met
 }
 
 // head appends the samples from a time on, and writes no block of them.
-func (m *makeup) head(ctx context.Context, begin time.Time, log *slog.Logger) error {
-	options := m.spec.options()
+func (m *maker) head(ctx context.Context, begin time.Time, log *slog.Logger) error {
+	options := m.spec.Options()
 	options.EnableMemorySnapshotOnShutdown = false
 	db, err := tsdb.Open(m.dir, log, nil, options, nil)
 	if err != nil {
@@ -294,7 +298,7 @@ func (m *makeup) head(ctx context.Context, begin time.Time, log *slog.Logger) er
 	return errors.Join(err, db.Close())
 }
 
-func (m *makeup) append(ctx context.Context, to *tsdb.DB, step int, refs []storage.SeriesRef) error {
+func (m *maker) append(ctx context.Context, to *tsdb.DB, step int, refs []storage.SeriesRef) error {
 	appender := to.AppenderV2(ctx)
 	for i := range m.series {
 		one := &m.series[i]

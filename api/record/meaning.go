@@ -1,8 +1,9 @@
-package main
+package record
 
-// causes says what each cause of failures means, and where it helps, what to do. The names are those of the data plane
-// (dataplane/telemetry/src/cause.rs).
-var causes = map[string]string{
+// CauseMeaning says what a cause of failures means, and where it helps, what to do; empty: there is no such cause.
+func CauseMeaning(name string) string { return meanings[name] }
+
+var meanings = map[string]string{
 	"client_tls":              "a TLS handshake failed or broke off: no common version or cipher, or bytes that are no TLS",
 	"client_accept_timeout":   "a client sent nothing, or no whole TLS handshake, in time (post_accept_timeout)",
 	"client_source_untrusted": "a client came from outside weir_proxy_protocol_sources",
@@ -21,6 +22,7 @@ var causes = map[string]string{
 	"client_sessions":         "a client address had too many UDP sessions",
 	"client_address":          "two clients' sessions, or a session and a program, had one address and port (snat: false)",
 	"client_flood":            "a client of HTTP/2 used up its budget for frames that are of no use",
+	"client_denied":           "a rule of an HTTP policy ended the client's connection",
 	"server_refused":          "a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request",
 	"server_unreachable":      "there was no route to a server",
 	"server_connect_timeout":  "a server did not accept a connection in time",

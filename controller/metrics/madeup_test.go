@@ -3,6 +3,9 @@ package metrics
 import (
 	"testing"
 	"time"
+
+	"github.com/weir-lb/weir/controller/metrics/madeup"
+	"github.com/weir-lb/weir/controller/metrics/retention"
 )
 
 func TestAMadeUpHistoryIsAsLongAsItIsToldAndHasTheSeriesOfBefore(t *testing.T) {
@@ -11,13 +14,13 @@ func TestAMadeUpHistoryIsAsLongAsItIsToldAndHasTheSeriesOfBefore(t *testing.T) {
 	s.pass(20, func(n int) { s.report("se-one", 7, requested(uint64(150*(n+1)))) })
 	before := s.tiers.of[0].Head().NumSeries()
 	s.end()
-	made, err := MakeUp(t.Context(), s.dir, 2*day, s.Now, s.Now)
+	made, err := madeup.Replace(t.Context(), s.dir, 2*day, s.Now, s.Now)
 	s.must(err)
 	if made.Series == 0 || made.Series != int(before) {
 		t.Errorf("made %d series of %d", made.Series, before)
 	}
 	s.begin()
-	const steps, anHour = 2 * day / collectEvery, float64(time.Hour / collectEvery)
+	const steps, anHour = 2 * day / retention.CollectEvery, float64(time.Hour / retention.CollectEvery)
 	// Long queries read a coarse tier, and the last step of it from the finest.
 	s.wantQuery(`count_over_time(weir_service_requests_total[3d])`, 2*24*12+anHour/12+1)
 	s.wantQuery(`increase(weir_service_requests_total[1h] offset 30h)`, 3000*anHour)

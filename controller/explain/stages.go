@@ -1,0 +1,151 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/api/record"
+	"github.com/weir-lb/weir/logs/story"
+)
+
+// stages tells what one engine said: a sentence for each stage of the way of the request. They have the names of the
+// stages of a record (logs/story), so that what would happen now can stand beside what happened.
+func (t *teller) stages() (stages []story.Stage) {
+	add := func(name, text string) { stages = append(stages, story.Stage{Name: name, Text: text}) }
+	said := t.engine.said
+	if why := t.unanswered(); why != "" {
+		add("engine", fmt.Sprintf("No answer from the engine %s: %s.", t.engine.name, why))
+		return stages
+	}
+	if said.GetVirtualServiceUuid() != "" && t.isHidden() {
+		add("client", "The request is for a virtual service that you may not read.")
+		return stages
+	}
+	add("client", t.client())
+	add("engine", t.taken())
+	if said.GetPoolUuid() != "" {
+		add("pool", t.poolTold())
+		add("servers", t.servers())
+	}
+	if said.GetServerId() != "" {
+		why := cmp.Or(pickedFor[said.GetPicked()], "for a reason that this controller does not know")
+		add("server", fmt.Sprintf("The server would be %s, %s.", said.GetServerId(), why))
+	}
+	if said.GetCause() != "" {
+		add("response", ownAnswer(said))
+	}
+	if said.GetDrains() {
+		add("connection", "The client would be asked to connect to another engine afterwards.")
+	}
+	return stages
+}
+
+func (t *teller) client() string {
+	at := netip.AddrPortFrom(t.found.Address, t.asked.Port)
+	said := t.engine.said
+	if said.GetVirtualServiceUuid() == "" {
+		return fmt.Sprintf("%s would get no connection: the engine does not listen at %s. The state of %s says why.",
+			t.asked.Client, at, t.found.Name)
+	}
+	text := fmt.Sprintf("%s would connect to %s, the virtual service %s", t.asked.Client, at,
+		nameOr(t.serviceName(said.GetVirtualServiceUuid()), said.GetVirtualServiceUuid()))
+	if child := said.GetChildUuid(); child != "" {
+		text += fmt.Sprintf("; its child %s, chosen by %s, gets the request",
+			nameOr(t.serviceName(child), child),
+			cmp.Or(childChosenBy[said.GetChildChosen()], "a rule that this controller does not know"))
+	}
+	return text + "."
+}
+
+// nameOr is the name of an object, or its uuid if it has just been deleted.
+func nameOr(name, uuid string) string { return cmp.Or(name, uuid) }
+
+var childChosenBy = map[dataplanev1.Chosen]string{
+	dataplanev1.Chosen_CHOSEN_BY_SERVER_NAME: "the server name of TLS",
+	dataplanev1.Chosen_CHOSEN_BY_REQUEST:     "host and path",
+}
+
+func (t *teller) taken() string {
+	said := t.engine.said
+	text := fmt.Sprintf("Worker %d of the engine %s answers, by revision %d of its configuration", said.GetWorker(),
+		t.engine.name, said.GetRevision())
+	if t.engine.newest {
+		return text + ", the newest."
+	}
+	return text + ", which is NOT the newest: ask again when the engine has that."
+}
+
+func (t *teller) poolTold() string {
+	said := t.engine.said
+	by := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(algorithms[said.GetAlgorithm()], "LB_ALGORITHM_"),
+		"_", " "))
+	switch {
+	case said.GetAlgorithm() == dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH:
+		by += " of the " + strings.ReplaceAll(hashInputs[said.GetHashInput()], "_", " ")
+	case said.GetWorkers() > 1:
+		by += fmt.Sprintf(" as worker %d of %d sees it", said.GetWorker(), said.GetWorkers())
+	}
+	return fmt.Sprintf("The pool is %s: %s.", nameOr(t.poolName(said.GetPoolUuid()), said.GetPoolUuid()), by)
+}
+
+// servers says how many servers of the pool take requests, and why the others do not.
+func (t *teller) servers() string {
+	said := t.engine.said
+	takes := 0
+	var others []string
+	for _, standing := range said.GetServers() {
+		if standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE {
+			takes++
+			continue
+		}
+		other := standing.GetServerId() + " is " + cmp.Or(states[standing.GetEligibility()], "in an unknown state")
+		if why := t.whyDown(standing.GetServerId()); why != "" &&
+			standing.GetEligibility() == dataplanev1.Eligibility_ELIGIBILITY_DOWN {
+			other += " (" + why + ")"
+		}
+		others = append(others, other)
+	}
+	of := fmt.Sprint(said.GetServersTotal())
+	if listed := len(said.GetServers()); listed < int(said.GetServersTotal()) {
+		of = fmt.Sprintf("the first %d of %s", listed, of)
+	}
+	text := fmt.Sprintf("%d of %s take requests", takes, of)
+	if len(others) > 0 {
+		text += ": " + listed(others)
+	}
+	return text + "."
+}
+
+var pickedFor = map[dataplanev1.Picked]string{
+	dataplanev1.Picked_PICKED_BY_ALGORITHM:   "picked by the algorithm",
+	dataplanev1.Picked_PICKED_BY_PERSISTENCE: "because the cookie names it",
+	dataplanev1.Picked_PICKED_FOR_TRIAL:      "as a trial: it is suspect, and this request would show whether it answers",
+	dataplanev1.Picked_PICKED_AS_LAST:        "because the others take no requests",
+}
+
+func ownAnswer(said *dataplanev1.Explanation) string {
+	text := "The engine would end the connection"
+	if said.GetStatus() != 0 {
+		text = fmt.Sprintf("The client would get %d", said.GetStatus())
+		if said.GetLocation() != "" {
+			text += " to " + said.GetLocation()
+		}
+		text += ", from the engine itself"
+	}
+	text += ", because of " + said.GetCause()
+	if means := cmp.Or(ownCauses[said.GetCause()], record.CauseMeaning(said.GetCause())); means != "" {
+		text += ": " + means
+	}
+	return text + "."
+}
+
+// ownCauses are those that are no failures.
+var ownCauses = map[string]string{
+	"tls_expected":      "the port speaks TLS, and the URL begins with http://",
+	"tls_unexpected":    "the port does not speak TLS, and the URL begins with https://",
+	"redirect_to_https": "the application profile redirects plain requests (http_to_https)",
+	"max_forwards":      "Max-Forwards is 0",
+}

@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/logs/story"
+)
+
+// told are the stages of an answer as lines, as a user of one tells of the engine one.
+func (s *stage) told(said *dataplanev1.Explanation, sees func(string) bool) string {
+	s.Helper()
+	s.answers = func(string, *dataplanev1.Question) *dataplanev1.Explanation { return said }
+	var lines []string
+	stages, _ := s.explain(ask("shop.test"), sees)["one"]["stages"].([]story.Stage)
+	for _, one := range stages {
+		lines = append(lines, one.Name+": "+one.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestEachEngineTellsASentenceForEachStage(t *testing.T) {
+	s := newStage(t)
+	s.Serve("se-one")
+	s.Judge("se-one", "10.0.0.1:80", false, "HTTP 500")
+	for want, said := range map[string]*dataplanev1.Explanation{
+		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web; its child vs-gone, chosen by host and path, gets the request.
+engine: Worker 0 of the engine one answers, by revision 11 of its configuration, the newest.
+pool: The pool is web-pool: least connections as worker 0 of 2 sees it.
+servers: 1 of the first 3 of 9 take requests: 10.0.0.1:80 is down (HTTP 500), 10.0.0.3:80 is disabled.
+server: The server would be 10.0.0.2:80, because the cookie names it.
+connection: The client would be asked to connect to another engine afterwards.`: {
+			Revision: 11, Workers: 2, VirtualServiceUuid: "vs-1", ChildUuid: "vs-gone",
+			ChildChosen: dataplanev1.Chosen_CHOSEN_BY_REQUEST, Drains: true, PoolUuid: "pool-1",
+			Algorithm: dataplanev1.Algorithm_ALGORITHM_LEAST_CONNECTIONS,
+			ServerId:  "10.0.0.2:80", Picked: dataplanev1.Picked_PICKED_BY_PERSISTENCE, ServersTotal: 9,
+			Servers: []*dataplanev1.Standing{
+				{ServerId: "10.0.0.1:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_DOWN},
+				{ServerId: "10.0.0.2:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE},
+				{ServerId: "10.0.0.3:80", Eligibility: dataplanev1.Eligibility_ELIGIBILITY_DISABLED}}},
+		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
+engine: Worker 0 of the engine one answers, by revision 3 of its configuration, the newest.
+pool: The pool is web-pool: consistent hash of the client address.
+servers: 1 of 1 take requests.
+response: The engine would end the connection, because of no_server: every server was down, disabled, full or already tried.`: {
+			Revision: 3, Workers: 2, VirtualServiceUuid: "vs-1", PoolUuid: "pool-1", Cause: "no_server",
+			Algorithm: dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH,
+			HashInput: dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS, ServersTotal: 1,
+			Servers: []*dataplanev1.Standing{{Eligibility: dataplanev1.Eligibility_ELIGIBILITY_ELIGIBLE}}},
+		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
+engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.
+response: The client would get 301 to https://a/, from the engine itself, because of redirect_to_https: the application profile redirects plain requests (http_to_https).`: {
+			VirtualServiceUuid: "vs-1", Status: 301, Cause: "redirect_to_https", Location: "https://a/"},
+		`client: 192.0.2.1:50000 would get no connection: the engine does not listen at 10.9.0.1:443. The state of web says why.
+engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.`: {},
+		"engine: No answer from the engine one: its data plane does not run.": {Error: "its data plane does not run"},
+	} {
+		if got := s.told(said, everything); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func TestStagesSayThatAPlanIsNotTheNewest(t *testing.T) {
+	s := newStage(t)
+	s.Contains(s.told(&dataplanev1.Explanation{Revision: 3, VirtualServiceUuid: "vs-1"}, everything),
+		"revision 3 of its configuration, which is NOT the newest: ask again when the engine has that.")
+}
+
+func TestStagesDoNotTellOfAChildThatTheUserMayNotRead(t *testing.T) {
+	s := newStage(t)
+	got := s.told(&dataplanev1.Explanation{VirtualServiceUuid: "vs-1", ChildUuid: "vs-secret", PoolUuid: "pool-1",
+		ServerId: "10.0.0.1:80"}, func(uuid string) bool { return uuid == "vs-1" })
+	if got != "client: The request is for a virtual service that you may not read." {
+		t.Error(got)
+	}
+}
