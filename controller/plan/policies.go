@@ -194,7 +194,6 @@ var headerVariables = map[string]dataplanev1.HeaderVariable{
 	"HTTP_POLICY_VAR_SSL_PROTOCOL":    dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_VERSION,
 	"HTTP_POLICY_VAR_SSL_CIPHER":      dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_CIPHER,
 	"HTTP_POLICY_VAR_SSL_SERVER_NAME": dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_SERVER_NAME,
-	"HTTP_POLICY_VAR_REQUEST_ID":      dataplanev1.HeaderVariable_HEADER_VARIABLE_REQUEST_ID,
 }
 
 // edits converts the changes of header fields, in their order.

@@ -131,6 +131,9 @@ func init() {
 			schema.Closes(noClientCert,
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),
+			schema.Closes("engines give requests no names yet",
+				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID
+				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID`),
 			schema.Closes("engines do not authenticate clients yet",
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_USER_NAME`),

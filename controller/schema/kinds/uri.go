@@ -170,7 +170,7 @@ var (
 		"letters, digits, ., - and _, and a port behind a : at most"}
 	pathText = textRule{regexp.MustCompile(`^[^\x00-\x20\x7f?#\\]+$`),
 		"no spaces, ?, # or \\: the query has fields of its own"}
-	queryText = textRule{regexp.MustCompile(`^[^\x00-\x20\x7f#\\]+$`), "no spaces, # or \\"}
+	queryText = textRule{regexp.MustCompile(`^[!-\x22$-~]+$`), "ASCII without spaces and #"}
 )
 
 func (r textRule) check(field, text string) *schema.FieldError {
