@@ -90,12 +90,9 @@ func init() {
 			column.Of("REQUEST RULES", rulesIn("http_request_policy")),
 			column.Of("RESPONSE RULES", rulesIn("http_response_policy")),
 		},
-		Example: `  weir httppolicyset create house \
-    http_request_policy.rules[0].name=api http_request_policy.rules[0].index=1 \
-    http_request_policy.rules[0].match.path.match_criteria=BEGINS_WITH \
-    http_request_policy.rules[0].match.path.match_str[0]=/api/ \
-    http_request_policy.rules[0].switching_action.action=HTTP_SWITCHING_SELECT_POOL \
-    http_request_policy.rules[0].switching_action.pool_ref=api`,
+		Example: "  weir httppolicyset create house http_security_policy.rules[0].name=admin " +
+			"http_security_policy.rules[0].index=1 http_security_policy.rules[0].match.path.match_str[0]=/admin " +
+			"http_security_policy.rules[0].action.action=" + CloseConnection,
 		Kept: []schema.Rule{
 			schema.Closes("engines do not know where addresses are",
 				"http_security_policy.rules.match.geo_matches http_request_policy.rules.match.geo_matches"),
