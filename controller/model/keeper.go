@@ -47,9 +47,9 @@ type Keeper struct {
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]
-	monitors            table[HealthMonitor]
 	connectorUsers      table[kinds.CloudConnectorUser]
 
+	monitors        resolved[HealthMonitor]
 	pools           resolved[Pool]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
