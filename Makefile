@@ -15,6 +15,7 @@ DEMO_PACKAGES  := nginx-light $(if $(filter 0,$(LAB)),,$(if $(filter 0,$(shell i
 GEN_PACKAGES   := clang-14 llvm-14 libbpf-dev
 LAB_PACKAGES   := nginx-light frr bird2 curl
 ICOUNT_PACKAGES := valgrind
+ROBUSTNESS_PACKAGES := slapd freeradius postfix dovecot-imapd dovecot-pop3d vsftpd
 BENCH_PACKAGES := nginx-light libnginx-mod-stream haproxy nghttp2-client python3-venv strace
 
 .PHONY: help
@@ -107,6 +108,7 @@ bench-control: packages-bench build ## measure how the controller scales, up to 
 
 .PHONY: bench-telemetry
 bench-telemetry: packages-bench packages-test build ## measure whether figures are true, how soon they are visible, what they cost (ARGS="--rows percentiles,segments --quick")
+	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
 	@exec $(BIN)/weir bench telemetry $(ARGS)
 
 .PHONY: bench-icount
@@ -120,11 +122,12 @@ sim: packages-build ## simulate the data plane from SEED (default 1), COUNT seed
 	@$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed $(or $(SEED),1) --count $(or $(COUNT),1) $(if $(COUNT),,--verbose)
 
 .PHONY: robustness
-robustness: packages-test build ## run the long forms of tests, about two hours on two cores: other seeds, more random cases, e2e three times
+robustness: packages-test packages-robustness build ## run the long forms of tests, about two hours on two cores: other seeds, more random cases, e2e three times
 	cargo test --workspace --quiet --no-run --test seeds
 	$(or $(CARGO_TARGET_DIR),target)/debug/weir-sim --seed 10001 --count 200000
 	go test ./controller/reconcile -run EverySeed -timeout 60m -sim.seeds 20000
 	PROPTEST_CASES=100000 cargo test --quiet -p weir-balance -p weir-snapshot
+	go test ./agent/monitor -run 'IsUp$$' -monitor.real
 	go test ./logs/store -run Hostile -count 50 -timeout 30m
 	go test ./logs/store -run Million -rows 1000000 -v -timeout 60m
 	go test -count 3 -timeout 90m ./tests/e2e
@@ -135,7 +138,7 @@ fuzz: packages-build ## fuzz TARGET (default http1_request) for SECONDS (default
 	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz@0.13.2
 	cd dataplane && cargo +nightly fuzz run --fuzz-dir fuzz $(or $(TARGET),http1_request) -- -max_total_time=$(or $(SECONDS),60)
 
-.PHONY: packages-build packages-gen packages-test packages-demo packages-lab packages-bench packages-icount
+.PHONY: packages-build packages-gen packages-test packages-demo packages-lab packages-bench packages-icount packages-robustness
 packages-build:
 	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust 1.95, see https://rustup.rs' >&2; exit 1; }
 	@command -v go >/dev/null || { echo 'go is missing: install Go 1.26, see https://go.dev/dl' >&2; exit 1; }
@@ -152,3 +155,5 @@ packages-bench: packages-build
 	@tools/debian-packages $(BENCH_PACKAGES)
 packages-icount: packages-build
 	@tools/debian-packages $(ICOUNT_PACKAGES)
+packages-robustness: packages-build
+	@tools/debian-packages $(ROBUSTNESS_PACKAGES)

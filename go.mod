@@ -3,9 +3,12 @@ module github.com/weir-lb/weir
 go 1.26.4
 
 require (
+	github.com/Azure/go-ntlmssp v0.1.1
 	github.com/BurntSushi/toml v1.6.0
 	github.com/VictoriaMetrics/VictoriaLogs v1.121.1-0.20260616132739-c901a1e31cb3
 	github.com/cilium/ebpf v0.22.0
+	github.com/go-asn1-ber/asn1-ber v1.5.8
+	github.com/go-ldap/ldap/v3 v3.4.15
 	github.com/google/uuid v1.6.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
 	github.com/hashicorp/go-immutable-radix/v2 v2.1.0

@@ -2,13 +2,9 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 
-	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/ours"
 	"github.com/weir-lb/weir/bench/report"
 )
 
@@ -20,7 +16,7 @@ func (r *run) measureOwnCode(ctx context.Context, row *report.Row) error {
 	}
 	name := row.Workload.OwnCode.Row
 	for round := range r.rounds {
-		timed, err := timeOwnCode(ctx, r.programs, cores, name)
+		timed, err := ours.TimeOwnCode(ctx, r.programs, cores, name)
 		if err != nil {
 			return err
 		}
@@ -28,21 +24,4 @@ func (r *run) measureOwnCode(ctx context.Context, row *report.Row) error {
 		r.told.measured(fmt.Sprintf("%s  round %d/%d  %.2f µs", row.Workload.ID, round+1, r.rounds, timed.OwnUs))
 	}
 	return nil
-}
-
-func timeOwnCode(ctx context.Context, programs string, cores []int, row string) (timed report.OwnCode, err error) {
-	file := filepath.Join(programs, "weir-icount")
-	program, args := meter.Pinned(cores, file, "--time", row)
-	text, err := exec.CommandContext(ctx, program, args...).Output()
-	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			err = fmt.Errorf("%w: %s", err, failed.Stderr)
-		}
-		return timed, fmt.Errorf("%s does not run (`make bench` builds it): %w", file, err)
-	}
-	if err := json.Unmarshal(text, &timed); err != nil {
-		return timed, fmt.Errorf("%s --time %s: %w", file, row, err)
-	}
-	return timed, nil
 }

@@ -47,21 +47,14 @@ func TestVirtualServicesAreNotServedByAnObjectThatWouldKeepSomebodyOut(t *testin
 	monitored := house.createService("monitored", 8443)
 	delta, _ := engine.planWith(monitored["uuid"])
 	engine.ack(delta)
-	pem, err := house.api.ByName(house.Context(), "sslkeyandcertificate", "System-Default-Cert-EC")
-	house.must(err)
-	house.create("pkiprofile", client.Object{"name": "ours",
-		"ca_certs": []any{client.Object{"certificate": pem["certificate"].(map[string]any)["certificate"]}}})
-	house.create("healthmonitor", client.Object{"name": "verifying", "type": "HEALTH_MONITOR_HTTPS",
-		"https_monitor": client.Object{
-			"ssl_attributes": client.Object{"pki_profile_ref": "/api/pkiprofile?name=ours"}}})
 	pool, err := house.api.ByName(house.Context(), "pool", "monitored")
 	house.must(err)
 	house.must(house.api.Patch(house.Context(), "pool", fmt.Sprint(pool["uuid"]), client.Object{
-		"health_monitor_refs": []any{"/api/healthmonitor?name=verifying"}}))
+		"use_service_ssl_mode": true}))
 	if delta = engine.plan(); !slices.Contains(delta.GetRemoved(), fmt.Sprint(monitored["uuid"])) {
 		t.Errorf("it is not taken away: %v", delta)
 	}
 	engine.ack(delta)
-	house.runtimeUntil("virtualservice", monitored, "OPER_DOWN", "https_monitor.ssl_attributes.pki_profile_ref",
-		"no virtual service with this healthmonitor is served")
+	house.runtimeUntil("virtualservice", monitored, "OPER_DOWN", "use_service_ssl_mode",
+		"no virtual service with this pool is served")
 }

@@ -19,6 +19,7 @@ type LoadReport struct {
 	ErrorTotal int64            `json:"error_total"`
 	Errors     map[string]int64 `json:"errors"`
 	P50us      float64          `json:"p50_us"`
+	P95us      float64          `json:"p95_us"`
 	P99us      float64          `json:"p99_us"`
 	P999us     float64          `json:"p999_us"`
 	Bytes      int64            `json:"bytes"`

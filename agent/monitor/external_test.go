@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -58,22 +59,23 @@ func TestScriptThatWritesSomethingMeansUp(t *testing.T) {
 }
 
 func TestScriptThatDoesNotEndIsKilledWithAllThatItStarted(t *testing.T) {
-	began := time.Now()
-	outcome := script(t, plan.ExternalCheck{Script: "echo begun; setsid sleep 1789 & sleep 1789"}, 300*time.Millisecond)
+	began, long := time.Now(), longSleep()
+	outcome := script(t, plan.ExternalCheck{Script: "echo begun; setsid " + long + " & " + long}, 300*time.Millisecond)
 	if outcome.Up || outcome.Reason != "the script did not end within 300 ms" || time.Since(began) > 30*time.Second {
 		t.Errorf("got %+v", outcome)
 	}
-	if left := processesWith(t, "sleep\x001789\x00"); len(left) > 0 {
+	if left := processesWith(t, long); len(left) > 0 {
 		t.Errorf("still runs: %v", left)
 	}
 }
 
 func TestScriptThatLeavesProcessesBehindIsNotWaitedFor(t *testing.T) {
-	outcome := script(t, plan.ExternalCheck{Script: "setsid sleep 1790 & echo done"}, time.Minute)
+	long := longSleep()
+	outcome := script(t, plan.ExternalCheck{Script: "setsid " + long + " & echo done"}, time.Minute)
 	if !outcome.Up || outcome.Took > 30*time.Second {
 		t.Errorf("got %+v", outcome)
 	}
-	if left := processesWith(t, "sleep\x001790\x00"); len(left) > 0 {
+	if left := processesWith(t, long); len(left) > 0 {
 		t.Errorf("still runs: %v", left)
 	}
 }
@@ -87,9 +89,13 @@ func TestScriptThatWritesWithoutEndIsKilled(t *testing.T) {
 	}
 }
 
-// processesWith are the processes with this command line.
-func processesWith(t *testing.T, line string) (found []string) {
+// longSleep is a command that no other test runs.
+func longSleep() string { return fmt.Sprintf("sleep %d.%d", 600, os.Getpid()) }
+
+// processesWith are the processes with this command.
+func processesWith(t *testing.T, command string) (found []string) {
 	t.Helper()
+	line := strings.ReplaceAll(command, " ", "\x00") + "\x00"
 	processes, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Fatal(err)

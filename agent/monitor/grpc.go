@@ -1,9 +1,7 @@
 package monitor
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
@@ -75,7 +73,7 @@ func grpcClient(target Target, connection net.Conn) (*grpc.ClientConn, error) {
 	}
 	security := insecure.NewCredentials()
 	if target.Monitor.GRPC.TLS {
-		security = credentials.NewTLS(grpcTLS(target))
+		security = credentials.NewTLS(clientTLS(target))
 	}
 	return grpc.NewClient("passthrough:///"+host(target),
 		grpc.WithContextDialer(dial),
@@ -86,10 +84,4 @@ func grpcClient(target Target, connection net.Conn) (*grpc.ClientConn, error) {
 		grpc.WithNoProxy(),
 		grpc.WithMaxHeaderListSize(grpcHeadBytesMax),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(grpcAnswerBytesMax)))
-}
-
-func grpcTLS(target Target) *tls.Config {
-	config := clientTLS(target)
-	config.ServerName = cmp.Or(target.Monitor.GRPC.ServerName, config.ServerName)
-	return config
 }

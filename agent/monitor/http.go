@@ -2,13 +2,12 @@ package monitor
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,32 +15,45 @@ import (
 	"github.com/weir-lb/weir/agent/plan"
 )
 
-// probeHTTP sends the operator's request, and judges the status and the beginning of the response.
+// probeHTTP sends the operator's request, and judges the status and the beginning of the response. It speaks HTTP/2 if
+// the pool does and the server takes it.
 func probeHTTP(ctx context.Context, target Target) Outcome {
-	connection, err := connect(ctx, target)
+	check := &target.Monitor.HTTP
+	secure := target.Monitor.Type == plan.HTTPS
+	mayHTTP2 := target.HTTP2 && !check.Exact && check.Login != plan.NTLMLogin
+	var protocols []string
+	if mayHTTP2 {
+		protocols = []string{"h2", "http/1.1"}
+	}
+	stream, err := open(ctx, target, secure, protocols...)
 	if err != nil {
 		return failed(target, err)
 	}
-	defer connection.Close()
-	var stream io.ReadWriter = connection
-	if target.Monitor.Type == plan.HTTPS {
-		secure := tls.Client(connection, clientTLS(target))
-		if err := secure.HandshakeContext(ctx); err != nil {
-			return failed(target, err)
-		}
-		stream = secure
+	defer stream.Close()
+	encrypted, _ := stream.(*tls.Conn)
+	switch {
+	case mayHTTP2 && (encrypted == nil || encrypted.ConnectionState().NegotiatedProtocol == "h2"):
+		return probeHTTP2(ctx, target, stream)
+	case check.Login == plan.NTLMLogin:
+		return probeNTLM(target, stream)
 	}
-	if _, err := stream.Write(request(target)); err != nil {
+	if _, err := stream.Write(request(target, "close", basic(target))); err != nil {
 		return failed(target, err)
 	}
+	return judgeResponse(target, stream)
+}
+
+// judgeResponse reads as much of a response of HTTP/1 as it takes to judge it.
+func judgeResponse(target Target, from io.Reader) Outcome {
 	check := &target.Monitor.HTTP
-	answer, err := read(stream, func(answer []byte) bool { return decided(check, answer) })
+	answer, err := read(from, make([]byte, 0, check.Searched),
+		func(answer []byte) bool { return decided(check, answer) })
 	if status, whole := statusOf(answer); whole {
 		return judge(check, status, answer)
 	}
 	if isSettings(answer) {
 		return Outcome{Reason: "its answer is HTTP/2, and HTTP monitors speak HTTP/1.1: " +
-			"use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"}
+			"set enable_http2 of its pool, or use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"}
 	}
 	if len(answer) > 0 {
 		return Outcome{Reason: "its answer is not HTTP"}
@@ -49,36 +61,35 @@ func probeHTTP(ctx context.Context, target Target) Outcome {
 	return failed(target, err)
 }
 
-// clientTLS does not verify certificates, and accepts the oldest TLS version: a monitor only asks whether a server
-// works.
-func clientTLS(target Target) *tls.Config {
-	name := cmp.Or(target.Monitor.HTTP.ServerName, target.ServerName)
-	if _, err := netip.ParseAddr(target.Hostname); name == "" && err != nil {
-		name = target.Hostname
+// basic is the content of Authorization for the monitor's user (RFC 7617 §2); empty: it does not log in like that.
+func basic(target Target) string {
+	if target.Monitor.HTTP.Login != plan.BasicLogin {
+		return ""
 	}
-	return &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}
+	login := &target.Monitor.Login
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(login.Username+":"+login.Password))
 }
 
 // request is the operator's text plus missing headers, unless the text is to be sent as it is.
-func request(target Target) []byte {
+func request(target Target, connection, authorization string) []byte {
 	check := &target.Monitor.HTTP
 	if check.Exact {
 		return []byte(check.Request + check.Body)
 	}
-	lines := strings.FieldsFunc(check.Request, func(r rune) bool { return r == '\r' || r == '\n' })
-	if len(lines) == 0 {
-		lines = []string{"GET / HTTP/1.0"}
-	}
+	lines := requestLines(check)
 	present := func(name string) bool {
 		return slices.ContainsFunc(lines[1:], func(line string) bool {
 			field, _, _ := strings.Cut(line, ":")
 			return strings.EqualFold(field, name)
 		})
 	}
-	added := [][2]string{{"Host", host(target)}, {"User-Agent", "weir-monitor/1"}, {"Accept", "*/*"},
-		{"Connection", "close"}}
+	added := [][2]string{{"Host", host(target)}, {"User-Agent", userAgent}, {"Accept", "*/*"},
+		{"Connection", connection}}
 	if check.Body != "" {
 		added = append(added, [2]string{"Content-Length", strconv.Itoa(len(check.Body))})
+	}
+	if authorization != "" {
+		added = append(added, [2]string{"Authorization", authorization})
 	}
 	for _, field := range added {
 		if !present(field[0]) {
@@ -86,6 +97,17 @@ func request(target Target) []byte {
 		}
 	}
 	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + check.Body)
+}
+
+const userAgent = "weir-monitor/1"
+
+// requestLines are the request line and the header fields of the operator's request.
+func requestLines(check *plan.HTTPCheck) []string {
+	lines := strings.FieldsFunc(check.Request, func(r rune) bool { return r == '\r' || r == '\n' })
+	if len(lines) == 0 {
+		return []string{"GET / HTTP/1.0"}
+	}
+	return lines
 }
 
 // host is the server's name, with the port if it is not the scheme's default.
@@ -149,7 +171,7 @@ func judge(check *plan.HTTPCheck, status uint32, answer []byte) Outcome {
 	case !wanted(check, status):
 		return Outcome{Reason: got + ", want " + classes(check)}
 	case check.Contains != "" && !holds(answer, check.Contains):
-		return Outcome{Reason: fmt.Sprintf("%s, without %q in its first %d bytes", got, check.Contains, answerBytesMax)}
+		return Outcome{Reason: fmt.Sprintf("%s, without %q in its first %d bytes", got, check.Contains, check.Searched)}
 	default:
 		return Outcome{Up: true}
 	}

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"io"
 	"net"
@@ -28,6 +29,7 @@ func httpMonitor(check plan.HTTPCheck) *plan.Monitor {
 	if check.Request == "" {
 		check.Request = "GET /health HTTP/1.0"
 	}
+	check.Searched = cmp.Or(check.Searched, answerBytesMax)
 	return &plan.Monitor{Type: plan.HTTP, HTTP: check}
 }
 
@@ -67,9 +69,13 @@ func TestHTTPMonitorJudgesStatusAndContent(t *testing.T) {
 		"it is not HTTP": {plan.HTTPCheck{}, "SSH-2.0-OpenSSH\r\n", "its answer is not HTTP"},
 		"it is HTTP/2": {plan.HTTPCheck{},
 			"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64\x00\x00\x08\x07\x00\x00\x00\x00\x00",
-			"its answer is HTTP/2, and HTTP monitors speak HTTP/1.1: use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"},
-		"a status that is no number": {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n", "its answer is not HTTP"},
-		"nothing at all":             {plan.HTTPCheck{}, "", "it closed the connection without an answer"},
+			"its answer is HTTP/2, and HTTP monitors speak HTTP/1.1: set enable_http2 of its pool, " +
+				"or use HEALTH_MONITOR_TCP or HEALTH_MONITOR_WEIR_GRPC"},
+		"the text comes late, and more is searched": {plan.HTTPCheck{Contains: "late", Searched: 4096}, long, ""},
+		"a status that is no number": {plan.HTTPCheck{}, "HTTP/1.1 abc\r\n\r\n",
+			"its answer is not HTTP"},
+		"nothing at all": {plan.HTTPCheck{}, "",
+			"it closed the connection without an answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome := Probe(t.Context(), targetAt(accept.Each(t, says(c.answer)), httpMonitor(c.check)))
@@ -104,7 +110,7 @@ func TestHTTPMonitorAddsTheHeadersThatAreMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := request(Target{Hostname: "web", Address: netip.MustParseAddr("192.0.2.1"), Port: 8080,
-				Monitor: httpMonitor(c.check)})
+				Monitor: httpMonitor(c.check)}, "close", "")
 			if string(got) != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -141,8 +147,8 @@ func TestHTTPSMonitorSendsTheServerNameAndVerifiesNothing(t *testing.T) {
 		{"", "", "host.example", "host.example"},
 		{"", "", "192.0.2.1", ""},
 	} {
-		monitor := httpMonitor(plan.HTTPCheck{Classes: []uint32{2}, ServerName: c.monitors})
-		monitor.Type = plan.HTTPS
+		monitor := httpMonitor(plan.HTTPCheck{Classes: []uint32{2}})
+		monitor.Type, monitor.TLS.ServerName = plan.HTTPS, c.monitors
 		target := targetAt(server.Listener.Addr(), monitor)
 		target.ServerName, target.Hostname = c.pools, c.hostname
 		if outcome := Probe(t.Context(), target); !outcome.Up {

@@ -32,6 +32,7 @@ type Target struct {
 	Port       uint16
 	Hostname   string // empty: none
 	ServerName string // what its pool calls it in TLS; empty: its Hostname
+	HTTP2      bool   // its pool speaks HTTP/2 to it
 	Monitor    *plan.Monitor
 }
 
@@ -170,7 +171,7 @@ func (t *table) assign(subject *subject, pool *plan.Pool) (soon []*check) {
 	for _, monitor := range pool.Monitors {
 		target := Target{
 			Address: subject.server.Address, Port: cmp.Or(monitor.Port, subject.server.Port),
-			Hostname: subject.server.Hostname, ServerName: pool.ServerName,
+			Hostname: subject.server.Hostname, ServerName: pool.ServerName, HTTP2: pool.HTTP2,
 		}
 		key := checkKey{target: target, content: monitor.Content}
 		if monitor.Apart {

@@ -118,6 +118,18 @@ func TestMonitorThatShallCheckMoreOftenDoesSoAtOnce(t *testing.T) {
 	}
 }
 
+func TestCheckThatReplacesAnotherOneOfItsMonitorBeginsWhereThatStood(t *testing.T) {
+	l := newLab()
+	l.reconcile(pools("p", monitors("m"), "one"), l.now)
+	l.run(time.Second, passes)
+	changed := monitors("m")
+	changed[0].Content = sha256.Sum256([]byte("another question"))
+	l.reconcile(pools("p", changed, "one"), l.now)
+	if report := l.reports()[0]; !report.Up || !report.Monitors[0].Up {
+		t.Errorf("got %+v", report)
+	}
+}
+
 func TestServerIsDownForTheMonitorThatFails(t *testing.T) {
 	l := newLab()
 	l.reconcile(pools("p", monitors("m1", "m2"), "one"), l.now)
@@ -327,6 +339,7 @@ func TestPoolsDoNotShareWhatDiffers(t *testing.T) {
 		"another name":        func(pool *plan.Pool) { pool.Servers[0].Hostname = "two.example" },
 		"its own port":        func(pool *plan.Pool) { pool.Servers[0].Port = 81 },
 		"the name in TLS":     func(pool *plan.Pool) { pool.ServerName = "shop.example" },
+		"HTTP/2":              func(pool *plan.Pool) { pool.HTTP2 = true },
 		"the monitor says so": func(pool *plan.Pool) { pool.Monitors[0].Apart = true },
 	} {
 		t.Run(name, func(t *testing.T) {

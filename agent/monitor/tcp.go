@@ -29,7 +29,7 @@ func probeTCP(ctx context.Context, target Target) Outcome {
 	if want == "" && maintenance == "" {
 		return Outcome{Up: true}
 	}
-	answer, err := read(connection, func(answer []byte) bool {
+	answer, err := read(connection, make([]byte, 0, answerBytesMax), func(answer []byte) bool {
 		return holds(answer, maintenance) || maintenance == "" && holds(answer, want)
 	})
 	switch {

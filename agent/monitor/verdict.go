@@ -55,7 +55,10 @@ func (t *tally) note(monitor *plan.Monitor, outcome Outcome) {
 	if outcome.Up {
 		t.successes, t.failures = t.successes+1, 0
 		if t.verdict != up && t.successes >= successesNeeded(t.verdict, monitor) {
-			t.verdict, t.maintenance, t.reason = up, false, ""
+			t.verdict = up
+		}
+		if t.verdict == up {
+			t.maintenance, t.reason = false, ""
 		}
 		return
 	}

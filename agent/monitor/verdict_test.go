@@ -60,3 +60,16 @@ func TestAllMonitorsOfAServerMustPass(t *testing.T) {
 		}
 	}
 }
+
+func TestReasonOfAFailureIsForgottenWithTheNextSuccess(t *testing.T) {
+	var tally tally
+	monitor := &plan.Monitor{Successes: 2, Failures: 2, Quickstart: true}
+	for _, step := range []struct {
+		outcome Outcome
+		reason  string
+	}{{Outcome{Up: true}, ""}, {Outcome{Reason: "refused"}, "refused"}, {Outcome{Up: true}, ""}} {
+		if tally.note(monitor, step.outcome); tally.reason != step.reason {
+			t.Errorf("after %+v: %q", step.outcome, tally.reason)
+		}
+	}
+}

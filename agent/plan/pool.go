@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net/netip"
 	"time"
 )
@@ -12,6 +14,7 @@ type Pool struct {
 	Monitors   []*Monitor // empty: its servers are not checked
 	MinUp      int        // how many of them must pass; 0: all
 	ServerName string     // in TLS; empty: each server's own
+	HTTP2      bool       // its servers speak HTTP/2
 }
 
 // Server is one server of a pool.
@@ -45,6 +48,27 @@ type Monitor struct {
 	DNS        DNSCheck
 	External   ExternalCheck
 	GRPC       GRPCCheck
+	SIP        SIPCheck
+	RADIUS     RADIUSCheck
+	SMTP       SMTPCheck
+	IMAPFolder string // empty: none is selected
+	FTP        FTPCheck
+	LDAP       LDAPCheck
+	Login      Login // empty: the monitor does not log in
+	TLS        MonitorTLS
+}
+
+// Login is a user, as who a monitor logs in.
+type Login struct{ Username, Password string }
+
+// MonitorTLS is how a monitor uses TLS.
+type MonitorTLS struct {
+	ServerName  string // SNI; empty: that of the pool, or the server's name
+	MinVersion  uint16
+	MaxVersion  uint16
+	Suites      []uint16         // below TLS 1.3; empty: any
+	Authorities *x509.CertPool   // nil: the server's certificate is not verified
+	Certificate *tls.Certificate // what the monitor presents; nil: nothing
 }
 
 // Content is a digest of what a monitor does. Monitors with the same content find the same.
@@ -61,6 +85,18 @@ const (
 	UDP      MonitorType = 5
 	DNS      MonitorType = 6
 	External MonitorType = 7
+	SIP      MonitorType = 8
+	RADIUS   MonitorType = 9
+	SMTP     MonitorType = 10
+	SMTPS    MonitorType = 11
+	POP3     MonitorType = 12
+	POP3S    MonitorType = 13
+	IMAP     MonitorType = 14
+	IMAPS    MonitorType = 15
+	FTP      MonitorType = 16
+	FTPS     MonitorType = 17
+	LDAP     MonitorType = 18
+	LDAPS    MonitorType = 19
 	GRPC     MonitorType = 130
 )
 
@@ -70,17 +106,26 @@ type HTTPCheck struct {
 	Exact               bool   // the request is sent as it is, without an added Host or User-Agent
 	Body                string
 	Classes             []uint32 // of the status: 2 for 2xx; empty: any
-	Contains            string   // the response does, in its first 2 KiB
+	Contains            string   // the response does, in the part that is searched
 	MaintenanceCodes    []uint32
 	MaintenanceContains string
-	ServerName          string // SNI, of HTTPS
+	Searched            int // bytes of the response
+	Login               HTTPLogin
 }
+
+// HTTPLogin is how the user of a monitor reaches an HTTP server.
+type HTTPLogin int32
+
+const (
+	NoHTTPLogin HTTPLogin = 0
+	BasicLogin  HTTPLogin = 1
+	NTLMLogin   HTTPLogin = 2
+)
 
 // GRPCCheck is a call of the standard health service of gRPC.
 type GRPCCheck struct {
-	Service    string // empty: the server as a whole
-	TLS        bool
-	ServerName string // SNI
+	Service string // empty: the server as a whole
+	TLS     bool
 }
 
 // TCPCheck is what to send over a connection, and the expected answer.
@@ -122,3 +167,43 @@ type ExternalCheck struct {
 	Arguments []string // after the server's address and port
 	Variables []string // of its environment: "NAME=value"
 }
+
+// SIPCheck is a request for the options of a server, and a text in its answer.
+type SIPCheck struct {
+	TCP      bool // false: UDP
+	Contains string
+}
+
+// RADIUSCheck is a user that a server accepts.
+type RADIUSCheck struct{ Username, Password, Secret string }
+
+// SMTPCheck is a mail. Without a sender or recipients none is sent.
+type SMTPCheck struct {
+	Domain     string // in EHLO; empty: this machine's name
+	Sender     string
+	Recipients []string
+	Mail       string
+}
+
+// FTPCheck is a file to get.
+type FTPCheck struct {
+	Filename string
+	Active   bool // the server opens the connection for the file
+}
+
+// LDAPCheck is a search.
+type LDAPCheck struct {
+	BaseDN     string
+	Scope      LDAPScope
+	Attributes []string
+	Filter     string // empty: every entry
+}
+
+// LDAPScope is where a search looks.
+type LDAPScope int32
+
+const (
+	LDAPBase LDAPScope = 1
+	LDAPOne  LDAPScope = 2
+	LDAPSub  LDAPScope = 3
+)

@@ -123,7 +123,7 @@ func (r *reader) resources() {
 		r.checkUUID(r.plan.resource(at))
 		switch body := r.plan.resource(at).GetBody().(type) {
 		case *enginev1.Resource_HealthMonitor:
-			part.monitor = monitorOf(body.HealthMonitor)
+			part.monitor = r.monitor(body.HealthMonitor)
 		case *enginev1.Resource_VirtualService:
 			part.listeners = r.listeners(body.VirtualService)
 		case *enginev1.Resource_BgpRouter:
@@ -313,7 +313,7 @@ func (r *reader) pool(wire *enginev1.Pool) *Pool {
 	pool := wire.GetPool()
 	read := &Pool{
 		UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName(),
-		MinUp: int(wire.GetMinHealthMonitorsUp()),
+		MinUp: int(wire.GetMinHealthMonitorsUp()), HTTP2: pool.GetHttp2() != nil,
 	}
 	for _, uuid := range wire.GetHealthMonitorUuids() {
 		if monitor := r.part(uuid).monitor; monitor != nil {

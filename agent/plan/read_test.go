@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -92,8 +93,9 @@ func TestReadsServersAndWhoChecksThem(t *testing.T) {
 			Port: 8081, Quickstart: true,
 			HTTP: HTTPCheck{
 				Request: "GET /", Exact: true, Body: "b", Classes: []uint32{2}, Contains: "ok",
-				MaintenanceCodes: []uint32{503}, MaintenanceContains: "away", ServerName: "sni.example",
+				MaintenanceCodes: []uint32{503}, MaintenanceContains: "away", Searched: searchedBytes,
 			},
+			TLS: MonitorTLS{ServerName: "sni.example", MinVersion: tls.VersionTLS10},
 		}},
 	}})
 }
@@ -106,7 +108,8 @@ func TestMonitorThatSaysNothingIsTheQuickestThereCanBe(t *testing.T) {
 	plan.Pools[0].Monitors[0].Content = Content{}
 	expect(t, plan.Pools[0].Monitors[0], &Monitor{
 		UUID: "hm-1", Type: TCP, Interval: time.Millisecond, Timeout: time.Millisecond, Successes: 1, Failures: 1,
-		TCP: TCPCheck{Request: "hi", Contains: "ho", MaintenanceContains: "away", HalfOpen: true},
+		TCP:  TCPCheck{Request: "hi", Contains: "ho", MaintenanceContains: "away", HalfOpen: true},
+		HTTP: HTTPCheck{Searched: searchedBytes}, TLS: MonitorTLS{MinVersion: tls.VersionTLS10},
 	})
 }
 

@@ -5,19 +5,51 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 )
 
-// loggingSpan is how long each of the two services is asked in a pair. What else the machine does changes from second
-// to second, so a pair has to be short.
-const loggingSpan = "500ms"
+// asking is how each of the two services is asked in a pair.
+type asking struct {
+	// span is short, because what else the machine does changes from second to second.
+	span string
+	// rate is in requests per second; 0: as many as the data plane can answer.
+	rate, connections int
+}
+
+var (
+	saturated = asking{span: "500ms", connections: 64}
+	// light is about a fortieth of what a core can do. So few requests need a longer time.
+	light = asking{span: "2s", rate: 1000, connections: 16}
+)
+
+func (a asking) flags() []string {
+	flags := []string{"--connections", strconv.Itoa(a.connections), "--requests-per-connection", "0", "--duration",
+		a.span, "--drain"}
+	if a.rate > 0 {
+		flags = append(flags, "--rate", strconv.Itoa(a.rate))
+	}
+	return flags
+}
+
+func (a asking) String() string {
+	if a.rate > 0 {
+		return fmt.Sprintf("%s each, with %d requests a second", a.span, a.rate)
+	}
+	return a.span + " each, with as many requests as it answers"
+}
+
+// logging measures at a load.
+func logging(asked asking) func(context.Context, *run) (Finding, error) {
+	return func(ctx context.Context, r *run) (Finding, error) { return measureLogging(ctx, r, asked) }
+}
 
 // measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and
 // one with a record of each request. A core that does nothing else carries as many more requests as one costs less. The
 // data plane has a core of its own, if there are two.
-func measureLogging(ctx context.Context, r *run) (found Finding, err error) {
+func measureLogging(ctx context.Context, r *run, asked asking) (found Finding, err error) {
 	cores, err := meter.Cores()
 	if err != nil {
 		return found, err
@@ -48,16 +80,16 @@ func measureLogging(ctx context.Context, r *run) (found Finding, err error) {
 		if err := meter.Keep(pid, cores[:1]); err != nil {
 			return err
 		}
-		found, err = s.comparePairs(ctx, services, pid)
+		found, err = s.comparePairs(ctx, services, pid, asked)
 		return err
 	})
 	return found, err
 }
 
 // comparePairs asks both services in turn, many times. Each pair begins with another one.
-func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int) (Finding, error) {
+func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, asked asking) (Finding, error) {
 	for _, of := range services {
-		if _, err := s.costOf(ctx, of, pid); err != nil { // what is done once
+		if _, err := s.costOf(ctx, of, pid, asked); err != nil { // what is done once
 			return Finding{}, err
 		}
 	}
@@ -66,7 +98,7 @@ func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int) 
 		var each [2]float64
 		for turn := range services {
 			which := (turn + pair) % 2
-			cost, err := s.costOf(ctx, services[which], pid)
+			cost, err := s.costOf(ctx, services[which], pid, asked)
 			if err != nil {
 				return Finding{}, err
 			}
@@ -78,18 +110,17 @@ func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int) 
 	quarter := len(ratios) / 4
 	return Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
 		"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
-			"pairs of %s each; half of the pairs from %.1f to %.1f, all from %.1f to %.1f", len(ratios), loggingSpan,
+			"pairs of %v; half of the pairs from %.1f to %.1f, all from %.1f to %.1f", len(ratios), asked,
 		ratios[quarter], ratios[len(ratios)-1-quarter], ratios[0], ratios[len(ratios)-1])}, nil
 }
 
 // costOf is the CPU time for a request, in µs.
-func (s *stage) costOf(ctx context.Context, of service, pid int) (float64, error) {
+func (s *stage) costOf(ctx context.Context, of service, pid int, asked asking) (float64, error) {
 	var before, after meter.Usage
 	var errs [2]error
 	group := []int{pid}
 	seen, err := s.lab.LoadBetween(ctx, func() { before, errs[0] = meter.ReadGroup(group) },
-		func() { after, errs[1] = meter.ReadGroup(group) }, "--url", of.url("/index.html"), "--connections", "64",
-		"--requests-per-connection", "0", "--duration", loggingSpan, "--drain")
+		func() { after, errs[1] = meter.ReadGroup(group) }, append(asked.flags(), "--url", of.url("/index.html"))...)
 	if err := errors.Join(err, errs[0], errs[1]); err != nil {
 		return 0, err
 	}

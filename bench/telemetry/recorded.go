@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -123,11 +124,16 @@ func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
 			}
 			return nil
 		})
-		found.Value = max(counted-float64(page.Weight+page.Unrecorded), float64(page.Weight+page.Unrecorded)-counted)
+		twice, read, err := s.duplicates(ctx, "weighed")
+		if err != nil {
+			return err
+		}
+		found.Value = float64(twice) + math.Abs(counted-float64(page.Weight+page.Unrecorded))
 		found.Note = fmt.Sprintf(
 			"%.0f requests (%d failed), throttle 10 a second, the store killed %d times: %d records stand "+
-				"for %d, and %d are in none yet", counted, seen.ErrorTotal, killedTimes, page.Count,
-			page.Weight, page.Unrecorded)
+				"for %d, and %d are in none yet; %d of the %d records that the API lists are there twice",
+			counted, seen.ErrorTotal,
+			killedTimes, page.Count, page.Weight, page.Unrecorded, twice, read)
 		if settled != nil {
 			found.Note += "; " + settled.Error()
 		}
@@ -137,6 +143,20 @@ func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
 		return nil
 	})
 	return found, err
+}
+
+// duplicates counts the records whose id another one has, too, among those that the API lists.
+func (s *stage) duplicates(ctx context.Context, name string) (twice, read int, err error) {
+	seen := map[string]bool{}
+	err = s.eachRecord(ctx, name, []string{"request_id"}, func(record client.Object) {
+		read++
+		id := fmt.Sprint(record["request_id"])
+		if seen[id] {
+			twice++
+		}
+		seen[id] = true
+	})
+	return twice, read, err
 }
 
 // counted is the number of requests that engines have counted.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/ports"
@@ -19,6 +21,7 @@ import (
 type stage struct {
 	*run
 	lab        *lab.Lab
+	vip        string // of all virtual services; empty: each has one of its own on loopback
 	controller *lab.Controller
 	engine     *lab.Engine
 	made       int
@@ -36,21 +39,25 @@ func (s service) url(path string) string { return "http://" + s.address + path }
 func (r *run) onStage(ctx context.Context, do func(*stage) error) error {
 	return lab.During("weir-telemetry", r.programs, func(l *lab.Lab, _ string) error {
 		s := &stage{run: r, lab: l}
-		var err error
-		if s.controller, err = l.Controller(ctx, r.flags...); err != nil {
-			return err
-		}
-		if err := makeRoom(ctx, s.controller.Session, 1000); err != nil {
-			return err
-		}
-		if s.engine, err = l.Engine(ctx, s.controller, "engine-1"); err != nil {
-			return err
-		}
-		if err := s.untilCounting(ctx); err != nil {
+		if err := s.begin(ctx, &l.Host); err != nil {
 			return err
 		}
 		return do(s)
 	})
+}
+
+// begin starts the controller and the engine on a host.
+func (s *stage) begin(ctx context.Context, host *lab.Host) (err error) {
+	if s.controller, err = host.Controller(ctx, s.flags...); err != nil {
+		return err
+	}
+	if err := makeRoom(ctx, s.controller.Session, 1000); err != nil {
+		return err
+	}
+	if s.engine, err = host.Engine(ctx, s.controller, "engine-1"); err != nil {
+		return err
+	}
+	return s.untilCounting(ctx)
 }
 
 // makeRoom allows an engine so many virtual services.
@@ -93,11 +100,21 @@ func (s *stage) serve(ctx context.Context, name string, handler http.Handler, mo
 	return made, server.Close, err
 }
 
+// place is where the next virtual service listens.
+func (s *stage) place() (host string, port int, err error) {
+	s.made++
+	const first = 8000
+	if s.vip != "" {
+		return s.vip, first + s.made, nil
+	}
+	host = fmt.Sprintf("127.%d.%d.%d", 20+os.Getpid()>>8%200, os.Getpid()%256, s.made)
+	port, err = ports.Free(host, first)
+	return host, port, err
+}
+
 func (s *stage) serveServers(ctx context.Context, name string, servers []string, more client.Object) (made service,
 	err error) {
-	s.made++
-	host := fmt.Sprintf("127.%d.%d.%d", 20+os.Getpid()>>8%200, os.Getpid()%256, s.made)
-	port, err := ports.Free(host, 8000)
+	host, port, err := s.place()
 	if err != nil {
 		return made, err
 	}
@@ -145,6 +162,18 @@ func (s *stage) untilUp(ctx context.Context, of service) error {
 		}
 		return err
 	})
+}
+
+// loadFirst runs a load from a host to its end. Meanwhile all processes of the stage go before what else the machine
+// does: their times are compared with those of clients, and not with those of an idle machine. The load has to be
+// light. Without the right to do so, they do not go first.
+func (s *stage) loadFirst(ctx context.Context, from *lab.Host, flags ...string) (report lab.LoadReport, err error) {
+	var preferred error
+	report, err = from.LoadBetween(ctx, func() { preferred = meter.Prefer(os.Getpid(), nil) }, func() {}, flags...)
+	if errors.Is(preferred, fs.ErrPermission) {
+		preferred = nil
+	}
+	return report, errors.Join(err, preferred)
 }
 
 // until tries again and again until there is no error, or ctx ends.

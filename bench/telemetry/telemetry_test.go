@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/client"
 )
 
 func measured(most row, found Finding, err error) Result {
@@ -156,11 +158,11 @@ func TestSystemCallsAreThoseOfTheWorkloadAndNotOfItsFamily(t *testing.T) {
 }
 
 func TestPercentilesAreComparedByTheirLargestDifference(t *testing.T) {
-	found := comparePercentiles(statistics{P50: 99, P99: 206}, statistics{P50: 100, P99: 200})
+	found := comparePercentiles(statistics{P50: 99, P95: 154, P99: 206}, statistics{P50: 100, P95: 150, P99: 200})
 	if math.Abs(found.Value-3) > 1e-9 || !strings.Contains(found.Note, "p99 206.0 ms, clients saw 200.0 ms") {
 		t.Errorf("got %+v", found)
 	}
-	if found := comparePercentiles(statistics{}, statistics{P50: 100, P99: 200}); found.Value != 100 {
+	if found := comparePercentiles(statistics{}, statistics{P50: 100, P95: 150, P99: 200}); found.Value != 100 {
 		t.Errorf("a page without percentiles differs by %v %%", found.Value)
 	}
 }
@@ -172,5 +174,20 @@ func TestQuantileIsOneOfTheSpans(t *testing.T) {
 	}
 	if quantile(spans, 0.99) != 99 || quantile(spans, 0.5) != 50 || quantile(nil, 0.99) != 0 {
 		t.Errorf("got %v, %v", quantile(spans, 0.99), quantile(spans, 0.5))
+	}
+}
+
+func TestPartsOfARecordMakeUpItsTotal(t *testing.T) {
+	whole := client.Object{"total_time_us": 10.0, "wait_us": 1.0, "server_rtt_us": 2.0, "app_response_time_us": 3.0,
+		"data_transfer_time_us": 4.0, "client_rtt_us": 99.0}
+	if !addsUp(whole) || !addsUp(client.Object{"total_time_us": 1.0, "wait_us": 1.0}) {
+		t.Error("what adds up does not")
+	}
+	for _, field := range append([]string{"total_time_us"}, parts...) {
+		without := maps.Clone(whole)
+		delete(without, field)
+		if addsUp(without) {
+			t.Errorf("it adds up without %s", field)
+		}
 	}
 }

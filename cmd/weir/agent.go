@@ -28,6 +28,9 @@ machine must accept packets for these addresses. With --vip-interface lo the age
 this needs CAP_NET_ADMIN. To pass on connections that a router moves between engines, the agent also
 needs CAP_BPF and CAP_PERFMON.
 
+Health monitors that are scripts need CAP_SETUID, CAP_SETGID, CAP_KILL and CAP_SYS_ADMIN: a script runs
+as the user nobody, in a process namespace of its own.
+
 Network profiles of UDP with "snat: false" need CAP_NET_ADMIN, and CAP_NET_BIND_SERVICE for clients that use
 ports below 1024.
 

@@ -180,7 +180,7 @@ func show(out io.Writer, object client.Object, now time.Time) error {
 	rest, tls := takeGroup(rest, "tls")
 	rest, host := takeGroup(rest, "host")
 	err := printParts(out, fieldsOf(rest), countersOf(counters), timesOf(times), workersOf(workers), machineOf(host),
-		interfacesOf(host), serversOf(object),
+		interfacesOf(host), serversOf(object), checksOf(object),
 		handshakesOf(tls), causesOf(counters), handshakeFailuresOf(tls))
 	if err != nil || column.At(object, "runtime", "service_engine") == nil {
 		return err

@@ -27,7 +27,7 @@ var shownMetrics = map[string][]string{
 	"pool": {
 		"l7_server.avg_total_requests", "l4_server.avg_new_established_conns", "l4_server.max_open_conns",
 		"l4_server.avg_errored_connections", "l4_server.avg_uptime", "l7_server.avg_application_response_time",
-		"l7_server.apdexr",
+		"weir.p50_app_response_time", "weir.p95_app_response_time", "weir.p99_app_response_time", "l7_server.apdexr",
 	},
 	"serviceengine": {
 		"se_stats.avg_cpu_usage", "se_stats.avg_mem_usage", "se_stats.avg_connections", "se_stats.avg_bandwidth",

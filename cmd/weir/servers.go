@@ -38,9 +38,81 @@ func serversOf(object client.Object) table {
 	return rows
 }
 
+// checksOf has a row for each server of a pool and each of its monitors: on how many engines the monitor passes, how
+// long its last check took there at most, and what it says. It is empty for other objects.
+func checksOf(object client.Object) table {
+	rows := table{{"SERVER", "MONITOR", "PASSES ON", "TOOK", "SAYS"}}
+	for _, server := range column.List(object, "runtime", "servers") {
+		checks := map[string]*checked{}
+		var order []string
+		for _, engine := range column.List(server, "engines") {
+			for _, monitor := range column.List(engine, "monitors") {
+				uuid := lastOf(column.At(monitor, "health_monitor_ref"))
+				if checks[uuid] == nil {
+					checks[uuid] = new(checked)
+					order = append(order, uuid)
+				}
+				checks[uuid].add(monitor)
+			}
+		}
+		for _, uuid := range order {
+			rows = append(rows, checks[uuid].row(nameOf(server), monitorName(object, uuid)))
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
+}
+
+// checked is what a monitor finds about a server, over all engines.
+type checked struct {
+	engines, passes int
+	tookUs          float64
+	says            []string
+}
+
+func (c *checked) add(monitor any) {
+	c.engines++
+	if column.At(monitor, "up") == true {
+		c.passes++
+	}
+	if took, isNumber := column.At(monitor, "response_time_us").(float64); isNumber {
+		c.tookUs = max(c.tookUs, took)
+	}
+	if reason := column.Text(column.At(monitor, "reason")); reason != "" && !slices.Contains(c.says, reason) {
+		c.says = append(c.says, reason)
+	}
+}
+
+func (c *checked) row(server, monitor string) []string {
+	engines := "engines"
+	if c.engines == 1 {
+		engines = "engine"
+	}
+	return []string{server, monitor, fmt.Sprintf("%d of %d %s", c.passes, c.engines, engines),
+		fmt.Sprintf("%.1f ms", c.tookUs/1000), column.Dash(strings.Join(c.says, "; "))}
+}
+
+// monitorName is the name of a monitor of a pool, or else its uuid.
+func monitorName(pool client.Object, uuid string) string {
+	for _, reference := range column.List(pool, "health_monitor_refs") {
+		if lastOf(reference) == uuid {
+			return column.Text(reference)
+		}
+	}
+	return uuid
+}
+
+// lastOf is the uuid in a reference.
+func lastOf(reference any) string {
+	path, _, _ := strings.Cut(fmt.Sprint(reference), "#")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
 // nameOf is what a server is called in its pool, and its state if that is not up.
-func nameOf(server map[string]any) string {
-	name := column.Text(server["server_id"])
+func nameOf(server any) string {
+	name := column.Text(column.At(server, "server_id"))
 	state := strings.TrimPrefix(column.Text(column.At(server, "oper_status", "state")), "OPER_")
 	if state == "" || state == "UP" {
 		return name

@@ -39,3 +39,26 @@ func TestShowsHowLongEachServerOfAPoolNeedsAndWhatEachWorkerOfAnEngineDoes(t *te
 		t.Errorf("no server was used within the minute, and there is a table: %v", rows)
 	}
 }
+
+func TestShowsWhatEachMonitorSaysOfEachServer(t *testing.T) {
+	var pool client.Object
+	if err := json.Unmarshal([]byte(`{"name":"web","health_monitor_refs":["https://c/api/healthmonitor/hm-1#shop"],
+		"runtime":{"servers":[
+		{"server_id":"10.0.0.1:80","oper_status":{"state":"OPER_UP"},"engines":[
+			{"engine":"a","monitors":[{"health_monitor_ref":"/api/healthmonitor/hm-1","up":true,"response_time_us":1500}]},
+			{"engine":"b","monitors":[{"health_monitor_ref":"/api/healthmonitor/hm-1","up":true,"response_time_us":2500}]}]},
+		{"server_id":"10.0.0.2:80","oper_status":{"state":"OPER_DOWN"},"engines":[{"engine":"a","monitors":[
+			{"health_monitor_ref":"/api/healthmonitor/hm-1","up":true,"response_time_us":700},
+			{"health_monitor_ref":"/api/healthmonitor/hm-2","up":false,"response_time_us":90,
+			"reason":"HTTP 503 from GET /, it is in maintenance"}]}]}]}}`), &pool); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printParts(&out, checksOf(pool)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "checks.txt", out.Bytes())
+	if rows := checksOf(client.Object{"name": "web"}); rows != nil {
+		t.Errorf("nothing is checked, and there is a table: %v", rows)
+	}
+}

@@ -57,6 +57,10 @@ const (
 	serverExcluded    = "weir_server_excluded_responses_total"
 	serverOpen        = "weir_server_open_connections"
 	serverOpenPeak    = "weir_server_open_connections_peak"
+
+	totalTimes    = "weir_service_total_seconds"
+	responseTimes = "weir_service_response_seconds"
+	answerTimes   = "weir_server_app_response_seconds"
 )
 
 func answered(class string) string { return responses + `{class="` + class + `"}` }
@@ -115,20 +119,20 @@ var generalAliases = []alias{
 	{service, "l7_client.avg_ssl_failed_connections", perSecond, rate(unsecured), "TLS handshakes that failed"},
 	{service, "l7_client.pct_ssl_failed_connections", percent, rate(unsecured).per(handshakes, unsecured).times(100),
 		"of all TLS handshakes, those that failed"},
-	{service, "weir.p50_total_time", milliseconds, quantileMs("0.5", "total"),
+	{service, "weir.p50_total_time", milliseconds, quantileMs("0.5", totalTimes),
 		"half of all requests took at most this long"},
-	{service, "weir.p90_total_time", milliseconds, quantileMs("0.9", "total"),
+	{service, "weir.p90_total_time", milliseconds, quantileMs("0.9", totalTimes),
 		"90 % of all requests took at most this long"},
-	{service, "weir.p95_total_time", milliseconds, quantileMs("0.95", "total"),
+	{service, "weir.p95_total_time", milliseconds, quantileMs("0.95", totalTimes),
 		"95 % of all requests took at most this long"},
-	{service, "weir.p99_total_time", milliseconds, quantileMs("0.99", "total"),
+	{service, "weir.p99_total_time", milliseconds, quantileMs("0.99", totalTimes),
 		"99 % of all requests took at most this long"},
 
-	{service, "weir.p50_response_time", milliseconds, quantileMs("0.5", "response"),
+	{service, "weir.p50_response_time", milliseconds, quantileMs("0.5", responseTimes),
 		"servers began half of all responses after at most this long"},
-	{service, "weir.p95_response_time", milliseconds, quantileMs("0.95", "response"),
+	{service, "weir.p95_response_time", milliseconds, quantileMs("0.95", responseTimes),
 		"servers began 95 % of all responses after at most this long"},
-	{service, "weir.p99_response_time", milliseconds, quantileMs("0.99", "response"),
+	{service, "weir.p99_response_time", milliseconds, quantileMs("0.99", responseTimes),
 		"servers began 99 % of all responses after at most this long"},
 
 	{pool, "l4_server.avg_open_conns", count, gauge(serverOpen), "connections open to servers"},

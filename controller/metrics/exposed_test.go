@@ -21,7 +21,7 @@ func everySeries() *collector {
 		case "counter":
 			e.sort = counter
 		case "histogram":
-			e.sort, e.histogram = times, emptyHistogram()
+			e.sort, e.histogram = times, emptyHistogram(schemaOfServices)
 		}
 		g.entries[f.name] = e
 	}

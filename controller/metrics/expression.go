@@ -80,9 +80,9 @@ func meanMs(measure string) expression {
 	return rate("weir_service_" + measure + "_seconds_sum").per("weir_service_timed_requests_total").times(1000)
 }
 
-// quantileMs is a quantile of a part of the time of requests, in milliseconds.
-func quantileMs(q, measure string) expression {
-	of := term("histogram_quantile(" + q + ", sum by (key) (rate(weir_service_" + measure + "_seconds{$}[wide])))")
+// quantileMs is a quantile of the times in histograms, in milliseconds.
+func quantileMs(q, histogram string) expression {
+	of := term("histogram_quantile(" + q + ", sum by (key) (rate(" + histogram + "{$}[wide])))")
 	return expression{factor: 1000, terms: []term{of}, sparse: true}
 }
 

@@ -66,6 +66,7 @@ var families = []family{
 	{"weir_service_connection_apdex_points_total", "counter", "sum of the Apdex of connections, by their round trips"},
 	{"weir_service_connection_apdex_judged_total", "counter", "connections in the sum of the Apdex"},
 	{"weir_server_connect_seconds_sum", "counter", "sum of the times that connects to a server took"},
+	{"weir_server_app_response_seconds", "histogram", "times that a server needed itself"},
 	{"weir_server_app_response_seconds_sum", "counter", "sum of the times that a server needed itself"},
 	{"weir_server_timed_requests_total", "counter", "requests to a server with times"},
 	{"weir_server_check_seconds", "gauge", "time that the last checks by health monitors took"},

@@ -166,7 +166,7 @@ func listener(t *testing.T, knows func(kind string) int) (*url.URL, *[]string) {
 }
 
 var oneSeries = []RemoteSeries{{Labels: labels.FromStrings(labels.MetricName, "weir_up", "engine", "one"),
-	Samples: []RemoteSample{{AtMs: 15_000, Number: 7}, {AtMs: 30_000, Histogram: emptyHistogram()}}}}
+	Samples: []RemoteSample{{AtMs: 15_000, Number: 7}, {AtMs: 30_000, Histogram: emptyHistogram(schemaOfServices)}}}}
 
 func TestReceiverThatDoesNotKnowTheNewVersionGetsTheOldOne(t *testing.T) {
 	at, got := listener(t, func(kind string) int {

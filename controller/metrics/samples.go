@@ -126,7 +126,7 @@ func (b *samples) sample(tier int, e *entry) {
 			return
 		}
 		if !in.live {
-			b.append(tier, e, b.written[tier], 0, emptyHistogram())
+			b.append(tier, e, b.written[tier], 0, emptyHistogram(e.histogram.Schema))
 		}
 		b.append(tier, e, b.at, 0, e.histogram)
 	}

@@ -35,18 +35,22 @@ func (c *collector) labelsOf(pool *model.Pool, server string) labelled {
 		server: server, uuid: pool.UUID}
 }
 
-// observeAll takes the numbers of all servers of a pool together. To keep the times of each would need much memory. It
-// tells whether they have series.
+// timedMost is the number of servers of the largest pool whose times are added up: for that, what each engine had timed
+// of each server at the last collection stays in memory.
+const timedMost = 1000
+
+// observeAll takes the numbers of all servers of a pool together. It tells whether they have series.
 func (c *collector) observeAll(known *fleet.Known, pool *model.Pool, seen map[string]bool, at time.Time,
 	turn fleet.Turn) bool {
 	key := pool.UUID + "/" + allServers
 	g := c.groups[key]
 	c.observe(seen, key, "server", c.labelsOf(pool, allServers), at, func(r *readings) {
-		if r.group.turn = turn; g != nil && g.turn == turn {
+		if g != nil && g.turn == turn {
 			r.repeat()
 			return
 		}
-		sum, up, engines := map[string]int64{}, 0.0, 0.0
+		r.group.turn = turn
+		sum, up, engines, timings := map[string]int64{}, 0.0, 0.0, map[string]fleet.ServerTiming{}
 		for i := range pool.Members {
 			key := fleet.ServerKey{Pool: pool.UUID, Server: pool.Members[i].ID}
 			for name, value := range known.CountedOfServer(key) {
@@ -54,8 +58,17 @@ func (c *collector) observeAll(known *fleet.Known, pool *model.Pool, seen map[st
 			}
 			share, isSeen := known.ShareUp(key)
 			up, engines = up+share, engines+one(isSeen)
+			if len(pool.Members) <= timedMost {
+				for engine, timing := range known.ServerTimingsOf(key) {
+					timings[engine+"/"+key.Server] = timing
+				}
+			}
 		}
 		r.serverCounts(sum, up, engines)
+		if len(pool.Members) <= timedMost {
+			fresh := r.serverTimings(timings)
+			r.serverApdex(score.Profile(pool.Analytics), sum, &fresh)
+		}
 	})
 	return c.groups[key] != nil
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"iter"
 	"math"
 	"strings"
 	"time"
@@ -153,7 +154,7 @@ func (r *readings) timings(timings map[string]fleet.Timing) *fleet.Times {
 	for _, measure := range measures {
 		r.total("weir_service_"+measure.name+"_seconds_sum", measure.of(g.times).Seconds())
 		if measure.whole {
-			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(g.times)))
+			r.histogram("weir_service_"+measure.name+"_seconds", native(measure.of(g.times), schemaOfServices))
 		}
 	}
 	r.total("weir_service_timed_requests_total", float64(g.times.Total.Count()))
@@ -164,20 +165,23 @@ func isSame(now, then *dataplanev1.Times) bool {
 	return now == then || then != nil && now.GetTotal().GetSumTicks() == then.GetTotal().GetSumTicks()
 }
 
-// Prometheus' bucket i of schema 3 ends at 2^(i/8) s, ours at 2^(i/8-20) s.
+// Prometheus' bucket i of a schema ends at 2^(i/2^schema) s, ours at 2^(i/2^schema-20) s.
 const (
-	nativeSchema = 3
-	nativeOffset = -160
+	schemaOfServices = 3
+	schemaOfServers  = 1
 )
 
-func emptyHistogram() *histogram.Histogram {
-	return &histogram.Histogram{Schema: nativeSchema, ZeroThreshold: math.Exp2(-20)}
+func emptyHistogram(schema int32) *histogram.Histogram {
+	return &histogram.Histogram{Schema: schema, ZeroThreshold: math.Exp2(-20)}
 }
 
 // native returns a histogram of ours as one of Prometheus. The buckets are the same, so nothing is lost. The times
 // above all bounds are in the bucket behind the last bound.
-func native(of *ours.Histogram) *histogram.Histogram {
-	made := emptyHistogram()
+func native(of interface {
+	Seconds() float64
+	Buckets() iter.Seq2[int, uint64]
+}, schema int32) *histogram.Histogram {
+	made := emptyHistogram(schema)
 	made.Sum = of.Seconds()
 	next, before := int32(0), int64(0) // the bucket behind the last span, and the count of the last bucket
 	for bucket, count := range of.Buckets() {
@@ -186,7 +190,7 @@ func native(of *ours.Histogram) *histogram.Histogram {
 			made.ZeroCount = count
 			continue
 		}
-		index := int32(bucket + nativeOffset)
+		index := int32(bucket) - 20<<schema
 		switch spans := made.PositiveSpans; {
 		case len(spans) == 0:
 			made.PositiveSpans = []histogram.Span{{Offset: index, Length: 1}}

@@ -47,7 +47,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {
 		return &k.certificates
 	}, (*reading).certificate),
-	"healthmonitor":      into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors }, monitor),
+	"healthmonitor":      into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors.read }, monitor),
 	"cloudconnectoruser": into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
 	"pool":               into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
 	"cloud": into(func(k *Keeper) *table[Cloud] { return &k.clouds.read },

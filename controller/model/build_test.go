@@ -232,7 +232,6 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 		"virtualservice":     "waf_policy_ref",
 		"applicationprofile": "http_profile.pki_profile_ref",
 		"pool":               "use_service_ssl_mode",
-		"healthmonitor":      "https_monitor.ssl_attributes.pki_profile_ref",
 		"pkiprofile":         "crls",
 		"serviceenginegroup": "iptables",
 	} {

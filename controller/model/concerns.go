@@ -45,10 +45,13 @@ func (vs *VirtualService) parts() subjects {
 func (p *Pool) addParts(parts *subjects) {
 	*parts = append(*parts, subject{"pool", p.UUID})
 	for _, monitor := range p.HealthMonitors {
-		add(parts, "healthmonitor", monitor, func(m *HealthMonitor) string { return m.UUID })
+		add(parts, "healthmonitor", monitor, (*HealthMonitor).Key)
+		add(parts, "sslprofile", monitor.SSLProfile, uuidOfSSLProfile)
+		add(parts, "pkiprofile", monitor.PKIProfile, uuidOfPKIProfile)
+		add(parts, "sslkeyandcertificate", monitor.Certificate, uuidOfCertificate)
 	}
 	add(parts, "sslprofile", p.SSLProfile, uuidOfSSLProfile)
-	add(parts, "pkiprofile", p.PKIProfile, func(p *kinds.PKIProfile) string { return p.UUID })
+	add(parts, "pkiprofile", p.PKIProfile, uuidOfPKIProfile)
 	add(parts, "applicationpersistenceprofile", p.Persistence,
 		func(p *kinds.ApplicationPersistenceProfile) string { return p.UUID })
 	add(parts, "analyticsprofile", p.Analytics, uuidOfAnalytics)
@@ -58,6 +61,8 @@ func (p *Pool) addParts(parts *subjects) {
 func uuidOfAnalytics(p *kinds.AnalyticsProfile) string { return p.UUID }
 
 func uuidOfSSLProfile(p *kinds.SSLProfile) string { return p.UUID }
+
+func uuidOfPKIProfile(p *kinds.PKIProfile) string { return p.UUID }
 
 func uuidOfCertificate(c *Certificate) string { return c.UUID }
 

@@ -49,9 +49,9 @@ type Keeper struct {
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]
-	monitors            table[HealthMonitor]
 	connectorUsers      table[kinds.CloudConnectorUser]
 
+	monitors        resolved[HealthMonitor]
 	pools           resolved[Pool]
 	policySets      resolved[HTTPPolicySet]
 	clouds          resolved[Cloud]

@@ -142,8 +142,14 @@ type Member struct {
 // HealthMonitor is a health monitor. Check has the settings of HTTP and HTTPS monitors.
 type HealthMonitor struct {
 	kinds.HealthMonitor
-	Check *kinds.HTTPMonitor // nil: the type is neither HTTP nor HTTPS
+	Check       *kinds.HTTPMonitor // nil: the type is neither HTTP nor HTTPS
+	SSLProfile  *kinds.SSLProfile
+	PKIProfile  *kinds.PKIProfile // nil: servers are not verified
+	Certificate *Certificate      // presented to servers
 }
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (m *HealthMonitor) Key() string { return m.UUID }
 
 // Certificate is a certificate that a TLS server can use.
 type Certificate struct {

@@ -52,6 +52,7 @@ func (k *Keeper) resolveAll(stale stale) {
 			engine.Group.Engines = append(engine.Group.Engines, engine)
 		}
 	}, (*Engine).Key)
+	resolve(k, stale, "healthmonitor", &k.monitors, k.resolveMonitor, (*HealthMonitor).Key)
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
@@ -123,6 +124,8 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.groups.findingsOf(about.uuid)
 	case "serviceengine":
 		return k.engines.findingsOf(about.uuid)
+	case "healthmonitor":
+		return k.monitors.findingsOf(about.uuid)
 	case "pool":
 		return k.pools.findingsOf(about.uuid)
 	case "httppolicyset":
@@ -177,6 +180,16 @@ func (k *Keeper) resolveCloud(from *source, cloud *Cloud) {
 	if servers := cloud.LinuxServers; servers != nil {
 		cloud.User = follow(from, k.connectorUsers, "linuxserver_configuration.ssh_user_ref", servers.SSHUserRef)
 	}
+}
+
+func (k *Keeper) resolveMonitor(from *source, monitor *HealthMonitor) {
+	field, settings := monitor.TLS()
+	if settings == nil {
+		return
+	}
+	monitor.SSLProfile = follow(from, k.sslProfiles, field+".ssl_profile_ref", settings.SSLProfileRef)
+	monitor.PKIProfile = follow(from, k.pkiProfiles, field+".pki_profile_ref", settings.PKIProfileRef)
+	monitor.Certificate = follow(from, k.certificates, field+".ssl_key_and_certificate_ref", settings.CertificateRef)
 }
 
 func (k *Keeper) resolvePool(from *source, pool *Pool) {

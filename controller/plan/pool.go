@@ -32,6 +32,7 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	var parts []*enginev1.Resource
 	var monitors []string
 	for _, monitor := range from.HealthMonitors {
+		warnHTTP1(from, monitor, report)
 		if compiled := healthMonitor(monitor, report); compiled != nil {
 			monitors = append(monitors, monitor.UUID)
 			parts = append(parts, &enginev1.Resource{
@@ -48,6 +49,21 @@ func pool(from *model.Pool, report *report) []*enginev1.Resource {
 	compiled.Pool.ServerTls = secured
 	parts = append(parts, needed...)
 	return append(parts, &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_Pool{Pool: compiled}})
+}
+
+// warnHTTP1 warns of a monitor that speaks HTTP/1 although its pool speaks HTTP/2.
+func warnHTTP1(from *model.Pool, monitor *model.HealthMonitor, report *report) {
+	check := monitor.Check
+	if !from.EnableHTTP2 || check == nil {
+		return
+	}
+	subject := about("pool", from.Identity, from.Named)
+	if check.ExactRequest {
+		report.warn(subject, "enable_http2", "the health monitor %s speaks HTTP/1, because of exact_http_request",
+			monitor.Name)
+	} else if check.AuthType == "AUTH_NTLM" {
+		report.warn(subject, "enable_http2", "the health monitor %s speaks HTTP/1, because of AUTH_NTLM", monitor.Name)
+	}
 }
 
 func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {

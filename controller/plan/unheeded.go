@@ -25,6 +25,7 @@ const (
 
 var (
 	usualVirtualService = schema.Defaults[kinds.VirtualService]()
+	usualPool           = schema.Defaults[kinds.Pool]()
 	usualTCPProxy       = schema.Defaults[kinds.TCPProxy]()
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
@@ -72,6 +73,9 @@ var unheededOfPool = []unheeded[model.Pool]{
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
+	{"graceful_hm_down_disable_timeout", func(p *model.Pool) bool {
+		return p.GracefulDownS != usualPool.GracefulDownS
+	}, "a server that goes down keeps its connections until they end: has no effect"},
 	{"request_queue_enabled", func(p *model.Pool) bool { return p.RequestQueueEnabled },
 		"engines do not queue requests yet: has no effect"},
 	{"http2_properties", func(p *model.Pool) bool { return p.HTTP2 != nil && !p.EnableHTTP2 },

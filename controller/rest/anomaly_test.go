@@ -17,6 +17,8 @@ func (s steady) Band(uuid, server, metric string, at time.Time) (low, high float
 	switch {
 	case uuid == s.service && server == "" && metric == "l7_client.avg_total_requests":
 		return 5, 9, true
+	case uuid == s.service && metric == "l7_client.apdexr": // whose values are null here
+		return 80, 100, true
 	case uuid == s.pool && server == theServer && metric == "l7_server.avg_resp_5xx":
 		return 1, 2, true
 	}
@@ -50,6 +52,12 @@ func TestMetricsSayWhatIsUsual(t *testing.T) {
 	if first["prediction_interval_low"] != 5.0 || first["prediction_interval_high"] != 9.0 ||
 		other["prediction_interval_low"] != nil {
 		t.Errorf("got %v and %v", first, other)
+	}
+	none := admin.want(http.StatusOK, "GET", "/api/analytics/metrics/virtualservice/"+web+
+		"?metric_id=l7_client.apdexr&limit=1", nil)["series"].([]any)
+	if one := dataOf(none[0])[0].(schema.Object); one["is_null"] != true || one["value"] != nil ||
+		one["prediction_interval_high"] != 100.0 {
+		t.Errorf("of a value that is not known: %v", one)
 	}
 	all := admin.want(http.StatusOK, "GET", "/api/analytics/anomaly/virtualservice/"+web, nil)
 	one := all["results"].([]any)[0].(schema.Object)

@@ -78,16 +78,15 @@ func (m *metricRequest) oneSeries(c *call, record *store.Record, metric series.M
 	}
 	data := []any{}
 	for _, point := range one.Points {
-		switch {
-		case !point.Null:
-			item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
-			if m.split == nil {
-				c.addBand(item, record.UUID, one.Server, metric.ID, point.At.Add(-m.step/2))
-			}
+		item := schema.Object{"timestamp": stamp(point.At), "value": point.Value, "num_samples": int64(1)}
+		if point.Null {
+			item["value"], item["is_null"], item["num_samples"] = nil, true, int64(0)
+		}
+		if m.split == nil {
+			c.addBand(item, record.UUID, one.Server, metric.ID, point.At.Add(-m.step/2))
+		}
+		if !point.Null || m.padded {
 			data = append(data, item)
-		case m.padded:
-			data = append(data, schema.Object{"timestamp": stamp(point.At), "value": nil, "is_null": true,
-				"num_samples": int64(0)})
 		}
 	}
 	return schema.Object{"header": header, "data": data}

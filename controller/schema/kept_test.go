@@ -178,11 +178,6 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","error_page_profile_ref":"e"}`, []string{
 			"error_page_profile_ref: engines answer with a status only: has no effect",
 			"waf_policy_ref: engines have no application firewall yet: it is not served while this is set (closes)"}},
-		{"healthmonitor",
-			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"pki_profile_ref":"p"}}}`,
-			[]string{
-				"https_monitor.ssl_attributes.pki_profile_ref: monitors do not verify the certificates of servers yet: " +
-					"no virtual service with this healthmonitor is served (closes)"}},
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
 			[]string{"servers[1].server_node: Weir does not act on it: has no effect"}},
@@ -195,11 +190,11 @@ func TestJudgesWhatIsKept(t *testing.T) {
 				"portal_configuration.password_strength_check: Weir checks only the length of passwords, by minimum_password_length: has no effect"}},
 		{"healthmonitor",
 			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","http_monitor":{"ssl_attributes":{"ssl_profile_ref":"p"}},
-			"https_monitor":{"ssl_attributes":{"ssl_profile_ref":"/api/sslprofile?name=ours"}}}`,
-			[]string{"https_monitor.ssl_attributes.ssl_profile_ref: monitors have TLS settings of their own, and no certificate: has no effect"}},
-		{"healthmonitor",
-			`{"name":"m","type":"HEALTH_MONITOR_HTTPS","https_monitor":{"ssl_attributes":{"ssl_profile_ref":"` +
-				RefPath("sslprofile", BuiltinUUID("sslprofile", "System-Standard")) + `"}}}`, nil},
+			"https_monitor":{"ssl_attributes":{"pki_profile_ref":"p"}},"sctp_monitor":{"sctp_request":"x"},
+			"external_monitor":{"command_code":"echo","command_path":"p"}}`,
+			[]string{"external_monitor.command_path: engines run the script in command_code: has no effect",
+				"http_monitor.ssl_attributes: this type does not use TLS: has no effect",
+				"sctp_monitor: engines do not speak SCTP: has no effect"}},
 		{"vsvip", `{"name":"v","vip":[{"auto_allocate_floating_ip":true}],"dns_info":[{"fqdn":"a.test"}]}`, []string{
 			"dns_info[0].fqdn: Weir registers no names: has no effect",
 			"vip[0].auto_allocate_floating_ip: Weir allocates no addresses: give ip_address: has no effect"}},

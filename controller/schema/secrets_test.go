@@ -1,6 +1,9 @@
 package schema
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestHidesSecretsAndKeepsThemWhenSentBack(t *testing.T) {
 	k := kindByName["healthmonitor"]
@@ -55,6 +58,26 @@ func TestSecretStaysWithItsPeerWhenTheListIsRearranged(t *testing.T) {
 			if got := peer.(Object)["md5_secret"]; got != want[i] {
 				t.Errorf("%s: peers[%d] has %v, want %v", sent, i, got, want[i])
 			}
+		}
+	}
+}
+
+func TestPasswordsAndScriptsOfMonitorsAreSecrets(t *testing.T) {
+	stored := created(t, "healthmonitor", `{"name":"m","type":"HEALTH_MONITOR_EXTERNAL",
+		"authentication":{"username":"hide","password":"hide"},
+		"radius_monitor":{"username":"show","password":"hide","shared_secret":"hide"},
+		"external_monitor":{"command_code":"hide","command_parameters":"show","command_variables":"A=hide"}}`)
+	hidden := kindByName["healthmonitor"].Redact(stored)
+	for path, want := range map[string]string{
+		"authentication.username": Sensitive, "authentication.password": Sensitive,
+		"radius_monitor.username": "show", "radius_monitor.password": Sensitive,
+		"radius_monitor.shared_secret":       Sensitive,
+		"external_monitor.command_code":      Sensitive,
+		"external_monitor.command_variables": Sensitive, "external_monitor.command_parameters": "show",
+	} {
+		within, field, _ := strings.Cut(path, ".")
+		if got := hidden[within].(Object)[field]; got != want {
+			t.Errorf("%s is read back as %v", path, got)
 		}
 	}
 }

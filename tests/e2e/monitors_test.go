@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/tests/accept"
@@ -93,15 +94,20 @@ func TestServerInMaintenanceKeepsItsConnectionsAndGetsNoNewOnes(t *testing.T) {
 	s.must(s.startController())
 	s.must(s.startEngine())
 	var away atomic.Bool
+	var asked, used atomic.Int64 // when a server asked for maintenance first, and when it got a new connection last
 	// Each server says its name before each line that it sends back.
 	server := func(name string, away *atomic.Bool) string {
 		return accept.Each(t, func(conn *net.TCPConn) {
 			for lines := bufio.NewScanner(conn); lines.Scan(); {
-				if away.Load() && lines.Text() == "status" {
+				switch {
+				case away.Load() && lines.Text() == "status":
+					asked.CompareAndSwap(0, time.Now().UnixNano())
 					fmt.Fprintln(conn, "out of service")
-				} else {
-					fmt.Fprintln(conn, name, lines.Text())
+					continue
+				case away.Load() && lines.Text() == "hello":
+					used.Store(time.Now().UnixNano())
 				}
+				fmt.Fprintln(conn, name, lines.Text())
 			}
 		}).String()
 	}
@@ -113,12 +119,12 @@ func TestServerInMaintenanceKeepsItsConnectionsAndGetsNoNewOnes(t *testing.T) {
 	at := s.createLayer4("lines", "lines", "System-L4-Application", plainPort, false)
 	s.waitServer("lines", "OPER_UP", "")
 
-	ask := func(conn net.Conn) string {
-		_, err := fmt.Fprintln(conn, "hello")
+	ask := func(conn net.Conn, line string) string {
+		_, err := fmt.Fprintln(conn, line)
 		s.must(err)
-		line, err := bufio.NewReader(conn).ReadString('\n')
+		answer, err := bufio.NewReader(conn).ReadString('\n')
 		s.must(err)
-		return line
+		return answer
 	}
 	open := func() net.Conn {
 		conn, err := net.Dial("tcp", at)
@@ -127,16 +133,25 @@ func TestServerInMaintenanceKeepsItsConnectionsAndGetsNoNewOnes(t *testing.T) {
 		return conn
 	}
 	kept := open()
-	for ask(kept) != "first hello\n" {
+	for ask(kept, "hello") != "first hello\n" {
 		kept = open()
 	}
 	away.Store(true)
+	for elsewhere, end := 0, time.Now().Add(eventTimeout); elsewhere < 100 && time.Now().Before(end); elsewhere++ {
+		conn := open()
+		if ask(conn, "hello") == "first hello\n" {
+			elsewhere = 0
+		}
+		conn.Close()
+	}
+	t.Logf("the server got its last new connection %v after it had asked for maintenance",
+		time.Duration(used.Load()-asked.Load()))
 	s.waitServer("lines", "OPER_DOWN", "maintenance")
 	for range 10 {
-		if line := ask(open()); line != "second hello\n" {
+		if line := ask(open(), "hello"); line != "second hello\n" {
 			t.Errorf("a new connection got %q", line)
 		}
-		if line := ask(kept); line != "first hello\n" {
+		if line := ask(kept, "again"); line != "first again\n" {
 			t.Errorf("the connection from before got %q", line)
 		}
 	}

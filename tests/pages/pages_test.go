@@ -5,6 +5,7 @@ package pages
 import (
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -54,6 +55,7 @@ func setUp(t *testing.T) *stage {
 	s.waitUp("shop")
 	s.waitUp("hostile " + hostile)
 	s.alertOfSlow()
+	s.malformed(s.vip + ":8080")
 	s.request("http://"+s.vip+":8083", "/<script>alert(1)</script>", "=cmd|' /C calc'!A0 "+hostile)
 	load, err := s.lab.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
 		"--duration", "60m", "--timeout", "120s")
@@ -118,6 +120,23 @@ func (s *stage) request(server, path, agent string) {
 	answer, err := http.DefaultClient.Do(request)
 	s.must(err)
 	s.must(answer.Body.Close())
+}
+
+// malformed sends what engines refuse, a few times.
+func (s *stage) malformed(address string) {
+	s.Helper()
+	for range 5 {
+		connection, err := net.Dial("tcp", address)
+		s.must(err)
+		_, err = fmt.Fprint(connection, "GET / HTTP/1.1\r\nHost shop\r\n\r\n")
+		s.must(err)
+		answer, err := io.ReadAll(connection)
+		s.must(err)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			s.Fatalf("a malformed request is answered with %q", answer)
+		}
+		s.must(connection.Close())
+	}
 }
 
 // server answers after a time.

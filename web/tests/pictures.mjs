@@ -72,7 +72,7 @@ const pictures = [
   { name: 'heat', at: service, ready: box, high: 660 },
   { name: 'health', at: service, ready: () => page.getByRole('button', { name: /^Health of .*: \d+/ }).click(), high: 560 },
   { name: 'logs', at: `${service}/logs?f=${encodeURIComponent('total:>100ms OR status:>=500')}`, ready: rows, high: 760 },
-  { name: 'record', at: `${service}/logs?f=${encodeURIComponent('total:>100ms')}`, theme: 'dark', ready: async () => { await rows(); await page.locator('[data-row] [data-open]').first().click() }, high: 760 },
+  { name: 'record', at: `${service}/logs?f=${encodeURIComponent('total:>100ms')}`, theme: 'dark', ready: async () => { await rows(); await page.locator('[data-row] [data-open]').first().click(); await page.getByRole('button', { name: 'What would happen now' }).click(); await page.getByRole('columnheader', { name: /^Now, at/ }).waitFor() }, high: 760 },
   { name: 'pool', at: pool, ready: charts, high: 720 },
   { name: 'infrastructure', at: '/infrastructure', ready: rows, high: 'page' },
   { name: 'engine', at: engine, theme: 'dark', ready: charts, high: 760 },

@@ -3,6 +3,7 @@ package kinds
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,6 +36,18 @@ type HealthMonitor struct {
 	UDP                    *UDPMonitor         `json:"udp_monitor"`
 	DNS                    *DNSMonitor         `json:"dns_monitor"`
 	External               *ExternalMonitor    `json:"external_monitor"`
+	SIP                    *SIPMonitor         `json:"sip_monitor"`
+	RADIUS                 *RADIUSMonitor      `json:"radius_monitor"`
+	SMTP                   *SMTPMonitor        `json:"smtp_monitor"`
+	SMTPS                  *SMTPMonitor        `json:"smtps_monitor"`
+	POP3                   *POP3Monitor        `json:"pop3_monitor"`
+	POP3S                  *POP3Monitor        `json:"pop3s_monitor"`
+	IMAP                   *IMAPMonitor        `json:"imap_monitor"`
+	IMAPS                  *IMAPMonitor        `json:"imaps_monitor"`
+	FTP                    *FTPMonitor         `json:"ftp_monitor"`
+	FTPS                   *FTPMonitor         `json:"ftps_monitor"`
+	LDAP                   *LDAPMonitor        `json:"ldap_monitor"`
+	LDAPS                  *LDAPMonitor        `json:"ldaps_monitor"`
 	GRPC                   *GRPCMonitor        `json:"weir_grpc_monitor"`
 	Authentication         *MonitorCredentials `json:"authentication"`
 }
@@ -68,18 +81,13 @@ func init() {
 			{"name": "System-Ping", "type": "HEALTH_MONITOR_PING"},
 		},
 		Kept: []schema.Rule{
-			schema.Closes("monitors do not verify the certificates of servers yet",
-				"http_monitor.ssl_attributes.pki_profile_ref https_monitor.ssl_attributes.pki_profile_ref"),
-			schema.NoEffect("engines cannot run such monitors yet",
-				"ftp* imap* ldap* pop3* radius_monitor sctp_monitor sip_monitor smtp*"),
+			schema.NoEffect("engines do not speak SCTP", "sctp_monitor"),
 		},
 		Unread: []schema.Rule{
 			schema.NoEffect("engines run the script in command_code", "external_monitor.command_path"),
-			schema.NoEffect("monitors do not log in yet",
-				"authentication http_monitor.auth_type https_monitor.auth_type"),
-			schema.NoEffect("monitors have TLS settings of their own, and no certificate",
-				`https_monitor.ssl_attributes.ssl_profile_ref
-				https_monitor.ssl_attributes.ssl_key_and_certificate_ref`),
+			schema.NoEffect("this type does not use TLS",
+				`http_monitor.ssl_attributes smtp_monitor.ssl_attributes pop3_monitor.ssl_attributes
+				imap_monitor.ssl_attributes ftp_monitor.ssl_attributes ldap_monitor.ssl_attributes`),
 		},
 	})
 }
@@ -88,6 +96,7 @@ var (
 	_ = schema.Enum("AuthType", "AUTH_BASIC", "AUTH_NTLM")
 	_ = schema.Enum("DNSQueryType", "DNS_QUERY_TYPE", "DNS_ANY_TYPE", "DNS_ANY_THING")
 	_ = schema.Enum("DNSResponseCode", "RCODE_NO_ERROR", "RCODE_ANYTHING")
+	_ = schema.Enum("FTPMode", "FTP_PASSIVE_MODE", "FTP_PORT_MODE")
 	_ = schema.Enum("HTTPResponseCode", "HTTP_ANY", "HTTP_1XX", "HTTP_2XX", "HTTP_3XX", "HTTP_4XX", "HTTP_5XX")
 	_ = schema.Enum("HealthMonitorType",
 		"HEALTH_MONITOR_PING", "HEALTH_MONITOR_TCP", "HEALTH_MONITOR_HTTP", "HEALTH_MONITOR_HTTPS",
@@ -97,6 +106,9 @@ var (
 		"HEALTH_MONITOR_FTP", "HEALTH_MONITOR_FTPS", "HEALTH_MONITOR_LDAP", "HEALTH_MONITOR_LDAPS",
 		"HEALTH_MONITOR_SCTP", "HEALTH_MONITOR_WEIR_GRPC",
 	)
+	_ = schema.Enum("LDAPScope", "LDAP_BASE_MODE", "LDAP_ONE_MODE", "LDAP_SUB_MODE")
+	_ = schema.Enum("SIPRequestCode", "SIP_OPTIONS")
+	_ = schema.Enum("SIPTransport", "SIP_UDP_PROTO", "SIP_TCP_PROTO")
 )
 
 // HTTPMonitor is a request, and what a healthy response looks like.
@@ -113,9 +125,10 @@ type HTTPMonitor struct {
 	SSLAttributes       *MonitorSSLAttributes `json:"ssl_attributes"`
 }
 
-// MonitorSSLAttributes defines how an HTTPS monitor uses TLS.
+// MonitorSSLAttributes defines how a monitor uses TLS.
 type MonitorSSLAttributes struct {
 	SSLProfileRef  string `json:"ssl_profile_ref" ref:"sslprofile" default:"System-Standard"`
+	PKIProfileRef  string `json:"pki_profile_ref" ref:"pkiprofile"`
 	CertificateRef string `json:"ssl_key_and_certificate_ref" ref:"sslkeyandcertificate"`
 	ServerName     string `json:"server_name"`
 }
@@ -160,14 +173,66 @@ type ExternalMonitor struct {
 	Variables  string `json:"command_variables" secret:"true"` // NAME=value, words as in a shell
 }
 
+// SIPMonitor asks for the options of a server.
+type SIPMonitor struct {
+	RequestCode string `json:"sip_request_code" enum:"SIPRequestCode" default:"SIP_OPTIONS"`
+	Response    string `json:"sip_response" default:"SIP/2.0"`
+	Transport   string `json:"sip_monitor_transport" enum:"SIPTransport" default:"SIP_UDP_PROTO"`
+}
+
+// RADIUSMonitor is a user that a server accepts.
+type RADIUSMonitor struct {
+	Username     string `json:"username" required:"true"`
+	Password     string `json:"password" required:"true" secret:"true"`
+	SharedSecret string `json:"shared_secret" required:"true" secret:"true"`
+}
+
+// SMTPMonitor is a mail. Without sender and recipients none is sent.
+type SMTPMonitor struct {
+	DomainName    string                `json:"domainname"`
+	SenderID      string                `json:"sender_id"`
+	RecipientIDs  []string              `json:"recipients_ids"`
+	MailData      string                `json:"mail_data"`
+	SSLAttributes *MonitorSSLAttributes `json:"ssl_attributes"`
+}
+
+// POP3Monitor logs in with the credentials of the monitor.
+type POP3Monitor struct {
+	SSLAttributes *MonitorSSLAttributes `json:"ssl_attributes"`
+}
+
+// IMAPMonitor logs in with the credentials of the monitor, and selects a folder.
+type IMAPMonitor struct {
+	Folder        string                `json:"folder"`
+	SSLAttributes *MonitorSSLAttributes `json:"ssl_attributes"`
+}
+
+// FTPMonitor is a file to get.
+type FTPMonitor struct {
+	Filename      string                `json:"filename" required:"true"`
+	Mode          string                `json:"mode" enum:"FTPMode" default:"FTP_PASSIVE_MODE"`
+	SSLAttributes *MonitorSSLAttributes `json:"ssl_attributes"`
+}
+
+// LDAPMonitor is a search.
+type LDAPMonitor struct {
+	BaseDN        string                `json:"base_dn" required:"true"`
+	Scope         string                `json:"scope" enum:"LDAPScope" default:"LDAP_BASE_MODE"`
+	Attributes    string                `json:"attributes"` // separated by spaces or commas
+	Filter        string                `json:"filter"`
+	SSLAttributes *MonitorSSLAttributes `json:"ssl_attributes"`
+}
+
 // MonitorCredentials are the credentials with which a monitor logs in.
 type MonitorCredentials struct {
-	Username string `json:"username" secret:"true"`
-	Password string `json:"password" secret:"true"`
+	Username string `json:"username" required:"true" secret:"true"`
+	Password string `json:"password" required:"true" secret:"true"`
 }
 
 func (m *HealthMonitor) Validate() *schema.FieldError {
-	checks := []func() *schema.FieldError{m.checkType, m.checkTexts, m.checkDNS, m.checkScript}
+	checks := []func() *schema.FieldError{
+		m.checkType, m.checkHTTP, m.checkNames, m.checkLines, m.checkParts, m.checkDNS, m.checkScript,
+	}
 	for _, check := range checks {
 		if problem := check(); problem != nil {
 			return problem
@@ -196,6 +261,11 @@ func (m *HealthMonitor) checkType() *schema.FieldError {
 		"HEALTH_MONITOR_UDP":      {"udp_monitor", m.UDP == nil},
 		"HEALTH_MONITOR_DNS":      {"dns_monitor", m.DNS == nil},
 		"HEALTH_MONITOR_EXTERNAL": {"external_monitor", m.External == nil},
+		"HEALTH_MONITOR_RADIUS":   {"radius_monitor", m.RADIUS == nil},
+		"HEALTH_MONITOR_FTP":      {"ftp_monitor", m.FTP == nil},
+		"HEALTH_MONITOR_FTPS":     {"ftps_monitor", m.FTPS == nil},
+		"HEALTH_MONITOR_LDAP":     {"ldap_monitor", m.LDAP == nil},
+		"HEALTH_MONITOR_LDAPS":    {"ldaps_monitor", m.LDAPS == nil},
 	}
 	if need := needs[m.Type]; need.missing {
 		return &schema.FieldError{Field: need.field, Problem: "is required by type " + m.Type}
@@ -203,16 +273,111 @@ func (m *HealthMonitor) checkType() *schema.FieldError {
 	return nil
 }
 
-func (m *HealthMonitor) checkTexts() *schema.FieldError {
-	if m.HTTP != nil && len(m.HTTP.ResponseCodes) == 0 {
-		return &schema.FieldError{Field: "http_monitor.http_response_code", Problem: "is empty; give at least one"}
+// checkHTTP checks what HTTP and HTTPS have in common.
+func (m *HealthMonitor) checkHTTP() *schema.FieldError {
+	for field, check := range map[string]*HTTPMonitor{"http_monitor": m.HTTP, "https_monitor": m.HTTPS} {
+		switch {
+		case check == nil:
+		case len(check.ResponseCodes) == 0:
+			return &schema.FieldError{Field: field + ".http_response_code", Problem: "is empty; give at least one"}
+		case check.AuthType != "" && m.Authentication == nil:
+			return &schema.FieldError{Field: "authentication", Problem: "is required by " + field + ".auth_type"}
+		}
 	}
-	if m.HTTPS != nil && len(m.HTTPS.ResponseCodes) == 0 {
-		return &schema.FieldError{Field: "https_monitor.http_response_code", Problem: "is empty; give at least one"}
+	return nil
+}
+
+func (m *HealthMonitor) checkNames() *schema.FieldError {
+	names := map[string]string{}
+	if m.GRPC != nil {
+		names["weir_grpc_monitor.server_name"] = m.GRPC.ServerName
 	}
-	if m.GRPC != nil && m.GRPC.ServerName != "" && !hostName.MatchString(m.GRPC.ServerName) {
-		return &schema.FieldError{Field: "weir_grpc_monitor.server_name",
-			Problem: schema.Show(m.GRPC.ServerName) + " is not a host name"}
+	if field, attributes := m.TLS(); attributes != nil {
+		names[field+".server_name"] = attributes.ServerName
+	}
+	for field, name := range names {
+		if name != "" && !hostName.MatchString(name) {
+			return &schema.FieldError{Field: field, Problem: schema.Show(name) + " is not a host name"}
+		}
+	}
+	return nil
+}
+
+// TLS returns the settings for TLS of the monitor's type, and the field that has them; nil: there are none.
+func (m *HealthMonitor) TLS() (field string, settings *MonitorSSLAttributes) {
+	switch {
+	case m.Type == "HEALTH_MONITOR_HTTPS" && m.HTTPS != nil:
+		return "https_monitor.ssl_attributes", m.HTTPS.SSLAttributes
+	case m.Type == "HEALTH_MONITOR_SMTPS" && m.SMTPS != nil:
+		return "smtps_monitor.ssl_attributes", m.SMTPS.SSLAttributes
+	case m.Type == "HEALTH_MONITOR_POP3S" && m.POP3S != nil:
+		return "pop3s_monitor.ssl_attributes", m.POP3S.SSLAttributes
+	case m.Type == "HEALTH_MONITOR_IMAPS" && m.IMAPS != nil:
+		return "imaps_monitor.ssl_attributes", m.IMAPS.SSLAttributes
+	case m.Type == "HEALTH_MONITOR_FTPS" && m.FTPS != nil:
+		return "ftps_monitor.ssl_attributes", m.FTPS.SSLAttributes
+	case m.Type == "HEALTH_MONITOR_LDAPS" && m.LDAPS != nil:
+		return "ldaps_monitor.ssl_attributes", m.LDAPS.SSLAttributes
+	}
+	return "", nil
+}
+
+// checkLines refuses line breaks in what becomes part of a line.
+func (m *HealthMonitor) checkLines() *schema.FieldError {
+	lines := map[string]string{}
+	if m.Authentication != nil {
+		lines["authentication.username"] = m.Authentication.Username
+		lines["authentication.password"] = m.Authentication.Password
+	}
+	for field, mail := range map[string]*SMTPMonitor{"smtp_monitor": m.SMTP, "smtps_monitor": m.SMTPS} {
+		if mail == nil {
+			continue
+		}
+		lines[field+".domainname"], lines[field+".sender_id"] = mail.DomainName, mail.SenderID
+		for i, recipient := range mail.RecipientIDs {
+			lines[fmt.Sprintf("%s.recipients_ids[%d]", field, i)] = recipient
+		}
+	}
+	for field, folder := range map[string]*IMAPMonitor{"imap_monitor": m.IMAP, "imaps_monitor": m.IMAPS} {
+		if folder != nil {
+			lines[field+".folder"] = folder.Folder
+		}
+	}
+	for field, file := range map[string]*FTPMonitor{"ftp_monitor": m.FTP, "ftps_monitor": m.FTPS} {
+		if file != nil {
+			lines[field+".filename"] = file.Filename
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(lines)) {
+		if strings.ContainsAny(lines[field], "\r\n\x00") {
+			return &schema.FieldError{Field: field, Problem: "has a line break or a zero byte"}
+		}
+	}
+	return nil
+}
+
+// checkParts refuses settings that need others.
+func (m *HealthMonitor) checkParts() *schema.FieldError {
+	for field, mail := range map[string]*SMTPMonitor{"smtp_monitor": m.SMTP, "smtps_monitor": m.SMTPS} {
+		switch {
+		case mail == nil:
+		case mail.SenderID == "" && len(mail.RecipientIDs)+len(mail.MailData) > 0:
+			return &schema.FieldError{Field: field + ".sender_id", Problem: "is missing: a mail has a sender"}
+		case mail.SenderID != "" && len(mail.RecipientIDs) == 0:
+			return &schema.FieldError{Field: field + ".recipients_ids", Problem: "is empty: a mail has recipients"}
+		}
+	}
+	for field, imap := range map[string]*IMAPMonitor{"imap_monitor": m.IMAP, "imaps_monitor": m.IMAPS} {
+		if imap != nil && imap.Folder != "" && m.Authentication == nil {
+			return &schema.FieldError{Field: "authentication", Problem: "is required by " + field + ".folder"}
+		}
+	}
+	if m.RADIUS != nil && len(m.RADIUS.Password) > 128 {
+		// RFC 2865 §5.2
+		return &schema.FieldError{Field: "radius_monitor.password", Problem: "is longer than 128 bytes"}
+	}
+	if m.RADIUS != nil && len(m.RADIUS.Username) > 253 {
+		return &schema.FieldError{Field: "radius_monitor.username", Problem: "is longer than 253 bytes"}
 	}
 	return nil
 }

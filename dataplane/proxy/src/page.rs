@@ -6,7 +6,7 @@ use weir_wire::head::HeadSink;
 
 use crate::{
     call,
-    client::intake::Answer,
+    client::answer::Answer,
     error::Error,
     head::{self, Target},
     io::Io,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_wire::head::RequestHead;
 
-use crate::{condition::HttpVersion, text::TextRule};
+use crate::text::TextRule;
 
 /// What is known of TLS on the client's connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +12,14 @@ pub struct TlsFacts<'r> {
     pub version: &'static str,
     pub cipher: &'static str,
     pub server_name: Option<&'r str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HttpVersion {
+    Http09,
+    Http10,
+    Http11,
+    Http2,
 }
 
 /// Where a request comes from.

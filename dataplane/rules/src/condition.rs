@@ -6,9 +6,10 @@ use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
 use crate::{
     addresses::{AddressGroup, AddressRule, Addresses},
-    asked::{Needs, View, without_port},
+    asked::{HttpVersion, Needs, View, without_port},
     cookies,
-    text::{Criterion, TextError, TextMatch, TextRule},
+    criterion::{Criterion, TextError},
+    text::{TextMatch, TextRule},
 };
 
 /// All conditions of a rule must hold.
@@ -31,14 +32,6 @@ pub enum Condition {
     Status(NumberMatch),
     Location(TextRule),
     ResponseField(FieldMatch),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HttpVersion {
-    Http09,
-    Http10,
-    Http11,
-    Http2,
 }
 
 #[derive(Clone, Debug)]

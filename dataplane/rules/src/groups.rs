@@ -6,8 +6,8 @@ use aho_corasick::AhoCorasick;
 use regex_automata::meta::Regex;
 
 use crate::{
+    criterion::{Criterion, TextError, compile_regex},
     prefixes::Prefixes,
-    text::{Criterion, TextError, compile_regex},
 };
 
 /// Shared by the rules that use it. Each way to compare is made ready once, when the first rule that needs it is compiled.

@@ -11,8 +11,9 @@ use regex_automata::{Input, PatternSet, meta::Regex};
 use crate::{
     asked::{View, without_port},
     condition::{Condition, HostRule},
+    criterion::{Criterion, compile_regex_set},
     prefixes::Prefixes,
-    text::{Criterion, TextRule, compile_regex_set},
+    text::TextRule,
 };
 
 /// So few rules, or expressions, are looked at one by one.

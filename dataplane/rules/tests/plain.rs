@@ -159,7 +159,7 @@ impl Text {
                 let flags = if self.case_sensitive { "(?s-u)" } else { "(?si-u)" };
                 let syntax = regex_automata::util::syntax::Config::new().utf8(false);
                 let pattern = format!("{flags}{pattern}");
-                regex_automata::meta::Regex::builder().syntax(syntax).build(&pattern).unwrap().is_match(&text)
+                regex_automata::meta::Regex::builder().syntax(syntax).build(&pattern).expect("sound").is_match(&text)
             }),
             criterion => {
                 let text = in_case(&text);
@@ -206,14 +206,14 @@ impl Said {
                 let version = if old { HttpVersion::Http10 } else { HttpVersion::Http11 };
                 Condition::Version(VersionMatch { negated, versions: vec![version] })
             }
-            Said::Path(text) => Condition::Path(TextRule::compile(&text.compiled()).unwrap()),
-            Said::Query(text) => Condition::Query(TextRule::compile(&text.compiled()).unwrap()),
-            Said::Host(text) => Condition::Host(HostRule::compile(&text.compiled()).unwrap()),
+            Said::Path(text) => Condition::Path(TextRule::compile(&text.compiled()).expect("sound")),
+            Said::Query(text) => Condition::Query(TextRule::compile(&text.compiled()).expect("sound")),
+            Said::Host(text) => Condition::Host(HostRule::compile(&text.compiled()).expect("sound")),
             Said::Field(name, text) => {
-                Condition::Field(FieldMatch { name, value: TextRule::compile(&text.compiled()).unwrap() })
+                Condition::Field(FieldMatch { name, value: TextRule::compile(&text.compiled()).expect("sound") })
             }
             Said::Cookie(name, text) => {
-                Condition::Cookie(FieldMatch { name, value: TextRule::compile(&text.compiled()).unwrap() })
+                Condition::Cookie(FieldMatch { name, value: TextRule::compile(&text.compiled()).expect("sound") })
             }
         }
     }
@@ -232,8 +232,8 @@ impl Said {
             Said::Query(text) => request.query.as_ref().is_some_and(|query| text.found(query)) != text.negated,
             Said::Host(text) => {
                 let bare = match request.host.strip_prefix('[') {
-                    Some(rest) => format!("[{}", &rest[..=rest.find(']').unwrap()]),
-                    None => request.host.split(':').next().unwrap().to_owned(),
+                    Some(rest) => format!("[{}", &rest[..=rest.find(']').expect("sound")]),
+                    None => request.host.split(':').next().expect("sound").to_owned(),
                 };
                 let is_literal = !matches!(text.criterion, Criterion::Exists | Criterion::Regex);
                 let one = |value: &String| {
@@ -276,7 +276,7 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
             action: RequestAction { then: Then::Pool { pool: at as u32, server: None }, ..RequestAction::default() },
         });
         let set = PolicySet::compile(String::new(), String::new(), Vec::new(), compiled.collect(), Vec::new());
-        let policies = Policies::of(vec![Arc::new(set)]).unwrap();
+        let policies = Policies::of(vec![Arc::new(set)]).expect("sound");
         for asked in &asked {
             let first = rules.iter().position(|conditions| conditions.iter().all(|said| said.holds(asked)));
             let chosen = with_head(asked, |head| {
@@ -291,7 +291,7 @@ fn compiled_rules_decide_as_a_plain_reading_does() {
     let strategy = (rules, prop::collection::vec(asked(), 1..8));
     let mut runner = TestRunner::new(config);
     let scratch_run = std::cell::RefCell::new(run);
-    runner.run(&strategy, |input| (scratch_run.borrow_mut())(input)).unwrap();
+    runner.run(&strategy, |input| (scratch_run.borrow_mut())(input)).expect("sound");
 }
 
 fn of<'r>(request: &Request, head: &'r RequestHead<'r>) -> Asked<'r> {

@@ -17,7 +17,7 @@ use crate::{
     ids::Renumbering,
     kept::Objects,
     pki_profile,
-    policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup, SetReader},
+    policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::{KeptPool, PoolReader},
     server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
@@ -212,7 +212,7 @@ impl<'c> Draft<'c> {
         let users = users.chain(groups.iter().flat_map(|uuid| known.sets_of_address_groups.of(uuid)));
         for source in due(&self.change.policy_sets, users, leaving, &self.before.policy_sets, |kept| &kept.source) {
             let before = self.before.policy_sets.get(source.uuid());
-            let reader = SetReader { strings: &self.string_groups, addresses: &self.address_groups };
+            let groups_now = policies::Groups { strings: &self.string_groups, addresses: &self.address_groups };
             let has_stale_groups = before.is_some_and(|kept| {
                 let stale = |uuid: &str| groups.iter().any(|group| **group == *uuid);
                 kept.string_groups().any(stale) || kept.address_groups().any(stale)
@@ -220,7 +220,7 @@ impl<'c> Draft<'c> {
             if before.is_some_and(|kept| kept.source == source) && !has_stale_groups {
                 continue;
             }
-            let read = reader.read(&source, &mut self.findings);
+            let read = groups_now.read_set(&source, &mut self.findings);
             stale.push(source.uuid().into());
             if let Some(read) = &read {
                 self.references.follow_policy_set(source.uuid(), before, Some(read));

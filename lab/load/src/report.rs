@@ -6,7 +6,8 @@ use hdrhistogram::Histogram;
 
 use crate::{flags::Flags, tally::Tally, timeline::Timeline};
 
-const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
+const QUANTILES: [(&str, f64); 6] =
+    [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)];
 
 pub fn table(tally: &Tally, flags: &Flags) -> String {
     let mut text = String::new();
@@ -62,7 +63,7 @@ pub fn json(tally: &Tally, flags: &Flags) -> String {
         ("error_total", tally.error_total().to_string()),
         ("missed", tally.missed.to_string()),
     ];
-    let names = ["p50_us", "p90_us", "p99_us", "p999_us", "max_us"];
+    let names = ["p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us"];
     let quantiles = |histogram: &Histogram<u64>| -> Vec<_> {
         let values = QUANTILES.iter().map(|(_, quantile)| histogram.value_at_quantile(*quantile).to_string());
         names.into_iter().zip(values).collect()
@@ -198,7 +199,8 @@ mod tests {
         let expected = concat!(
             r#"{"seconds":2.000000,"requests":4,"tps":2.000,"errors":{"bad_response":0,"connect":0,"local":0,"#,
             r#""reset":0,"short_body":0,"status":0,"timeout":1,"tls":0},"error_total":1,"missed":0,"p50_us":200,"#,
-            r#""p90_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"idle_held":0,"waiting_held":0,"tls":null,"#,
+            r#""p90_us":20015,"p95_us":20015,"p99_us":20015,"p999_us":20015,"max_us":20015,"bytes":0,"idle_held":0,"#,
+            r#""waiting_held":0,"tls":null,"#,
             r#""per_value":{"a\"b\\c\u000a":1}}"#,
             "\n"
         );

@@ -1,17 +1,20 @@
-import { type RefObject, useEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useMemo, useRef, useState } from 'react'
 import { useHistory } from '../api/history'
 import type { Mark } from '../api/marks'
 import type { Frame } from '../api/promql'
 import type { Series } from '../api/series'
+import type { Usual } from '../api/usual'
 import { Panel } from '../part/Panel'
 import { clock } from '../time/format'
 import { boundsOf, drawn, liveSeconds, type Range } from '../time/range'
 import { setRange, useRange } from '../url/useRange'
+import { type Band, bandsOf } from './band'
 import css from './chart.module.css'
 import { ChartMenu } from './ChartMenu'
 import { ChartTable } from './ChartTable'
 import { type Measure, summaryOf } from './measure'
 import { type Plot, plot, widthOf } from './plot'
+import { UsualLegend } from './UsualLegend'
 
 const firstPixels = 600
 const slowlyMs = 5000
@@ -19,9 +22,9 @@ const noMarks: Mark[] = []
 
 /**
  * A chart of a measure with its table. With the range "live" it follows the series, where the stream has all of its lines; other
- * ranges, and measures that the stream does not have, come from the history.
+ * ranges, and measures that the stream does not have, come from the history. Behind the lines are the bands of what is usual.
  */
-export function Chart({ measure, series, of, note, marks }: { measure: Measure; series?: Series; of: string; note?: string | undefined; marks?: Mark[] }) {
+export function Chart({ measure, series, of, note, marks, usual }: { measure: Measure; series?: Series; of: string; note?: string | undefined; marks?: Mark[]; usual?: Usual | undefined }) {
   const range = useRange()
   const streamed = range.kind === 'live' && series !== undefined && measure.lines.every((line) => line.live)
   const shown: Range = range.kind === 'live' ? { kind: 'recent', seconds: streamed ? liveSeconds : 900 } : range
@@ -32,13 +35,15 @@ export function Chart({ measure, series, of, note, marks }: { measure: Measure; 
   const [isTable, setTable] = useState(false)
   const lived = useSlowly(series, streamed, measure)
   const frame = streamed ? lived : history.value
+  const bands = useMemo(() => bandsOf(measure, usual), [measure, usual])
   const says = range.kind === 'live' ? (streamed ? 'last five minutes' : 'last 15 minutes') : ''
   return (
-    <Panel title={measure.name} note={[says, note].filter(Boolean).join('; ')} menu={<ChartMenu measure={measure} frame={frame} of={of} isTable={isTable} onTable={setTable} />}>
+    <Panel title={measure.name} note={[says, note].filter(Boolean).join('; ')} menu={<ChartMenu measure={measure} frame={frame} bands={bands} of={of} isTable={isTable} onTable={setTable} />}>
       {!streamed && history.error && <p className={css.problem} role="status">{`${history.value ? `As of ${clock(history.at)}: ` : ''}the history cannot be read. ${history.error.message}`}</p>}
-      <Canvas box={box} measure={measure} series={streamed ? series : undefined} frame={history.value} range={shown} marks={marks ?? noMarks} label={`${measure.name}${says ? `, ${says}` : ''}`} />
+      <Canvas box={box} measure={measure} series={streamed ? series : undefined} frame={history.value} range={shown} marks={marks ?? noMarks} bands={bands} label={`${measure.name}${says ? `, ${says}` : ''}`} />
       <Legend box={box} measure={measure} frame={frame} isHistory={!streamed} />
-      {isTable && frame && <ChartTable measure={measure} frame={frame} />}
+      {measure.lines.some((line) => line.usual) && <UsualLegend measure={measure} bands={bands} isRead={usual !== undefined} />}
+      {isTable && frame && <ChartTable measure={measure} frame={frame} bands={bands} />}
     </Panel>
   )
 }
@@ -64,9 +69,10 @@ function liveFrame(series: Series, measure: Measure): Frame {
   return { times: series.points.map((point) => point.at_ms / 1000), lines: measure.lines.map((line) => series.points.map((point) => line.live?.(point) ?? null)) }
 }
 
-function Canvas({ box, measure, series, frame, range, marks, label }: { marks: Mark[]; box: RefObject<HTMLDivElement | null>; measure: Measure; series: Series | undefined; frame: Frame | undefined; range: Range; label: string }) {
+function Canvas({ box, measure, series, frame, range, marks, bands, label }: { marks: Mark[]; bands: Band[]; box: RefObject<HTMLDivElement | null>; measure: Measure; series: Series | undefined; frame: Frame | undefined; range: Range; label: string }) {
   const drawing = useRef<Plot>(null)
   const marksNow = useRef<number[]>([])
+  const bandsNow = useRef<Band[]>([])
   const { fromMs, toMs } = range.kind === 'fixed' ? range : { fromMs: 0, toMs: 0 }
   const seconds = range.kind === 'recent' ? range.seconds : 0
   useEffect(() => {
@@ -80,6 +86,7 @@ function Canvas({ box, measure, series, frame, range, marks, label }: { marks: M
     })
     drawing.current = made
     made.mark(marksNow.current)
+    made.band(bandsNow.current)
     const leave = series?.subscribe(() => made.show(liveFrame(series, measure), now()))
     return () => {
       leave?.()
@@ -90,6 +97,10 @@ function Canvas({ box, measure, series, frame, range, marks, label }: { marks: M
     marksNow.current = marks.map((mark) => mark.atMs / 1000)
     drawing.current?.mark(marksNow.current)
   }, [marks])
+  useEffect(() => {
+    bandsNow.current = bands
+    drawing.current?.band(bands)
+  }, [bands])
   useEffect(() => {
     if (!series && frame) drawing.current?.show(frame, boundsNow(undefined, seconds, fromMs, toMs))
   }, [series, frame, measure, seconds, fromMs, toMs])

@@ -9,6 +9,8 @@ export interface Line {
   dash?: number[]
   /** Its value in a live point; missing: the stream does not have it. */
   live?: (point: Point) => number | undefined
+  /** The metric whose band of what is usual belongs to the line, by what its values are multiplied, and its name if that is another. */
+  usual?: { metric: string; factor?: number; name?: string }
   /** PromQL with $w and $h for windows; the value is in the unit of the measure. */
   expression: string
 }
@@ -31,4 +33,9 @@ export function summaryOf(values: (number | null)[]): Summary {
   const known = values.filter((value) => value !== null)
   if (known.length === 0) return { mean: null, most: null, last: null }
   return { mean: known.reduce((sum, value) => sum + value, 0) / known.length, most: Math.max(...known), last: known.at(-1) ?? null }
+}
+
+/** Bytes in both directions, in a live point. */
+export function bothOf({ sent_bytes_per_s, received_bytes_per_s }: Point): number | undefined {
+  return sent_bytes_per_s === undefined || received_bytes_per_s === undefined ? undefined : sent_bytes_per_s + received_bytes_per_s
 }

@@ -3,6 +3,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Frame } from '../api/promql'
 import { clock } from '../time/format'
+import { type Band, topOf } from './band'
 import type { Measure } from './measure'
 
 const height = 170
@@ -16,6 +17,8 @@ export interface Bounds {
 export interface Plot {
   /** Times at which something happened, in s. */
   mark: (times: number[]) => void
+  /** What is usual. */
+  band: (bands: Band[]) => void
   show: (frame: Frame, bounds: Bounds) => void
   destroy: () => void
 }
@@ -31,10 +34,16 @@ export function plot(element: HTMLElement, measure: Measure, first: Frame, first
   let frame = first
   let bounds = firstBounds
   let marked: number[] = []
-  let chart = draw(element, measure, frame, bounds, told, () => marked)
+  let bands: Band[] = []
+  const behind = { marked: () => marked, bands: () => bands }
+  let chart = draw(element, measure, frame, bounds, told, behind)
   const again = () => {
     chart.destroy()
-    chart = draw(element, measure, frame, bounds, told, () => marked)
+    chart = draw(element, measure, frame, bounds, told, behind)
+  }
+  const fill = () => {
+    chart.setData([frame.times, ...frame.lines], false)
+    chart.setScale('x', { min: bounds.fromS, max: bounds.toS })
   }
   const resized = new ResizeObserver(() => chart.setSize({ width: widthOf(element), height }))
   resized.observe(element)
@@ -46,12 +55,15 @@ export function plot(element: HTMLElement, measure: Measure, first: Frame, first
     show(next, nextBounds) {
       frame = next
       bounds = nextBounds
-      chart.setData([frame.times, ...frame.lines], false)
-      chart.setScale('x', { min: bounds.fromS, max: bounds.toS })
+      fill()
     },
     mark(times) {
       marked = times
       chart.redraw(false)
+    },
+    band(next) {
+      bands = next
+      fill()
     },
     destroy() {
       resized.disconnect()
@@ -67,7 +79,7 @@ export function widthOf(element: HTMLElement): number {
   return Math.max(200, element.clientWidth - 16)
 }
 
-function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Bounds, told: Told, marked: () => number[]): uPlot {
+function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Bounds, told: Told, behind: { marked: () => number[]; bands: () => Band[] }): uPlot {
   const ink = (token: string) => resolved(element, token)
   const axis = { stroke: ink('dim'), grid: { stroke: ink('line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' }
   return new uPlot(
@@ -77,7 +89,7 @@ function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Boun
       padding: [8, chartPadding, 0, 0],
       cursor: { drag: { x: true, y: false, setScale: false, dist: 4 }, sync: { key: 'page', filters: { pub: moves, sub: moves } } },
       legend: { show: false },
-      scales: { x: { time: true, min: bounds.fromS, max: bounds.toS }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      scales: { x: { time: true, min: bounds.fromS, max: bounds.toS }, y: { range: (chart, _, most) => [0, topOf(most ?? 0, behind.bands(), chart.scales['x']?.min ?? bounds.fromS, chart.scales['x']?.max ?? bounds.toS)] } },
       axes: [
         { ...axis, size: 26, values: (chart, ticks) => ticks.map((at) => (fits(chart, at) ? tick(at, bounds) : '')), space: 90 },
         { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => measure.write(value)), space: 34 },
@@ -87,7 +99,8 @@ function draw(element: HTMLElement, measure: Measure, frame: Frame, bounds: Boun
         ...measure.lines.map((line) => ({ label: line.name, stroke: ink(line.colour), width: 1.5, points: { show: false }, ...(line.dash ? { dash: line.dash } : {}) })),
       ],
       hooks: {
-        draw: [(chart) => drawMarks(chart, marked(), ink('dim'))],
+        drawAxes: [(chart) => drawBands(chart, behind.bands(), ink)],
+        draw: [(chart) => drawMarks(chart, behind.marked(), ink('dim'))],
         setCursor: [(chart) => told.onCursor(chart.cursor.idx ?? undefined)],
         setSelect: [
           (chart) => {
@@ -126,6 +139,35 @@ export function resolved(element: HTMLElement, token: string): string {
   element.style.removeProperty('color')
   return colour
 }
+
+/** A quiet area for each band, in the colour of its line. */
+function drawBands(chart: uPlot, bands: Band[], ink: (token: string) => string) {
+  const { left, top, width, height: tall } = chart.bbox
+  const pen = chart.ctx
+  pen.save()
+  pen.beginPath()
+  pen.rect(left, top, width, tall)
+  pen.clip()
+  for (const { line, steps } of bands) {
+    pen.fillStyle = ink(line.colour)
+    for (const { fromS, toS, low, high } of steps) {
+      const x = Math.round(chart.valToPos(fromS, 'x', true))
+      const y = Math.round(chart.valToPos(high, 'y', true))
+      const wide = Math.round(chart.valToPos(toS, 'x', true)) - x
+      const deep = Math.round(chart.valToPos(low, 'y', true)) - y
+      if (deep <= 0) continue
+      pen.globalAlpha = fillOpacity
+      pen.fillRect(x, y, wide, deep)
+      pen.globalAlpha = edgeOpacity
+      pen.fillRect(x, y, wide, 1)
+      pen.fillRect(x, y + deep - 1, wide, 1)
+    }
+  }
+  pen.restore()
+}
+
+const fillOpacity = 0.14
+const edgeOpacity = 0.4
 
 /** A dashed line with a triangle on top for each time. */
 function drawMarks(chart: uPlot, times: number[], colour: string) {

@@ -25,7 +25,7 @@ export function PoolInputs({ draft, pasted, problem, set }: Props) {
           <textarea {...ties} rows={3} spellCheck={false} placeholder="10.0.0.7:8080, 10.0.0.8-20:8080" value={draft.servers} onChange={(event) => set({ servers: event.target.value })} />
         )}
       </Line>
-      <Line name="Monitor" note={draft.protocol === 'udp' ? 'No monitor speaks UDP: without one, all servers are up until they refuse datagrams.' : undefined}>
+      <Line name="Monitor" note={draft.protocol === 'udp' ? 'Choose one of type UDP, DNS, SIP or RADIUS. Without a monitor, all servers are up until they refuse datagrams.' : undefined}>
         {(ties) => (
           <select {...ties} value={draft.monitor ?? usual} onChange={(event) => set({ monitor: event.target.value })}>
             <option value="">none: all servers are up</option>

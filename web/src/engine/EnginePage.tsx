@@ -5,6 +5,8 @@ import { useServices } from '../api/objects'
 import { seriesOf } from '../api/series'
 import { type Engine, type EngineRuntime, nameOf } from '../api/types'
 import { useData, useTenant } from '../api/useData'
+import { useUsual } from '../api/useUsual'
+import { metricsOf } from '../chart/band'
 import { Chart } from '../chart/Chart'
 import { Happened } from '../chart/Happened'
 import { Page } from '../part/Page'
@@ -27,7 +29,9 @@ export default function EnginePage({ uuid }: { uuid: string }) {
   const engine = useData<Engine>(`/api/serviceengine/${uuid}?join_subresources=runtime&include_name`, 2000)
   const series = seriesOf(`${useTenant()} ${uuid}`)
   const measures = useMemo(() => measuresOf(uuid), [uuid])
-  const marks = useMarks([uuid], useRange())
+  const range = useRange()
+  const marks = useMarks([uuid], range)
+  const usual = useUsual('serviceengine', uuid, metricsOf(measures), range)
   const runtime = engine.value?.runtime
   const name = engine.value?.name ?? (engine.error ? 'Engine' : '…')
   return (
@@ -38,7 +42,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
             <Head of={value} />
             {value.runtime && <Now of={value.runtime} />}
             <div className={css.charts}>
-              {measures.slice(0, 2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} />)}
+              {measures.slice(0, 2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} usual={usual} />)}
             </div>
             <div className={css.charts}>
               <Workers of={value.runtime} />
@@ -46,7 +50,7 @@ export default function EnginePage({ uuid }: { uuid: string }) {
             </div>
             <Routers of={value.runtime} />
             <div className={css.charts}>
-              {measures.slice(2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} />)}
+              {measures.slice(2).map((measure) => <Chart key={measure.key} measure={measure} {...(live.mode === 'poll' ? {} : { series })} of={value.name} marks={marks} usual={usual} />)}
             </div>
             <Happened marks={marks} />
           </>

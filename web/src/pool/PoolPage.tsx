@@ -84,7 +84,7 @@ const allColumnsOf = (pool: Pool): Column<ServerRuntime>[] => [
   { key: 'open', head: 'Open', number: true, width: '56px', sort: (server) => server.counters?.['open_connections'], cell: (server) => count(server.counters?.['open_connections']) },
   { key: 'failures', head: 'Failures', number: true, width: '68px', sort: (server) => server.counters?.['failures'], cell: (server) => count(server.counters?.['failures']), title: 'Connections and requests that failed because of the server, in all' },
   { key: 'app', head: 'App response', number: true, isWide: true, width: '96px', sort: (server) => server.times?.app_response_ms?.mean, cell: (server) => ms(server.times?.app_response_ms?.mean), title: 'The mean of the last minute: what the server needed by itself until an answer began, without the round trip' },
-  { key: 'quantiles', head: 'p50 · p95 · p99', number: true, isWide: true, width: '132px', value: (server) => quantiles(server), sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => quantiles(server), title: 'Half, 95 % and 99 % of the answers of the last minute began within these times. Sorts by p99' },
+  { key: 'quantiles', head: 'p50 · p95 · p99', number: true, isWide: true, width: '150px', value: (server) => quantiles(server), sort: (server) => server.times?.app_response_ms?.p99, cell: (server) => quantiles(server), title: 'Half, 95 % and 99 % of the answers of the last minute began within these times. Sorts by p99' },
   { key: 'check', head: 'Check', number: true, width: '72px', sort: slowest, cell: (server) => ms(slowest(server)), title: 'What the slowest health check took last' },
   { key: 'act', head: 'Actions', width: '150px', cell: (server) => <ServerActions pool={pool} server={server} /> },
 ]

@@ -1,7 +1,5 @@
 import { useState } from 'react'
-import { More } from '../part/More'
 import { Panel } from '../part/Panel'
-import { csv, fileName, save } from '../part/save'
 import { Empty, Shown } from '../part/Shown'
 import { Table } from '../table/Table'
 import { count, whole } from '../time/format'
@@ -10,6 +8,7 @@ import { setRange, useRange } from '../url/useRange'
 import { type Answer, type Entry, useCounts, useEntries, useTops } from './ask'
 import { columnsOf, idOf } from './columns'
 import { Drawer } from './Drawer'
+import { ExportMenu, useSaving } from './Export'
 import type { Kind } from '../api/fields'
 import { withTerm } from '../api/filter'
 import { Histogram } from './Histogram'
@@ -17,7 +16,6 @@ import { Kept } from './Kept'
 import { Narrow } from './Narrow'
 import css from './record.module.css'
 import { Search } from './Search'
-import { text } from './sentence'
 
 const sizes = [100, 500, 2000, 10_000]
 const followMs = 2000
@@ -30,6 +28,7 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
   const selected = useParam('sel')
   const follows = useParam('follow') !== 'off' && range.kind !== 'fixed'
   const [size, setSize] = useState(sizes[0]!)
+  const { saving, setSaving, running, line } = useSaving()
   const question = { kind, service, text: filter, range, everyMs: follows ? followMs : Infinity }
   const slow = { ...question, everyMs: follows ? followSlowMs : Infinity }
   const entries = useEntries(question, size)
@@ -54,7 +53,8 @@ export function Explorer({ kind, service = '', of }: { kind: Kind; service?: str
             </Panel>
             <div className={css.two}>
               <Panel title="Narrow down"><Shown of={tops} what="the most frequent values">{(found) => <Narrow kind={kind} tops={found} total={answer.weight ?? answer.count} onPick={pick} />}</Shown></Panel>
-              <Panel title="Newest first" note={answer.count > answer.results.length ? `${answer.results.length} of ${count(answer.count)}` : undefined} menu={<Export entries={answer.results} kind={kind} of={of} />}>
+              <Panel title="Newest first" note={answer.count > answer.results.length ? `${answer.results.length} of ${count(answer.count)}` : undefined} menu={<ExportMenu question={question} of={of} isBusy={saving.isBusy} onSaving={setSaving} running={running} />}>
+                {line}
                 {answer.results.length === 0 ? (
                   <Nothing kind={kind} service={service} of={of} isFiltered={filter !== ''} />
                 ) : (
@@ -106,18 +106,4 @@ function NextSize({ of, size, onSize }: { of: Answer<Entry>; size: number; onSiz
   const next = sizes.find((one) => one > size)
   if (of.count <= of.results.length || next === undefined) return null
   return <p className={css.more}><button className={css.button} onClick={() => onSize(next)}>{`Show ${next}`}</button></p>
-}
-
-function Export({ entries, kind, of }: { entries: Entry[]; kind: Kind; of: string }) {
-  const names = ['report_timestamp', ...kind.fields.map((field) => field.field).filter((field) => entries.some((entry) => text(entry, field) !== ''))]
-  const rows = () => entries.map((entry) => names.map((name) => (typeof entry[name] === 'number' ? (entry[name] as number) : text(entry, name))))
-  return (
-    <More
-      of="Records"
-      items={[
-        { name: 'Save as CSV', does: () => save(fileName(`${of} ${kind.name}`, 'csv'), 'text/csv', csv(names, rows())) },
-        { name: 'Save as JSON', does: () => save(fileName(`${of} ${kind.name}`, 'json'), 'application/json', JSON.stringify(entries, null, 1)) },
-      ]}
-    />
-  )
 }

@@ -50,7 +50,7 @@ function Answered({ now }: { now: Data<Explained> }) {
   if (now.error) return <span data-look="attention">{saysError(now.error)}</span>
   if (!now.value) return <span>The engines are asked…</span>
   const { uuid, name } = now.value.virtualservice
-  if (now.value.engines.length === 0) return <span data-look="attention">No engine serves it now: <Link to={`/services/${encodeURIComponent(uuid)}`}>{name}</Link> says why.</span>
+  if (now.value.engines.length === 0) return <span data-look="attention">No engine serves it now: <Link to={`/services/${encodeURIComponent(uuid)}`}>the page of {name}</Link> says why.</span>
   return <span>{`as of ${clock(now.at)}`}</span>
 }
 

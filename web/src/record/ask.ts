@@ -4,6 +4,7 @@ import { type Data, useReading } from '../api/useData'
 import { boundsOf, type Range, stamp } from '../time/range'
 import { fieldOf, type Kind } from '../api/fields'
 import { conditionsIn } from '../api/filter'
+import { exportPage } from './exported'
 
 /** A record as the API has it: fields by Avi's names. */
 export type Entry = Record<string, unknown> & { report_timestamp: string }
@@ -49,10 +50,11 @@ export interface Question {
 }
 
 const timeoutS = 10
+const pageTimeoutS = 60 // of a large page that somebody waits for
 
-function pathOf({ kind, service, text, range }: Question, more: [string, string][]): string {
+function pathOf({ kind, service, text, range }: Question, more: [string, string][], timeout = timeoutS): string {
   const { fromMs, toMs } = boundsOf(range.kind === 'live' ? { kind: 'recent', seconds: kind.liveS } : range, Date.now())
-  const form = new URLSearchParams({ type: String(kind.type), start: stamp(fromMs), timeout: String(timeoutS) })
+  const form = new URLSearchParams({ type: String(kind.type), start: stamp(fromMs), timeout: String(timeout) })
   if (range.kind === 'fixed') form.set('end', stamp(toMs))
   if (service) form.set('virtualservice', service)
   for (const condition of conditionsIn(text, kind)) form.append('filter', condition)
@@ -68,6 +70,11 @@ export function useEntries(question: Question, size: number): Data<Answer<Entry>
   return useReading(keyOf('entries', question, size), question.everyMs, (tenant, signal, background) =>
     call<Answer<Entry>>(pathOf(question, [['page_size', String(size)], ['orderby', '-report_timestamp']]), { tenant, signal, background }),
   )
+}
+
+/** One page of all records of a range that does not move, newest first. */
+export function pageOf(question: Question, page: number, request: { tenant: string; signal: AbortSignal }): Promise<Answer<Entry>> {
+  return call<Answer<Entry>>(pathOf(question, [['page', String(page)], ['page_size', String(exportPage)], ['orderby', '-report_timestamp']], pageTimeoutS), request)
 }
 
 export interface Counted {

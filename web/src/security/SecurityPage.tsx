@@ -1,4 +1,3 @@
-import { useMemo } from 'react'
 import { causes, handshakeFailures } from '../api/causes'
 import type { Grade } from '../api/grade'
 import { useServices } from '../api/objects'
@@ -14,27 +13,30 @@ import { type Column, Table } from '../table/Table'
 import { TableMenu } from '../table/TableMenu'
 import { count, percent } from '../time/format'
 import { Link } from '../url/Link'
+import { Clients } from './Clients'
 import { Expiry } from './Expiry'
-import { measuresOf } from './measures'
+import { handshakes, refused } from './measures'
+import { isRefusal } from './refusals'
 import css from './security.module.css'
-import { type Certificate, endingsOf, type Failure, failuresOf, type Handshake, handshakeFailuresOf, isRefusal, mixOf, type Row, rowOf, sentence } from './tls'
+import { type Certificate, endingsOf, type Failure, failuresOf, type Handshake, handshakeFailuresOf, mixOf, type Row, rowOf, sentence } from './tls'
 
 /** TLS, certificates, and what was refused, over all virtual services. */
 export default function SecurityPage() {
   const services = useServices(5000)
   const certificates = useList<Certificate>('/api/sslkeyandcertificate?fields=name,type,certificate,key_params', 60_000)
-  const measures = useMemo(measuresOf, [])
   return (
     <Page title="Security">
       <Shown of={services} what="the virtual services">
         {({ results }) => <Content services={results} certificates={certificates.value?.results ?? []} />}
       </Shown>
+      <div className={css.two}>
+        <Chart measure={refused} of="all services" />
+        <Clients />
+      </div>
       <Panel title="Certificates" note="when they end">
         <Shown of={certificates} what="the certificates">{({ results }) => <Expiry endings={endingsOf(results, Date.now())} />}</Shown>
       </Panel>
-      <div className={css.two}>
-        {measures.map((measure) => <Chart key={measure.key} measure={measure} of="all services" />)}
-      </div>
+      <Chart measure={handshakes} of="all services" />
     </Page>
   )
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Service } from '../api/types'
-import { endingsOf, failuresOf, isRefusal, mixOf, rowOf, sentence } from './tls'
+import { endingsOf, failuresOf, mixOf, rowOf, sentence } from './tls'
 
 const service = (name: string, counters: Record<string, unknown>, tls?: object) => ({ uuid: name, name, services: [{ port: 443, enable_ssl: true }], runtime: { oper_status: { state: 'OPER_UP', reason: [] }, counters, tls } }) as unknown as Service
 
@@ -18,7 +18,6 @@ test('what handshakes agreed on is added up over services', () => {
 test('failures are added up by cause, and lead to the service with the most', () => {
   const found = failuresOf([service('a', { errors_client_flood: 1, errors_none: 0, requests: 9, per_second: { errors_client_flood: 1 } }), service('b', { errors_client_flood: 5, errors_no_server: 50 })])
   expect(found.map((one) => [one.name, one.total, one.most.name])).toEqual([['client_flood', 6, 'b'], ['no_server', 50, 'b']])
-  expect([isRefusal('client_flood'), isRefusal('no_server')]).toEqual([true, false])
 })
 
 test('certificates are in the order in which they end, and the page says which ends next', () => {

@@ -1,6 +1,7 @@
 // What the handshakes with clients say of virtual services, and when certificates end.
 import type { Grade } from '../api/grade'
 import type { Service } from '../api/types'
+import { isRefusal } from './refusals'
 
 export interface Handshake {
   version: string
@@ -93,13 +94,6 @@ export function handshakeFailuresOf(services: Service[]): HandshakeFailure[] {
     found.set(row.reason, { reason: row.reason, total: (known?.total ?? 0) + row.total, per_second: (known?.per_second ?? 0) + (row.per_second ?? 0) })
   }
   return [...found.values()].toSorted((a, b) => b.total - a.total)
-}
-
-// What Weir refused or closed to protect itself and others; the other causes are failures.
-const refusals = ['client_source_untrusted', 'client_proxy_header', 'client_accept_timeout', 'client_head_timeout', 'client_body_timeout', 'client_stalled', 'client_bad_request', 'client_uri_too_long', 'client_head_too_large', 'client_body_too_large', 'client_other_host', 'client_unknown_host', 'client_unsupported', 'client_sessions', 'client_flood', 'client_denied', 'engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory']
-
-export function isRefusal(cause: string): boolean {
-  return refusals.includes(cause)
 }
 
 export interface Certificate {

@@ -3,6 +3,8 @@ import { figuresOf } from '../api/figures'
 import { useMarks } from '../api/marks'
 import type { Series } from '../api/series'
 import type { ServiceRuntime } from '../api/types'
+import { useUsual } from '../api/useUsual'
+import { metricsOf } from '../chart/band'
 import { Chart } from '../chart/Chart'
 import { Happened } from '../chart/Happened'
 import { TimingBar } from '../chart/TimingBar'
@@ -20,15 +22,17 @@ export function Analytics({ uuid, poolUUID, name, runtime, series, isPolled }: {
   const chosen = useParam('m') || 'requests'
   const first = measures.find((one) => one.key === chosen) ?? measures[0]
   const second = measures.find((one) => one.key === (first?.key === 'latency' || first?.key === 'engines' ? 'requests' : 'latency'))
-  const marks = useMarks([uuid, poolUUID], useRange())
+  const range = useRange()
+  const marks = useMarks([uuid, poolUUID], range)
+  const usual = useUsual('virtualservice', uuid, metricsOf([first, second].filter((one) => one !== undefined)), range)
   const note = isPolled ? 'live since this page was opened' : undefined
   return (
     <>
       <Times runtime={runtime} />
       {runtime && <Now runtime={runtime} chosen={first?.key ?? ''} />}
       <div className={css.two}>
-        {first && <Chart key={first.key} measure={first} series={series} of={name} note={note} marks={marks} />}
-        {second && <Chart key={second.key} measure={second} series={series} of={name} note={note} marks={marks} />}
+        {first && <Chart key={first.key} measure={first} series={series} of={name} note={note} marks={marks} usual={usual} />}
+        {second && <Chart key={second.key} measure={second} series={series} of={name} note={note} marks={marks} usual={usual} />}
       </div>
       <Happened marks={marks} />
       <Latency uuid={uuid} name={name} />

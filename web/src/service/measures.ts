@@ -1,6 +1,6 @@
 // What the charts of a virtual service show.
 import { selector } from '../api/promql'
-import type { Measure } from '../chart/measure'
+import { bothOf, type Measure } from '../chart/measure'
 import { bytes, count, ms } from '../time/format'
 import { partNames } from '../time/parts'
 
@@ -17,17 +17,17 @@ export function measuresOf(uuid: string): Measure[] {
   return [
     {
       key: 'requests', name: 'Requests', write: count, lines: [
-        { key: 'requests', name: 'Requests/s', colour: 'accent', live: (point) => point.requests_per_s, expression: rate('requests_total') },
+        { key: 'requests', name: 'Requests/s', colour: 'accent', live: (point) => point.requests_per_s, expression: rate('requests_total'), usual: { metric: 'l7_client.avg_complete_responses', name: 'Responses/s' } },
         { key: '5xx', name: '5xx/s', colour: 'bad', dash: [5, 3], live: (point) => point.responses_per_s?.[4] ?? point.errors_per_s, expression: rate('responses_total', 'class="5xx"') },
         { key: '4xx', name: '4xx/s', colour: 'warn', dash: [2, 3], live: (point) => point.responses_per_s?.[3], expression: rate('responses_total', 'class="4xx"') },
       ],
     },
     {
       key: 'latency', name: 'Latency', write: ms, lines: [
-        { key: 'p99', name: 'p99', colour: 'bad', live: (point) => point.p99_ms, expression: quantile(0.99) },
+        { key: 'p99', name: 'p99', colour: 'bad', live: (point) => point.p99_ms, expression: quantile(0.99), usual: { metric: 'weir.p99_total_time' } },
         { key: 'p95', name: 'p95', colour: 'warn', dash: [8, 3], live: (point) => point.p95_ms, expression: quantile(0.95) },
         { key: 'p50', name: 'p50', colour: 'good', dash: [3, 3], live: (point) => point.p50_ms, expression: quantile(0.5) },
-        { key: 'mean', name: 'Mean', colour: 'transfer', dash: [1, 3], live: (point) => point.mean_ms, expression: mean('total') },
+        { key: 'mean', name: 'Mean', colour: 'transfer', dash: [1, 3], live: (point) => point.mean_ms, expression: mean('total'), usual: { metric: 'l7_client.avg_client_txn_latency' } },
       ],
     },
     {
@@ -38,10 +38,10 @@ export function measuresOf(uuid: string): Measure[] {
       ],
     },
     { key: 'engines', name: 'Engines that serve it', write: count, lines: [{ key: 'engines', name: 'Engines', colour: 'transfer', expression: gauge('engines') }] },
-    { key: 'open', name: 'Open connections', write: count, lines: [{ key: 'open', name: 'Open', colour: 'accent', live: (point) => point.open_connections, expression: gauge('open_connections') }] },
+    { key: 'open', name: 'Open connections', write: count, lines: [{ key: 'open', name: 'Open', colour: 'accent', live: (point) => point.open_connections, expression: gauge('open_connections'), usual: { metric: 'l4_client.max_open_conns' } }] },
     {
       key: 'connections', name: 'New connections', write: count, lines: [
-        { key: 'connections', name: 'Connections/s', colour: 'accent', live: (point) => point.connections_per_s, expression: rate('connections_total') },
+        { key: 'connections', name: 'Connections/s', colour: 'accent', live: (point) => point.connections_per_s, expression: rate('connections_total'), usual: { metric: 'l4_client.avg_new_established_conns' } },
         { key: 'failures', name: 'Failures/s', colour: 'bad', dash: [5, 3], live: (point) => point.failures_per_s, expression: rate('failures_total') },
       ],
     },
@@ -65,6 +65,7 @@ export function measuresOf(uuid: string): Measure[] {
       key: 'bytes', name: 'Bytes', write: perSecond, lines: [
         { key: 'sent', name: 'To clients', colour: 'accent', live: (point) => point.sent_bytes_per_s, expression: rate('sent_bytes_total') },
         { key: 'received', name: 'From clients', colour: 'transfer', dash: [5, 3], live: (point) => point.received_bytes_per_s, expression: rate('received_bytes_total') },
+        { key: 'both', name: 'Both', colour: 'good', dash: [2, 3], live: bothOf, expression: `${rate('sent_bytes_total')} + ${rate('received_bytes_total')}`, usual: { metric: 'l4_client.avg_bandwidth', factor: 1 / 8 } },
       ],
     },
   ]

@@ -56,7 +56,7 @@ export function usePath(): string {
   return useContext(Shown).path
 }
 
-/** Goes to a page of Weir. The tenant, the range of time and the zone stay the same. */
+/** Goes to a page of Weir. The tenant, the range of time, the zone, and whether charts show what is usual stay the same. */
 export function go(path: string, as: 'push' | 'replace' = 'push') {
   fromTop = window.scrollY > 0
   window.history[as === 'push' ? 'pushState' : 'replaceState'](null, '', keeping(path))
@@ -68,7 +68,7 @@ export function visit(path: string) {
   if (mayLeave()) go(path)
 }
 
-const kept = ['tenant', 'from', 'to', 'zone']
+const kept = ['tenant', 'from', 'to', 'zone', 'usual']
 
 /** Adds to a path what stays the same from page to page, unless the path has it. A range is kept or replaced as a whole. */
 export function keeping(path: string): string {

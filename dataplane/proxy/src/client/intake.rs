@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
-use weir_rules::{Edits, Scratch};
+use weir_rules::{Edits, Judged, Scratch, Verdict};
 use weir_snapshot::{Pool, VirtualService};
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
@@ -17,16 +17,19 @@ use crate::{
     call,
     client::{
         Client,
-        ruled::{self, Awaited},
+        answer::Answer,
+        ruled::{self, Asker},
     },
     error::Error,
     exchange::{
         Exchange, Wait,
+        awaited::Awaited,
         incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
     head::{self, Sink, Target},
     io::{Conn, Io},
+    page,
     pool::balance_key,
 };
 
@@ -53,17 +56,6 @@ impl Next {
     pub fn refused(error: Error, head: &RequestHead<'_>) -> Self {
         Next::Refused { error, head_only: head.method == Method::Head }
     }
-}
-
-/// A response of Weir itself.
-pub(crate) struct Answer {
-    pub status: u16,
-    /// With the content behind it, unless the connection needs them apart.
-    pub head: Buf,
-    pub content: Option<Buf>,
-    /// Of a call.
-    pub grpc_status: Option<u32>,
-    pub keep_alive: bool,
 }
 
 /// A request, and what its connection says besides the head.
@@ -173,7 +165,7 @@ impl Received<'_> {
             let named = policies.zip(choice).and_then(|(policies, choice)| policies.server(&choice));
             exchange.named = named.map(|server| server.id).or(exchange.named);
             if !judged.due.is_empty() {
-                exchange.await_response(Awaited::of(judged.due, client));
+                exchange.await_response(Awaited::of(judged.due, client.origin()));
             }
             exchange.chosen = chosen;
         }
@@ -193,8 +185,36 @@ impl Received<'_> {
         Next::Exchange { id, answer_continue: exchange.continued && !self.more_has_come }
     }
 
+    /// What the client gets where a rule ends the request; `None`: it goes on.
+    fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
+        let (http, facts) = (self.service.http()?, &client.facts);
+        match &judged.verdict {
+            Verdict::Pass => None,
+            Verdict::Close { reset } => Some(Next::refused(Error::Denied { reset: *reset }, self.head)),
+            Verdict::Respond(response) => {
+                let head_only = self.head.method == Method::Head;
+                let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
+                let answer = asker.answer(io, response);
+                Some(match answer {
+                    Ok(answer) => Next::Local(Box::new(answer)),
+                    Err(error) => Next::refused(error, self.head),
+                })
+            }
+            Verdict::Redirect { status, location } => {
+                let size = (*status, location.len() + ruled::HEAD_BYTES_MAX);
+                Some(self.answer(io, client, size, date, |out| {
+                    out.status(*status, page::reason(*status));
+                    out.field(b"Location", [location.as_slice()]);
+                    out.number(b"Content-Length", 0);
+                    out.line(date);
+                    out.line(http.security_lines(facts));
+                }))
+            }
+        }
+    }
+
     #[cold]
-    pub(super) fn answer<I: Io>(
+    fn answer<I: Io>(
         &self,
         io: &mut I,
         client: &Client,

@@ -1,6 +1,7 @@
 //! One request and its response: the decisions made for it, how far it has come ([`Phase`]), and the two connections
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
+pub(crate) mod awaited;
 mod held;
 pub(crate) mod incoming;
 mod pace;
@@ -22,10 +23,10 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
-    client::ruled::Awaited,
     connection::inbox::Inbox,
     error::{Error, defect},
     exchange::{
+        awaited::Awaited,
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,

@@ -14,7 +14,7 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
-    client::{Client, intake::Answer},
+    client::{Client, answer::Answer},
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,

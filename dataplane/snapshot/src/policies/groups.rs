@@ -8,11 +8,17 @@ use weir_rules::{AddressGroup, AddressRange, Addresses, StringGroup};
 use crate::{
     Subnet,
     finding::{Findings, Subject},
-    kept::Kept,
+    kept::{Kept, Objects},
 };
 
 pub(crate) type KeptStringGroup = Kept<v1::StringGroup, Arc<StringGroup>>;
 pub(crate) type KeptAddressGroup = Kept<v1::AddressGroup, Arc<AddressGroup>>;
+
+/// The groups that the policy sets of one snapshot are read with.
+pub(crate) struct Groups<'s> {
+    pub strings: &'s Objects<KeptStringGroup>,
+    pub addresses: &'s Objects<KeptAddressGroup>,
+}
 
 pub(crate) fn subject_of_strings(source: &v1::StringGroup) -> Subject<'_> {
     Subject { kind: "stringgroup", uuid: &source.uuid, name: &source.name }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use weir_rules::{Choice, Policies, PolicySet};
 
 pub(crate) use groups::{
-    KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
+    Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
 };
-pub(crate) use read::{KeptPolicySet, SetReader, subject as subject_of_set};
+pub(crate) use read::{KeptPolicySet, subject as subject_of_set};
 
 use crate::{Pool, Server};
 

@@ -6,13 +6,10 @@ use weir_api::dataplane::v1;
 use weir_rules::{PolicySet, RequestAction, ResponseAction, Rule, SecurityAction, Then};
 
 use super::{
-    groups::{KeptAddressGroup, KeptStringGroup},
+    groups::Groups,
     rule::{RuleReader, check_response},
 };
-use crate::{
-    finding::{Findings, Subject},
-    kept::Objects,
-};
+use crate::finding::{Findings, Subject};
 
 /// A set, what it was made from, and the uuids of the pools that its rules choose.
 #[derive(Clone, Debug)]
@@ -50,15 +47,9 @@ pub(crate) fn subject(source: &v1::HttpPolicySet) -> Subject<'_> {
     Subject { kind: "httppolicyset", uuid: &source.uuid, name: &source.name }
 }
 
-/// What all policy sets of one snapshot are read with.
-pub(crate) struct SetReader<'s> {
-    pub strings: &'s Objects<KeptStringGroup>,
-    pub addresses: &'s Objects<KeptAddressGroup>,
-}
-
-impl SetReader<'_> {
+impl Groups<'_> {
     /// `None` if the set is unusable; the findings give the reasons.
-    pub fn read(&self, source: &Arc<v1::HttpPolicySet>, findings: &mut Findings) -> Option<KeptPolicySet> {
+    pub fn read_set(&self, source: &Arc<v1::HttpPolicySet>, findings: &mut Findings) -> Option<KeptPolicySet> {
         let mut pools = Vec::new();
         let before = findings.errors.len();
         let rule = |list: &'static str| RuleReader { subject: subject(source), list, groups: self };

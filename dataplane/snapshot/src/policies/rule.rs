@@ -8,7 +8,7 @@ use weir_rules::{
 };
 use weir_wire::head::{is_token, may_be_value};
 
-use super::{groups::addresses, read::SetReader};
+use super::groups::{Groups, addresses};
 use crate::finding::{Findings, Subject};
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
@@ -18,7 +18,7 @@ pub(super) struct RuleReader<'s> {
     pub subject: Subject<'s>,
     /// The operator's name of the list.
     pub list: &'static str,
-    pub groups: &'s SetReader<'s>,
+    pub groups: &'s Groups<'s>,
 }
 
 impl RuleReader<'_> {

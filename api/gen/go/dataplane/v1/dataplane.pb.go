@@ -337,67 +337,6 @@ func (Hosting) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
-type TextCriterion int32
-
-const (
-	TextCriterion_TEXT_CRITERION_UNSPECIFIED TextCriterion = 0
-	TextCriterion_TEXT_CRITERION_EQUALS      TextCriterion = 1
-	TextCriterion_TEXT_CRITERION_BEGINS_WITH TextCriterion = 2
-	TextCriterion_TEXT_CRITERION_ENDS_WITH   TextCriterion = 3
-	TextCriterion_TEXT_CRITERION_CONTAINS    TextCriterion = 4
-	TextCriterion_TEXT_CRITERION_EXISTS      TextCriterion = 5 // without values. Only of HTTP rules, as the next
-	TextCriterion_TEXT_CRITERION_REGEX       TextCriterion = 6 // each value is a regular expression that runs in linear time
-)
-
-// Enum value maps for TextCriterion.
-var (
-	TextCriterion_name = map[int32]string{
-		0: "TEXT_CRITERION_UNSPECIFIED",
-		1: "TEXT_CRITERION_EQUALS",
-		2: "TEXT_CRITERION_BEGINS_WITH",
-		3: "TEXT_CRITERION_ENDS_WITH",
-		4: "TEXT_CRITERION_CONTAINS",
-		5: "TEXT_CRITERION_EXISTS",
-		6: "TEXT_CRITERION_REGEX",
-	}
-	TextCriterion_value = map[string]int32{
-		"TEXT_CRITERION_UNSPECIFIED": 0,
-		"TEXT_CRITERION_EQUALS":      1,
-		"TEXT_CRITERION_BEGINS_WITH": 2,
-		"TEXT_CRITERION_ENDS_WITH":   3,
-		"TEXT_CRITERION_CONTAINS":    4,
-		"TEXT_CRITERION_EXISTS":      5,
-		"TEXT_CRITERION_REGEX":       6,
-	}
-)
-
-func (x TextCriterion) Enum() *TextCriterion {
-	p := new(TextCriterion)
-	*p = x
-	return p
-}
-
-func (x TextCriterion) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TextCriterion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
-}
-
-func (TextCriterion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
-}
-
-func (x TextCriterion) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TextCriterion.Descriptor instead.
-func (TextCriterion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
-}
-
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
 type Duty int32
 
@@ -432,11 +371,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -445,7 +384,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type ProxyProtocol int32
@@ -481,11 +420,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -494,7 +433,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -531,11 +470,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -544,7 +483,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type XffUpdate int32
@@ -580,11 +519,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -593,7 +532,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -630,11 +569,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -643,7 +582,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type TlsVersion int32
@@ -685,11 +624,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -698,7 +637,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type Algorithm int32
@@ -734,11 +673,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -747,7 +686,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type HashInput int32
@@ -786,11 +725,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -799,7 +738,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 // What a client gets when no server can take its request.
@@ -833,11 +772,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -846,190 +785,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
-}
-
-type EditKind int32
-
-const (
-	EditKind_EDIT_KIND_UNSPECIFIED EditKind = 0
-	EditKind_EDIT_KIND_ADD         EditKind = 1
-	EditKind_EDIT_KIND_REMOVE      EditKind = 2 // all of this name, or those with the value
-	EditKind_EDIT_KIND_REPLACE     EditKind = 3 // all of this name by one; adds it where there is none
-)
-
-// Enum value maps for EditKind.
-var (
-	EditKind_name = map[int32]string{
-		0: "EDIT_KIND_UNSPECIFIED",
-		1: "EDIT_KIND_ADD",
-		2: "EDIT_KIND_REMOVE",
-		3: "EDIT_KIND_REPLACE",
-	}
-	EditKind_value = map[string]int32{
-		"EDIT_KIND_UNSPECIFIED": 0,
-		"EDIT_KIND_ADD":         1,
-		"EDIT_KIND_REMOVE":      2,
-		"EDIT_KIND_REPLACE":     3,
-	}
-)
-
-func (x EditKind) Enum() *EditKind {
-	p := new(EditKind)
-	*p = x
-	return p
-}
-
-func (x EditKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EditKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[16].Descriptor()
-}
-
-func (EditKind) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[16]
-}
-
-func (x EditKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EditKind.Descriptor instead.
-func (EditKind) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
-}
-
-type HeaderVariable int32
-
-const (
-	HeaderVariable_HEADER_VARIABLE_NONE             HeaderVariable = 0
-	HeaderVariable_HEADER_VARIABLE_CLIENT_ADDRESS   HeaderVariable = 1
-	HeaderVariable_HEADER_VARIABLE_SOURCE_ADDRESS   HeaderVariable = 2
-	HeaderVariable_HEADER_VARIABLE_LISTENER_ADDRESS HeaderVariable = 3
-	HeaderVariable_HEADER_VARIABLE_LISTENER_PORT    HeaderVariable = 4
-	HeaderVariable_HEADER_VARIABLE_FIELD            HeaderVariable = 5 // another field of the same request
-	HeaderVariable_HEADER_VARIABLE_TLS_VERSION      HeaderVariable = 6
-	HeaderVariable_HEADER_VARIABLE_TLS_CIPHER       HeaderVariable = 7
-	HeaderVariable_HEADER_VARIABLE_TLS_SERVER_NAME  HeaderVariable = 8
-	HeaderVariable_HEADER_VARIABLE_REQUEST_ID       HeaderVariable = 9
-)
-
-// Enum value maps for HeaderVariable.
-var (
-	HeaderVariable_name = map[int32]string{
-		0: "HEADER_VARIABLE_NONE",
-		1: "HEADER_VARIABLE_CLIENT_ADDRESS",
-		2: "HEADER_VARIABLE_SOURCE_ADDRESS",
-		3: "HEADER_VARIABLE_LISTENER_ADDRESS",
-		4: "HEADER_VARIABLE_LISTENER_PORT",
-		5: "HEADER_VARIABLE_FIELD",
-		6: "HEADER_VARIABLE_TLS_VERSION",
-		7: "HEADER_VARIABLE_TLS_CIPHER",
-		8: "HEADER_VARIABLE_TLS_SERVER_NAME",
-		9: "HEADER_VARIABLE_REQUEST_ID",
-	}
-	HeaderVariable_value = map[string]int32{
-		"HEADER_VARIABLE_NONE":             0,
-		"HEADER_VARIABLE_CLIENT_ADDRESS":   1,
-		"HEADER_VARIABLE_SOURCE_ADDRESS":   2,
-		"HEADER_VARIABLE_LISTENER_ADDRESS": 3,
-		"HEADER_VARIABLE_LISTENER_PORT":    4,
-		"HEADER_VARIABLE_FIELD":            5,
-		"HEADER_VARIABLE_TLS_VERSION":      6,
-		"HEADER_VARIABLE_TLS_CIPHER":       7,
-		"HEADER_VARIABLE_TLS_SERVER_NAME":  8,
-		"HEADER_VARIABLE_REQUEST_ID":       9,
-	}
-)
-
-func (x HeaderVariable) Enum() *HeaderVariable {
-	p := new(HeaderVariable)
-	*p = x
-	return p
-}
-
-func (x HeaderVariable) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (HeaderVariable) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[17].Descriptor()
-}
-
-func (HeaderVariable) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[17]
-}
-
-func (x HeaderVariable) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use HeaderVariable.Descriptor instead.
-func (HeaderVariable) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
-}
-
-type UriTokenKind int32
-
-const (
-	UriTokenKind_URI_TOKEN_KIND_UNSPECIFIED UriTokenKind = 0
-	UriTokenKind_URI_TOKEN_KIND_TEXT        UriTokenKind = 1
-	UriTokenKind_URI_TOKEN_KIND_HOST        UriTokenKind = 2 // parts of the request's host
-	UriTokenKind_URI_TOKEN_KIND_PATH        UriTokenKind = 3 // parts of the request's path
-	UriTokenKind_URI_TOKEN_KIND_GROUP_VALUE UriTokenKind = 4 // the value of the string group's key that the rule's match has found
-	UriTokenKind_URI_TOKEN_KIND_PATH_REGEX  UriTokenKind = 5 // what a group of the rule's expression for the path has found
-	UriTokenKind_URI_TOKEN_KIND_QUERY_REGEX UriTokenKind = 6
-)
-
-// Enum value maps for UriTokenKind.
-var (
-	UriTokenKind_name = map[int32]string{
-		0: "URI_TOKEN_KIND_UNSPECIFIED",
-		1: "URI_TOKEN_KIND_TEXT",
-		2: "URI_TOKEN_KIND_HOST",
-		3: "URI_TOKEN_KIND_PATH",
-		4: "URI_TOKEN_KIND_GROUP_VALUE",
-		5: "URI_TOKEN_KIND_PATH_REGEX",
-		6: "URI_TOKEN_KIND_QUERY_REGEX",
-	}
-	UriTokenKind_value = map[string]int32{
-		"URI_TOKEN_KIND_UNSPECIFIED": 0,
-		"URI_TOKEN_KIND_TEXT":        1,
-		"URI_TOKEN_KIND_HOST":        2,
-		"URI_TOKEN_KIND_PATH":        3,
-		"URI_TOKEN_KIND_GROUP_VALUE": 4,
-		"URI_TOKEN_KIND_PATH_REGEX":  5,
-		"URI_TOKEN_KIND_QUERY_REGEX": 6,
-	}
-)
-
-func (x UriTokenKind) Enum() *UriTokenKind {
-	p := new(UriTokenKind)
-	*p = x
-	return p
-}
-
-func (x UriTokenKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (UriTokenKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[18].Descriptor()
-}
-
-func (UriTokenKind) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[18]
-}
-
-func (x UriTokenKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use UriTokenKind.Descriptor instead.
-func (UriTokenKind) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 type ToDataplane struct {
@@ -3350,91 +3106,6 @@ func (x *HostRule) GetPath() *TextMatch {
 	return nil
 }
 
-// Compares a text of a request, such as its path.
-type TextMatch struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Criterion        TextCriterion          `protobuf:"varint,1,opt,name=criterion,proto3,enum=weir.dataplane.v1.TextCriterion" json:"criterion,omitempty"`
-	Negated          bool                   `protobuf:"varint,2,opt,name=negated,proto3" json:"negated,omitempty"` // matches if no value does
-	Values           []string               `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`    // one of them must match
-	CaseSensitive    bool                   `protobuf:"varint,4,opt,name=case_sensitive,json=caseSensitive,proto3" json:"case_sensitive,omitempty"`
-	Decoded          bool                   `protobuf:"varint,5,opt,name=decoded,proto3" json:"decoded,omitempty"`                                              // compares the text with its percent-encodings decoded, once
-	StringGroupUuids []string               `protobuf:"bytes,600,rep,name=string_group_uuids,json=stringGroupUuids,proto3" json:"string_group_uuids,omitempty"` // the keys of these groups are values, too. Only of HTTP rules
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *TextMatch) Reset() {
-	*x = TextMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TextMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TextMatch) ProtoMessage() {}
-
-func (x *TextMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TextMatch.ProtoReflect.Descriptor instead.
-func (*TextMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *TextMatch) GetCriterion() TextCriterion {
-	if x != nil {
-		return x.Criterion
-	}
-	return TextCriterion_TEXT_CRITERION_UNSPECIFIED
-}
-
-func (x *TextMatch) GetNegated() bool {
-	if x != nil {
-		return x.Negated
-	}
-	return false
-}
-
-func (x *TextMatch) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *TextMatch) GetCaseSensitive() bool {
-	if x != nil {
-		return x.CaseSensitive
-	}
-	return false
-}
-
-func (x *TextMatch) GetDecoded() bool {
-	if x != nil {
-		return x.Decoded
-	}
-	return false
-}
-
-func (x *TextMatch) GetStringGroupUuids() []string {
-	if x != nil {
-		return x.StringGroupUuids
-	}
-	return nil
-}
-
 type Listener struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -3448,7 +3119,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3131,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3144,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3552,7 +3223,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3564,7 +3235,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3577,7 +3248,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3819,7 +3490,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +3502,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +3515,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3900,7 +3571,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +3583,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +3596,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3958,7 +3629,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +3641,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +3654,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -4036,7 +3707,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +3719,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +3732,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -4108,7 +3779,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +3791,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +3804,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -4206,7 +3877,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +3889,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +3902,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -4267,7 +3938,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4279,7 +3950,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4292,7 +3963,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4335,7 +4006,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4018,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4031,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4412,7 +4083,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4095,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4108,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4593,7 +4264,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4605,7 +4276,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4618,7 +4289,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4659,7 +4330,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4671,7 +4342,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4684,7 +4355,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4713,7 +4384,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +4396,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +4409,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4768,7 +4439,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +4451,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +4464,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4841,7 +4512,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4853,7 +4524,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4866,7 +4537,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4934,7 +4605,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +4617,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +4630,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Server) GetId() string {
@@ -5018,1925 +4689,6 @@ func (x *Server) GetToken() string {
 	return ""
 }
 
-// Rules of HTTP. All security rules of a virtual service come before all of its request rules. Rules are tried in the
-// order of the sets and of these lists. Disabled rules are not here.
-type HttpPolicySet struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	SecurityRules []*HttpSecurityRule    `protobuf:"bytes,3,rep,name=security_rules,json=securityRules,proto3" json:"security_rules,omitempty"` // the first that decides ends them
-	RequestRules  []*HttpRequestRule     `protobuf:"bytes,4,rep,name=request_rules,json=requestRules,proto3" json:"request_rules,omitempty"`    // each that matches acts; all see the head as the client sent it
-	ResponseRules []*HttpResponseRule    `protobuf:"bytes,5,rep,name=response_rules,json=responseRules,proto3" json:"response_rules,omitempty"` // the same, for responses of servers
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpPolicySet) Reset() {
-	*x = HttpPolicySet{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpPolicySet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpPolicySet) ProtoMessage() {}
-
-func (x *HttpPolicySet) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpPolicySet.ProtoReflect.Descriptor instead.
-func (*HttpPolicySet) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *HttpPolicySet) GetUuid() string {
-	if x != nil {
-		return x.Uuid
-	}
-	return ""
-}
-
-func (x *HttpPolicySet) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *HttpPolicySet) GetSecurityRules() []*HttpSecurityRule {
-	if x != nil {
-		return x.SecurityRules
-	}
-	return nil
-}
-
-func (x *HttpPolicySet) GetRequestRules() []*HttpRequestRule {
-	if x != nil {
-		return x.RequestRules
-	}
-	return nil
-}
-
-func (x *HttpPolicySet) GetResponseRules() []*HttpResponseRule {
-	if x != nil {
-		return x.ResponseRules
-	}
-	return nil
-}
-
-// What all rules of HTTP have.
-type HttpRule struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Position      uint32                 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`                       // in the list of the operator's object, from 0: findings name it
-	Match         *HttpMatch             `protobuf:"bytes,3,opt,name=match,proto3" json:"match,omitempty"`                              // unset: every request
-	Log           bool                   `protobuf:"varint,4,opt,name=log,proto3" json:"log,omitempty"`                                 // the request leaves a significant record
-	AllHeaders    bool                   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"` // that record has all header fields
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpRule) Reset() {
-	*x = HttpRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpRule) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpRule) ProtoMessage() {}
-
-func (x *HttpRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpRule.ProtoReflect.Descriptor instead.
-func (*HttpRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *HttpRule) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *HttpRule) GetPosition() uint32 {
-	if x != nil {
-		return x.Position
-	}
-	return 0
-}
-
-func (x *HttpRule) GetMatch() *HttpMatch {
-	if x != nil {
-		return x.Match
-	}
-	return nil
-}
-
-func (x *HttpRule) GetLog() bool {
-	if x != nil {
-		return x.Log
-	}
-	return false
-}
-
-func (x *HttpRule) GetAllHeaders() bool {
-	if x != nil {
-		return x.AllHeaders
-	}
-	return false
-}
-
-// All that is set must match. A field that is not there matches what is negated, and nothing else.
-type HttpMatch struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Client       *AddressMatch          `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"` // the client's address, as trusted fields or a PROXY header give it
-	Source       *AddressMatch          `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"` // the address that the connection comes from
-	ListenerPort *NumberMatch           `protobuf:"bytes,3,opt,name=listener_port,json=listenerPort,proto3" json:"listener_port,omitempty"`
-	Scheme       *SchemeMatch           `protobuf:"bytes,4,opt,name=scheme,proto3" json:"scheme,omitempty"`
-	Method       *NameMatch             `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`   // "GET"
-	Version      *NameMatch             `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"` // "HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/2"
-	Path         *TextMatch             `protobuf:"bytes,7,opt,name=path,proto3" json:"path,omitempty"`       // without the query
-	Query        *TextMatch             `protobuf:"bytes,8,opt,name=query,proto3" json:"query,omitempty"`     // what follows the ?
-	Host         *TextMatch             `protobuf:"bytes,9,opt,name=host,proto3" json:"host,omitempty"`       // without its port, unless a value has one
-	Fields       []*FieldMatch          `protobuf:"bytes,10,rep,name=fields,proto3" json:"fields,omitempty"`  // of the request; all must match
-	Cookie       *FieldMatch            `protobuf:"bytes,11,opt,name=cookie,proto3" json:"cookie,omitempty"`  // its name is that of a cookie
-	// Only of response rules.
-	Status         *NumberMatch  `protobuf:"bytes,20,opt,name=status,proto3" json:"status,omitempty"`
-	Location       *TextMatch    `protobuf:"bytes,21,opt,name=location,proto3" json:"location,omitempty"`
-	ResponseFields []*FieldMatch `protobuf:"bytes,22,rep,name=response_fields,json=responseFields,proto3" json:"response_fields,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *HttpMatch) Reset() {
-	*x = HttpMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpMatch) ProtoMessage() {}
-
-func (x *HttpMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpMatch.ProtoReflect.Descriptor instead.
-func (*HttpMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
-}
-
-func (x *HttpMatch) GetClient() *AddressMatch {
-	if x != nil {
-		return x.Client
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetSource() *AddressMatch {
-	if x != nil {
-		return x.Source
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetListenerPort() *NumberMatch {
-	if x != nil {
-		return x.ListenerPort
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetScheme() *SchemeMatch {
-	if x != nil {
-		return x.Scheme
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetMethod() *NameMatch {
-	if x != nil {
-		return x.Method
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetVersion() *NameMatch {
-	if x != nil {
-		return x.Version
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetPath() *TextMatch {
-	if x != nil {
-		return x.Path
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetQuery() *TextMatch {
-	if x != nil {
-		return x.Query
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetHost() *TextMatch {
-	if x != nil {
-		return x.Host
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetFields() []*FieldMatch {
-	if x != nil {
-		return x.Fields
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetCookie() *FieldMatch {
-	if x != nil {
-		return x.Cookie
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetStatus() *NumberMatch {
-	if x != nil {
-		return x.Status
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetLocation() *TextMatch {
-	if x != nil {
-		return x.Location
-	}
-	return nil
-}
-
-func (x *HttpMatch) GetResponseFields() []*FieldMatch {
-	if x != nil {
-		return x.ResponseFields
-	}
-	return nil
-}
-
-type AddressMatch struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Negated           bool                   `protobuf:"varint,1,opt,name=negated,proto3" json:"negated,omitempty"`
-	Subnets           []string               `protobuf:"bytes,2,rep,name=subnets,proto3" json:"subnets,omitempty"` // "10.0.0.0/8"; a single address has the longest prefix
-	Ranges            []*AddressRange        `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	AddressGroupUuids []string               `protobuf:"bytes,4,rep,name=address_group_uuids,json=addressGroupUuids,proto3" json:"address_group_uuids,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *AddressMatch) Reset() {
-	*x = AddressMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddressMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddressMatch) ProtoMessage() {}
-
-func (x *AddressMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddressMatch.ProtoReflect.Descriptor instead.
-func (*AddressMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
-}
-
-func (x *AddressMatch) GetNegated() bool {
-	if x != nil {
-		return x.Negated
-	}
-	return false
-}
-
-func (x *AddressMatch) GetSubnets() []string {
-	if x != nil {
-		return x.Subnets
-	}
-	return nil
-}
-
-func (x *AddressMatch) GetRanges() []*AddressRange {
-	if x != nil {
-		return x.Ranges
-	}
-	return nil
-}
-
-func (x *AddressMatch) GetAddressGroupUuids() []string {
-	if x != nil {
-		return x.AddressGroupUuids
-	}
-	return nil
-}
-
-type AddressRange struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	First         string                 `protobuf:"bytes,1,opt,name=first,proto3" json:"first,omitempty"`
-	Last          string                 `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"` // included
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AddressRange) Reset() {
-	*x = AddressRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddressRange) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddressRange) ProtoMessage() {}
-
-func (x *AddressRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddressRange.ProtoReflect.Descriptor instead.
-func (*AddressRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
-}
-
-func (x *AddressRange) GetFirst() string {
-	if x != nil {
-		return x.First
-	}
-	return ""
-}
-
-func (x *AddressRange) GetLast() string {
-	if x != nil {
-		return x.Last
-	}
-	return ""
-}
-
-type NumberMatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Negated       bool                   `protobuf:"varint,1,opt,name=negated,proto3" json:"negated,omitempty"`
-	Ranges        []*NumberRange         `protobuf:"bytes,2,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NumberMatch) Reset() {
-	*x = NumberMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NumberMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NumberMatch) ProtoMessage() {}
-
-func (x *NumberMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NumberMatch.ProtoReflect.Descriptor instead.
-func (*NumberMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
-}
-
-func (x *NumberMatch) GetNegated() bool {
-	if x != nil {
-		return x.Negated
-	}
-	return false
-}
-
-func (x *NumberMatch) GetRanges() []*NumberRange {
-	if x != nil {
-		return x.Ranges
-	}
-	return nil
-}
-
-type NumberRange struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
-	Last          uint32                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"` // included
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NumberRange) Reset() {
-	*x = NumberRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NumberRange) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NumberRange) ProtoMessage() {}
-
-func (x *NumberRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NumberRange.ProtoReflect.Descriptor instead.
-func (*NumberRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *NumberRange) GetFirst() uint32 {
-	if x != nil {
-		return x.First
-	}
-	return 0
-}
-
-func (x *NumberRange) GetLast() uint32 {
-	if x != nil {
-		return x.Last
-	}
-	return 0
-}
-
-type SchemeMatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tls           bool                   `protobuf:"varint,1,opt,name=tls,proto3" json:"tls,omitempty"` // the client's connection uses TLS, or does not
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SchemeMatch) Reset() {
-	*x = SchemeMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SchemeMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SchemeMatch) ProtoMessage() {}
-
-func (x *SchemeMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SchemeMatch.ProtoReflect.Descriptor instead.
-func (*SchemeMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *SchemeMatch) GetTls() bool {
-	if x != nil {
-		return x.Tls
-	}
-	return false
-}
-
-type NameMatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Negated       bool                   `protobuf:"varint,1,opt,name=negated,proto3" json:"negated,omitempty"`
-	Names         []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NameMatch) Reset() {
-	*x = NameMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NameMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NameMatch) ProtoMessage() {}
-
-func (x *NameMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NameMatch.ProtoReflect.Descriptor instead.
-func (*NameMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
-}
-
-func (x *NameMatch) GetNegated() bool {
-	if x != nil {
-		return x.Negated
-	}
-	return false
-}
-
-func (x *NameMatch) GetNames() []string {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
-type FieldMatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         *TextMatch             `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"` // of one of the lines with this name
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FieldMatch) Reset() {
-	*x = FieldMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FieldMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FieldMatch) ProtoMessage() {}
-
-func (x *FieldMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FieldMatch.ProtoReflect.Descriptor instead.
-func (*FieldMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
-}
-
-func (x *FieldMatch) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *FieldMatch) GetValue() *TextMatch {
-	if x != nil {
-		return x.Value
-	}
-	return nil
-}
-
-type HttpSecurityRule struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Rule  *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	// Types that are valid to be assigned to Action:
-	//
-	//	*HttpSecurityRule_Close
-	//	*HttpSecurityRule_Response
-	//	*HttpSecurityRule_Allow
-	//	*HttpSecurityRule_RedirectToHttps
-	//	*HttpSecurityRule_RateLimit
-	Action        isHttpSecurityRule_Action `protobuf_oneof:"action"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpSecurityRule) Reset() {
-	*x = HttpSecurityRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpSecurityRule) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpSecurityRule) ProtoMessage() {}
-
-func (x *HttpSecurityRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpSecurityRule.ProtoReflect.Descriptor instead.
-func (*HttpSecurityRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *HttpSecurityRule) GetRule() *HttpRule {
-	if x != nil {
-		return x.Rule
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetAction() isHttpSecurityRule_Action {
-	if x != nil {
-		return x.Action
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetClose() *Close {
-	if x != nil {
-		if x, ok := x.Action.(*HttpSecurityRule_Close); ok {
-			return x.Close
-		}
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetResponse() *LocalResponse {
-	if x != nil {
-		if x, ok := x.Action.(*HttpSecurityRule_Response); ok {
-			return x.Response
-		}
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetAllow() *Allow {
-	if x != nil {
-		if x, ok := x.Action.(*HttpSecurityRule_Allow); ok {
-			return x.Allow
-		}
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetRedirectToHttps() *RedirectToHttps {
-	if x != nil {
-		if x, ok := x.Action.(*HttpSecurityRule_RedirectToHttps); ok {
-			return x.RedirectToHttps
-		}
-	}
-	return nil
-}
-
-func (x *HttpSecurityRule) GetRateLimit() *RateLimit {
-	if x != nil {
-		if x, ok := x.Action.(*HttpSecurityRule_RateLimit); ok {
-			return x.RateLimit
-		}
-	}
-	return nil
-}
-
-type isHttpSecurityRule_Action interface {
-	isHttpSecurityRule_Action()
-}
-
-type HttpSecurityRule_Close struct {
-	Close *Close `protobuf:"bytes,2,opt,name=close,proto3,oneof"` // the connection
-}
-
-type HttpSecurityRule_Response struct {
-	Response *LocalResponse `protobuf:"bytes,3,opt,name=response,proto3,oneof"`
-}
-
-type HttpSecurityRule_Allow struct {
-	Allow *Allow `protobuf:"bytes,4,opt,name=allow,proto3,oneof"` // ends the security rules
-}
-
-type HttpSecurityRule_RedirectToHttps struct {
-	RedirectToHttps *RedirectToHttps `protobuf:"bytes,5,opt,name=redirect_to_https,json=redirectToHttps,proto3,oneof"`
-}
-
-type HttpSecurityRule_RateLimit struct {
-	RateLimit *RateLimit `protobuf:"bytes,6,opt,name=rate_limit,json=rateLimit,proto3,oneof"` // a request within the rate goes on to the next rule
-}
-
-func (*HttpSecurityRule_Close) isHttpSecurityRule_Action() {}
-
-func (*HttpSecurityRule_Response) isHttpSecurityRule_Action() {}
-
-func (*HttpSecurityRule_Allow) isHttpSecurityRule_Action() {}
-
-func (*HttpSecurityRule_RedirectToHttps) isHttpSecurityRule_Action() {}
-
-func (*HttpSecurityRule_RateLimit) isHttpSecurityRule_Action() {}
-
-type Close struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reset_        bool                   `protobuf:"varint,1,opt,name=reset,proto3" json:"reset,omitempty"` // false: after all that was sent
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Close) Reset() {
-	*x = Close{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Close) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Close) ProtoMessage() {}
-
-func (x *Close) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Close.ProtoReflect.Descriptor instead.
-func (*Close) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
-}
-
-func (x *Close) GetReset_() bool {
-	if x != nil {
-		return x.Reset_
-	}
-	return false
-}
-
-type Allow struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Allow) Reset() {
-	*x = Allow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Allow) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Allow) ProtoMessage() {}
-
-func (x *Allow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Allow.ProtoReflect.Descriptor instead.
-func (*Allow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
-}
-
-type RedirectToHttps struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Port          uint32                 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RedirectToHttps) Reset() {
-	*x = RedirectToHttps{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RedirectToHttps) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RedirectToHttps) ProtoMessage() {}
-
-func (x *RedirectToHttps) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RedirectToHttps.ProtoReflect.Descriptor instead.
-func (*RedirectToHttps) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
-}
-
-func (x *RedirectToHttps) GetPort() uint32 {
-	if x != nil {
-		return x.Port
-	}
-	return 0
-}
-
-// What the engine itself answers.
-type LocalResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        uint32                 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"` // 200-599
-	ContentType   string                 `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
-	Content       []byte                 `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LocalResponse) Reset() {
-	*x = LocalResponse{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LocalResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LocalResponse) ProtoMessage() {}
-
-func (x *LocalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LocalResponse.ProtoReflect.Descriptor instead.
-func (*LocalResponse) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{59}
-}
-
-func (x *LocalResponse) GetStatus() uint32 {
-	if x != nil {
-		return x.Status
-	}
-	return 0
-}
-
-func (x *LocalResponse) GetContentType() string {
-	if x != nil {
-		return x.ContentType
-	}
-	return ""
-}
-
-func (x *LocalResponse) GetContent() []byte {
-	if x != nil {
-		return x.Content
-	}
-	return nil
-}
-
-// At most count requests in each period, of each key. More may come at once after a pause: burst.
-type RateLimit struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Count    uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	PeriodS  uint32                 `protobuf:"varint,2,opt,name=period_s,json=periodS,proto3" json:"period_s,omitempty"`
-	Burst    uint32                 `protobuf:"varint,3,opt,name=burst,proto3" json:"burst,omitempty"`                       // less than count: count
-	ByClient bool                   `protobuf:"varint,4,opt,name=by_client,json=byClient,proto3" json:"by_client,omitempty"` // each address of clients has its own rate
-	ByPath   bool                   `protobuf:"varint,5,opt,name=by_path,json=byPath,proto3" json:"by_path,omitempty"`       // each path has
-	// Types that are valid to be assigned to Action:
-	//
-	//	*RateLimit_Close
-	//	*RateLimit_Response
-	//	*RateLimit_Redirect
-	Action        isRateLimit_Action `protobuf_oneof:"action"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RateLimit) Reset() {
-	*x = RateLimit{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RateLimit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RateLimit) ProtoMessage() {}
-
-func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
-func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{60}
-}
-
-func (x *RateLimit) GetCount() uint32 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-func (x *RateLimit) GetPeriodS() uint32 {
-	if x != nil {
-		return x.PeriodS
-	}
-	return 0
-}
-
-func (x *RateLimit) GetBurst() uint32 {
-	if x != nil {
-		return x.Burst
-	}
-	return 0
-}
-
-func (x *RateLimit) GetByClient() bool {
-	if x != nil {
-		return x.ByClient
-	}
-	return false
-}
-
-func (x *RateLimit) GetByPath() bool {
-	if x != nil {
-		return x.ByPath
-	}
-	return false
-}
-
-func (x *RateLimit) GetAction() isRateLimit_Action {
-	if x != nil {
-		return x.Action
-	}
-	return nil
-}
-
-func (x *RateLimit) GetClose() *Close {
-	if x != nil {
-		if x, ok := x.Action.(*RateLimit_Close); ok {
-			return x.Close
-		}
-	}
-	return nil
-}
-
-func (x *RateLimit) GetResponse() *LocalResponse {
-	if x != nil {
-		if x, ok := x.Action.(*RateLimit_Response); ok {
-			return x.Response
-		}
-	}
-	return nil
-}
-
-func (x *RateLimit) GetRedirect() *HttpRedirect {
-	if x != nil {
-		if x, ok := x.Action.(*RateLimit_Redirect); ok {
-			return x.Redirect
-		}
-	}
-	return nil
-}
-
-type isRateLimit_Action interface {
-	isRateLimit_Action()
-}
-
-type RateLimit_Close struct {
-	Close *Close `protobuf:"bytes,6,opt,name=close,proto3,oneof"`
-}
-
-type RateLimit_Response struct {
-	Response *LocalResponse `protobuf:"bytes,7,opt,name=response,proto3,oneof"`
-}
-
-type RateLimit_Redirect struct {
-	Redirect *HttpRedirect `protobuf:"bytes,8,opt,name=redirect,proto3,oneof"`
-}
-
-func (*RateLimit_Close) isRateLimit_Action() {}
-
-func (*RateLimit_Response) isRateLimit_Action() {}
-
-func (*RateLimit_Redirect) isRateLimit_Action() {}
-
-type HttpRequestRule struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Rule  *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	Edits []*HeaderEdit          `protobuf:"bytes,2,rep,name=edits,proto3" json:"edits,omitempty"`
-	// Types that are valid to be assigned to Action:
-	//
-	//	*HttpRequestRule_Redirect
-	//	*HttpRequestRule_Response
-	//	*HttpRequestRule_Pool
-	Action        isHttpRequestRule_Action `protobuf_oneof:"action"`
-	Rewrite       *HttpRewrite             `protobuf:"bytes,6,opt,name=rewrite,proto3" json:"rewrite,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpRequestRule) Reset() {
-	*x = HttpRequestRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[61]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpRequestRule) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpRequestRule) ProtoMessage() {}
-
-func (x *HttpRequestRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[61]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpRequestRule.ProtoReflect.Descriptor instead.
-func (*HttpRequestRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{61}
-}
-
-func (x *HttpRequestRule) GetRule() *HttpRule {
-	if x != nil {
-		return x.Rule
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetEdits() []*HeaderEdit {
-	if x != nil {
-		return x.Edits
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetAction() isHttpRequestRule_Action {
-	if x != nil {
-		return x.Action
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetRedirect() *HttpRedirect {
-	if x != nil {
-		if x, ok := x.Action.(*HttpRequestRule_Redirect); ok {
-			return x.Redirect
-		}
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetResponse() *LocalResponse {
-	if x != nil {
-		if x, ok := x.Action.(*HttpRequestRule_Response); ok {
-			return x.Response
-		}
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetPool() *PoolChoice {
-	if x != nil {
-		if x, ok := x.Action.(*HttpRequestRule_Pool); ok {
-			return x.Pool
-		}
-	}
-	return nil
-}
-
-func (x *HttpRequestRule) GetRewrite() *HttpRewrite {
-	if x != nil {
-		return x.Rewrite
-	}
-	return nil
-}
-
-type isHttpRequestRule_Action interface {
-	isHttpRequestRule_Action()
-}
-
-type HttpRequestRule_Redirect struct {
-	Redirect *HttpRedirect `protobuf:"bytes,3,opt,name=redirect,proto3,oneof"`
-}
-
-type HttpRequestRule_Response struct {
-	Response *LocalResponse `protobuf:"bytes,4,opt,name=response,proto3,oneof"`
-}
-
-type HttpRequestRule_Pool struct {
-	Pool *PoolChoice `protobuf:"bytes,5,opt,name=pool,proto3,oneof"`
-}
-
-func (*HttpRequestRule_Redirect) isHttpRequestRule_Action() {}
-
-func (*HttpRequestRule_Response) isHttpRequestRule_Action() {}
-
-func (*HttpRequestRule_Pool) isHttpRequestRule_Action() {}
-
-type HttpResponseRule struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rule          *HttpRule              `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	Edits         []*HeaderEdit          `protobuf:"bytes,2,rep,name=edits,proto3" json:"edits,omitempty"`
-	Location      *HttpRedirect          `protobuf:"bytes,3,opt,name=location,proto3" json:"location,omitempty"` // rewrites the field Location; its status is not used
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpResponseRule) Reset() {
-	*x = HttpResponseRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[62]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpResponseRule) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpResponseRule) ProtoMessage() {}
-
-func (x *HttpResponseRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[62]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpResponseRule.ProtoReflect.Descriptor instead.
-func (*HttpResponseRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{62}
-}
-
-func (x *HttpResponseRule) GetRule() *HttpRule {
-	if x != nil {
-		return x.Rule
-	}
-	return nil
-}
-
-func (x *HttpResponseRule) GetEdits() []*HeaderEdit {
-	if x != nil {
-		return x.Edits
-	}
-	return nil
-}
-
-func (x *HttpResponseRule) GetLocation() *HttpRedirect {
-	if x != nil {
-		return x.Location
-	}
-	return nil
-}
-
-type PoolChoice struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // the server of this pool; empty: the algorithm chooses
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PoolChoice) Reset() {
-	*x = PoolChoice{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[63]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PoolChoice) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PoolChoice) ProtoMessage() {}
-
-func (x *PoolChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[63]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PoolChoice.ProtoReflect.Descriptor instead.
-func (*PoolChoice) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{63}
-}
-
-func (x *PoolChoice) GetPoolUuid() string {
-	if x != nil {
-		return x.PoolUuid
-	}
-	return ""
-}
-
-func (x *PoolChoice) GetServerId() string {
-	if x != nil {
-		return x.ServerId
-	}
-	return ""
-}
-
-type HeaderEdit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          EditKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.dataplane.v1.EditKind" json:"kind,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`      // of the field, or of the cookie
-	Cookie        bool                   `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"` // of requests: one cookie of the field Cookie; of responses: a field Set-Cookie
-	Value         *HeaderValue           `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`    // unset: to remove whatever it has
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HeaderEdit) Reset() {
-	*x = HeaderEdit{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[64]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HeaderEdit) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HeaderEdit) ProtoMessage() {}
-
-func (x *HeaderEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[64]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HeaderEdit.ProtoReflect.Descriptor instead.
-func (*HeaderEdit) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{64}
-}
-
-func (x *HeaderEdit) GetKind() EditKind {
-	if x != nil {
-		return x.Kind
-	}
-	return EditKind_EDIT_KIND_UNSPECIFIED
-}
-
-func (x *HeaderEdit) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *HeaderEdit) GetCookie() bool {
-	if x != nil {
-		return x.Cookie
-	}
-	return false
-}
-
-func (x *HeaderEdit) GetValue() *HeaderValue {
-	if x != nil {
-		return x.Value
-	}
-	return nil
-}
-
-type HeaderValue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Variable      HeaderVariable         `protobuf:"varint,2,opt,name=variable,proto3,enum=weir.dataplane.v1.HeaderVariable" json:"variable,omitempty"` // instead of the text
-	Field         string                 `protobuf:"bytes,3,opt,name=field,proto3" json:"field,omitempty"`                                              // for HEADER_VARIABLE_FIELD
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HeaderValue) Reset() {
-	*x = HeaderValue{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[65]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HeaderValue) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HeaderValue) ProtoMessage() {}
-
-func (x *HeaderValue) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[65]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HeaderValue.ProtoReflect.Descriptor instead.
-func (*HeaderValue) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{65}
-}
-
-func (x *HeaderValue) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *HeaderValue) GetVariable() HeaderVariable {
-	if x != nil {
-		return x.Variable
-	}
-	return HeaderVariable_HEADER_VARIABLE_NONE
-}
-
-func (x *HeaderValue) GetField() string {
-	if x != nil {
-		return x.Field
-	}
-	return ""
-}
-
-// A URL made of the request's.
-type HttpRedirect struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        uint32                 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"` // 301, 302, 303, 307, 308
-	Tls           bool                   `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`
-	Port          uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"` // 0: the default of the scheme
-	Host          []*UriToken            `protobuf:"bytes,4,rep,name=host,proto3" json:"host,omitempty"`  // joined by "."; none: the request's
-	Path          []*UriToken            `protobuf:"bytes,5,rep,name=path,proto3" json:"path,omitempty"`  // joined by "/"; none: the request's
-	KeepQuery     bool                   `protobuf:"varint,6,opt,name=keep_query,json=keepQuery,proto3" json:"keep_query,omitempty"`
-	AddQuery      string                 `protobuf:"bytes,7,opt,name=add_query,json=addQuery,proto3" json:"add_query,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpRedirect) Reset() {
-	*x = HttpRedirect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[66]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpRedirect) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpRedirect) ProtoMessage() {}
-
-func (x *HttpRedirect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[66]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpRedirect.ProtoReflect.Descriptor instead.
-func (*HttpRedirect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{66}
-}
-
-func (x *HttpRedirect) GetStatus() uint32 {
-	if x != nil {
-		return x.Status
-	}
-	return 0
-}
-
-func (x *HttpRedirect) GetTls() bool {
-	if x != nil {
-		return x.Tls
-	}
-	return false
-}
-
-func (x *HttpRedirect) GetPort() uint32 {
-	if x != nil {
-		return x.Port
-	}
-	return 0
-}
-
-func (x *HttpRedirect) GetHost() []*UriToken {
-	if x != nil {
-		return x.Host
-	}
-	return nil
-}
-
-func (x *HttpRedirect) GetPath() []*UriToken {
-	if x != nil {
-		return x.Path
-	}
-	return nil
-}
-
-func (x *HttpRedirect) GetKeepQuery() bool {
-	if x != nil {
-		return x.KeepQuery
-	}
-	return false
-}
-
-func (x *HttpRedirect) GetAddQuery() string {
-	if x != nil {
-		return x.AddQuery
-	}
-	return ""
-}
-
-type HttpRewrite struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Host          []*UriToken            `protobuf:"bytes,1,rep,name=host,proto3" json:"host,omitempty"` // none: as it is
-	Path          []*UriToken            `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`
-	KeepQuery     bool                   `protobuf:"varint,3,opt,name=keep_query,json=keepQuery,proto3" json:"keep_query,omitempty"`
-	AddQuery      string                 `protobuf:"bytes,4,opt,name=add_query,json=addQuery,proto3" json:"add_query,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HttpRewrite) Reset() {
-	*x = HttpRewrite{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[67]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HttpRewrite) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HttpRewrite) ProtoMessage() {}
-
-func (x *HttpRewrite) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[67]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpRewrite.ProtoReflect.Descriptor instead.
-func (*HttpRewrite) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{67}
-}
-
-func (x *HttpRewrite) GetHost() []*UriToken {
-	if x != nil {
-		return x.Host
-	}
-	return nil
-}
-
-func (x *HttpRewrite) GetPath() []*UriToken {
-	if x != nil {
-		return x.Path
-	}
-	return nil
-}
-
-func (x *HttpRewrite) GetKeepQuery() bool {
-	if x != nil {
-		return x.KeepQuery
-	}
-	return false
-}
-
-func (x *HttpRewrite) GetAddQuery() string {
-	if x != nil {
-		return x.AddQuery
-	}
-	return ""
-}
-
-type UriToken struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          UriTokenKind           `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.dataplane.v1.UriTokenKind" json:"kind,omitempty"`
-	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"` // of the parts, or of the groups of an expression, from 0
-	Last          uint32                 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`   // included; 65535: to the end
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`    // for URI_TOKEN_TEXT
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UriToken) Reset() {
-	*x = UriToken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[68]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UriToken) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UriToken) ProtoMessage() {}
-
-func (x *UriToken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[68]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UriToken.ProtoReflect.Descriptor instead.
-func (*UriToken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{68}
-}
-
-func (x *UriToken) GetKind() UriTokenKind {
-	if x != nil {
-		return x.Kind
-	}
-	return UriTokenKind_URI_TOKEN_KIND_UNSPECIFIED
-}
-
-func (x *UriToken) GetFirst() uint32 {
-	if x != nil {
-		return x.First
-	}
-	return 0
-}
-
-func (x *UriToken) GetLast() uint32 {
-	if x != nil {
-		return x.Last
-	}
-	return 0
-}
-
-func (x *UriToken) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-// Texts that many rules compare with.
-type StringGroup struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Pairs         []*StringPair          `protobuf:"bytes,3,rep,name=pairs,proto3" json:"pairs,omitempty"`
-	LongestMatch  bool                   `protobuf:"varint,4,opt,name=longest_match,json=longestMatch,proto3" json:"longest_match,omitempty"` // of several keys that match, the longest gives the value; false: the shortest
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StringGroup) Reset() {
-	*x = StringGroup{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[69]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StringGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StringGroup) ProtoMessage() {}
-
-func (x *StringGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[69]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StringGroup.ProtoReflect.Descriptor instead.
-func (*StringGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{69}
-}
-
-func (x *StringGroup) GetUuid() string {
-	if x != nil {
-		return x.Uuid
-	}
-	return ""
-}
-
-func (x *StringGroup) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *StringGroup) GetPairs() []*StringPair {
-	if x != nil {
-		return x.Pairs
-	}
-	return nil
-}
-
-func (x *StringGroup) GetLongestMatch() bool {
-	if x != nil {
-		return x.LongestMatch
-	}
-	return false
-}
-
-type StringPair struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StringPair) Reset() {
-	*x = StringPair{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[70]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StringPair) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StringPair) ProtoMessage() {}
-
-func (x *StringPair) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[70]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StringPair.ProtoReflect.Descriptor instead.
-func (*StringPair) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{70}
-}
-
-func (x *StringPair) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *StringPair) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-type AddressGroup struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Subnets       []string               `protobuf:"bytes,3,rep,name=subnets,proto3" json:"subnets,omitempty"`
-	Ranges        []*AddressRange        `protobuf:"bytes,4,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AddressGroup) Reset() {
-	*x = AddressGroup{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[71]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AddressGroup) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AddressGroup) ProtoMessage() {}
-
-func (x *AddressGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[71]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AddressGroup.ProtoReflect.Descriptor instead.
-func (*AddressGroup) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{71}
-}
-
-func (x *AddressGroup) GetUuid() string {
-	if x != nil {
-		return x.Uuid
-	}
-	return ""
-}
-
-func (x *AddressGroup) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *AddressGroup) GetSubnets() []string {
-	if x != nil {
-		return x.Subnets
-	}
-	return nil
-}
-
-func (x *AddressGroup) GetRanges() []*AddressRange {
-	if x != nil {
-		return x.Ranges
-	}
-	return nil
-}
-
 // Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 // taken is sent again, also to the next agent.
 type Records struct {
@@ -6957,7 +4709,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[72]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6969,7 +4721,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[72]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6982,7 +4734,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{72}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -7044,7 +4796,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[73]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7056,7 +4808,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[73]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7069,7 +4821,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{73}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -7097,7 +4849,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[74]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7109,7 +4861,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[74]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7122,7 +4874,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{74}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -7157,7 +4909,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[75]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7169,7 +4921,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[75]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7182,7 +4934,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{75}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -7218,7 +4970,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[76]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7230,7 +4982,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[76]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7243,7 +4995,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{76}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -7288,7 +5040,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[77]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7300,7 +5052,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[77]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7313,7 +5065,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{77}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -7434,7 +5186,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[78]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7446,7 +5198,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[78]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7459,7 +5211,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{78}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -7684,7 +5436,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[79]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7696,7 +5448,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[79]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7709,7 +5461,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{79}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -7748,7 +5500,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[80]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7760,7 +5512,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[80]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7773,7 +5525,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{80}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -7834,7 +5586,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[81]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7846,7 +5598,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[81]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7859,7 +5611,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{81}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -7918,7 +5670,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[82]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7930,7 +5682,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[82]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7943,7 +5695,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{82}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -7977,7 +5729,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[83]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7989,7 +5741,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[83]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8002,7 +5754,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{83}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -8046,7 +5798,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[84]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8058,7 +5810,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[84]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8071,7 +5823,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{84}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -8202,7 +5954,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[85]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8214,7 +5966,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[85]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8227,7 +5979,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{85}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -8283,7 +6035,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -8476,14 +6228,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"P\n" +
 	"\bHostRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
-	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04path\"\xed\x01\n" +
-	"\tTextMatch\x12>\n" +
-	"\tcriterion\x18\x01 \x01(\x0e2 .weir.dataplane.v1.TextCriterionR\tcriterion\x12\x18\n" +
-	"\anegated\x18\x02 \x01(\bR\anegated\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\x12%\n" +
-	"\x0ecase_sensitive\x18\x04 \x01(\bR\rcaseSensitive\x12\x18\n" +
-	"\adecoded\x18\x05 \x01(\bR\adecoded\x12-\n" +
-	"\x12string_group_uuids\x18\xd8\x04 \x03(\tR\x10stringGroupUuids\"\xa2\x01\n" +
+	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04path\"\xa2\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
@@ -8645,147 +6390,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aenabled\x18\x05 \x01(\bR\aenabled\x12\x1a\n" +
 	"\bhostname\x18\x06 \x01(\tR\bhostname\x12'\n" +
 	"\x0fmax_connections\x18\a \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05token\x18\b \x01(\tR\x05token\"\x98\x02\n" +
-	"\rHttpPolicySet\x12\x12\n" +
-	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12J\n" +
-	"\x0esecurity_rules\x18\x03 \x03(\v2#.weir.dataplane.v1.HttpSecurityRuleR\rsecurityRules\x12G\n" +
-	"\rrequest_rules\x18\x04 \x03(\v2\".weir.dataplane.v1.HttpRequestRuleR\frequestRules\x12J\n" +
-	"\x0eresponse_rules\x18\x05 \x03(\v2#.weir.dataplane.v1.HttpResponseRuleR\rresponseRules\"\xa1\x01\n" +
-	"\bHttpRule\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\rR\bposition\x122\n" +
-	"\x05match\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.HttpMatchR\x05match\x12\x10\n" +
-	"\x03log\x18\x04 \x01(\bR\x03log\x12\x1f\n" +
-	"\vall_headers\x18\x05 \x01(\bR\n" +
-	"allHeaders\"\xa8\x06\n" +
-	"\tHttpMatch\x127\n" +
-	"\x06client\x18\x01 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06client\x127\n" +
-	"\x06source\x18\x02 \x01(\v2\x1f.weir.dataplane.v1.AddressMatchR\x06source\x12C\n" +
-	"\rlistener_port\x18\x03 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\flistenerPort\x126\n" +
-	"\x06scheme\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.SchemeMatchR\x06scheme\x124\n" +
-	"\x06method\x18\x05 \x01(\v2\x1c.weir.dataplane.v1.NameMatchR\x06method\x126\n" +
-	"\aversion\x18\x06 \x01(\v2\x1c.weir.dataplane.v1.NameMatchR\aversion\x120\n" +
-	"\x04path\x18\a \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04path\x122\n" +
-	"\x05query\x18\b \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x05query\x120\n" +
-	"\x04host\x18\t \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04host\x125\n" +
-	"\x06fields\x18\n" +
-	" \x03(\v2\x1d.weir.dataplane.v1.FieldMatchR\x06fields\x125\n" +
-	"\x06cookie\x18\v \x01(\v2\x1d.weir.dataplane.v1.FieldMatchR\x06cookie\x126\n" +
-	"\x06status\x18\x14 \x01(\v2\x1e.weir.dataplane.v1.NumberMatchR\x06status\x128\n" +
-	"\blocation\x18\x15 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\blocation\x12F\n" +
-	"\x0fresponse_fields\x18\x16 \x03(\v2\x1d.weir.dataplane.v1.FieldMatchR\x0eresponseFields\"\xab\x01\n" +
-	"\fAddressMatch\x12\x18\n" +
-	"\anegated\x18\x01 \x01(\bR\anegated\x12\x18\n" +
-	"\asubnets\x18\x02 \x03(\tR\asubnets\x127\n" +
-	"\x06ranges\x18\x03 \x03(\v2\x1f.weir.dataplane.v1.AddressRangeR\x06ranges\x12.\n" +
-	"\x13address_group_uuids\x18\x04 \x03(\tR\x11addressGroupUuids\"8\n" +
-	"\fAddressRange\x12\x14\n" +
-	"\x05first\x18\x01 \x01(\tR\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\tR\x04last\"_\n" +
-	"\vNumberMatch\x12\x18\n" +
-	"\anegated\x18\x01 \x01(\bR\anegated\x126\n" +
-	"\x06ranges\x18\x02 \x03(\v2\x1e.weir.dataplane.v1.NumberRangeR\x06ranges\"7\n" +
-	"\vNumberRange\x12\x14\n" +
-	"\x05first\x18\x01 \x01(\rR\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\rR\x04last\"\x1f\n" +
-	"\vSchemeMatch\x12\x10\n" +
-	"\x03tls\x18\x01 \x01(\bR\x03tls\";\n" +
-	"\tNameMatch\x12\x18\n" +
-	"\anegated\x18\x01 \x01(\bR\anegated\x12\x14\n" +
-	"\x05names\x18\x02 \x03(\tR\x05names\"T\n" +
-	"\n" +
-	"FieldMatch\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x122\n" +
-	"\x05value\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x05value\"\x82\x03\n" +
-	"\x10HttpSecurityRule\x12/\n" +
-	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x120\n" +
-	"\x05close\x18\x02 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
-	"\bresponse\x18\x03 \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x120\n" +
-	"\x05allow\x18\x04 \x01(\v2\x18.weir.dataplane.v1.AllowH\x00R\x05allow\x12P\n" +
-	"\x11redirect_to_https\x18\x05 \x01(\v2\".weir.dataplane.v1.RedirectToHttpsH\x00R\x0fredirectToHttps\x12=\n" +
-	"\n" +
-	"rate_limit\x18\x06 \x01(\v2\x1c.weir.dataplane.v1.RateLimitH\x00R\trateLimitB\b\n" +
-	"\x06action\"\x1d\n" +
-	"\x05Close\x12\x14\n" +
-	"\x05reset\x18\x01 \x01(\bR\x05reset\"\a\n" +
-	"\x05Allow\"%\n" +
-	"\x0fRedirectToHttps\x12\x12\n" +
-	"\x04port\x18\x01 \x01(\rR\x04port\"d\n" +
-	"\rLocalResponse\x12\x16\n" +
-	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
-	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\xc3\x02\n" +
-	"\tRateLimit\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
-	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
-	"\x05burst\x18\x03 \x01(\rR\x05burst\x12\x1b\n" +
-	"\tby_client\x18\x04 \x01(\bR\bbyClient\x12\x17\n" +
-	"\aby_path\x18\x05 \x01(\bR\x06byPath\x120\n" +
-	"\x05close\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
-	"\bresponse\x18\a \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x12=\n" +
-	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirectB\b\n" +
-	"\x06action\"\xef\x02\n" +
-	"\x0fHttpRequestRule\x12/\n" +
-	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
-	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12=\n" +
-	"\bredirect\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirect\x12>\n" +
-	"\bresponse\x18\x04 \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x123\n" +
-	"\x04pool\x18\x05 \x01(\v2\x1d.weir.dataplane.v1.PoolChoiceH\x00R\x04pool\x128\n" +
-	"\arewrite\x18\x06 \x01(\v2\x1e.weir.dataplane.v1.HttpRewriteR\arewriteB\b\n" +
-	"\x06action\"\xb5\x01\n" +
-	"\x10HttpResponseRule\x12/\n" +
-	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
-	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12;\n" +
-	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"F\n" +
-	"\n" +
-	"PoolChoice\x12\x1b\n" +
-	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\"\x9f\x01\n" +
-	"\n" +
-	"HeaderEdit\x12/\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x1b.weir.dataplane.v1.EditKindR\x04kind\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
-	"\x06cookie\x18\x03 \x01(\bR\x06cookie\x124\n" +
-	"\x05value\x18\x04 \x01(\v2\x1e.weir.dataplane.v1.HeaderValueR\x05value\"v\n" +
-	"\vHeaderValue\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\x12=\n" +
-	"\bvariable\x18\x02 \x01(\x0e2!.weir.dataplane.v1.HeaderVariableR\bvariable\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xea\x01\n" +
-	"\fHttpRedirect\x12\x16\n" +
-	"\x06status\x18\x01 \x01(\rR\x06status\x12\x10\n" +
-	"\x03tls\x18\x02 \x01(\bR\x03tls\x12\x12\n" +
-	"\x04port\x18\x03 \x01(\rR\x04port\x12/\n" +
-	"\x04host\x18\x04 \x03(\v2\x1b.weir.dataplane.v1.UriTokenR\x04host\x12/\n" +
-	"\x04path\x18\x05 \x03(\v2\x1b.weir.dataplane.v1.UriTokenR\x04path\x12\x1d\n" +
-	"\n" +
-	"keep_query\x18\x06 \x01(\bR\tkeepQuery\x12\x1b\n" +
-	"\tadd_query\x18\a \x01(\tR\baddQuery\"\xab\x01\n" +
-	"\vHttpRewrite\x12/\n" +
-	"\x04host\x18\x01 \x03(\v2\x1b.weir.dataplane.v1.UriTokenR\x04host\x12/\n" +
-	"\x04path\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.UriTokenR\x04path\x12\x1d\n" +
-	"\n" +
-	"keep_query\x18\x03 \x01(\bR\tkeepQuery\x12\x1b\n" +
-	"\tadd_query\x18\x04 \x01(\tR\baddQuery\"}\n" +
-	"\bUriToken\x123\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x1f.weir.dataplane.v1.UriTokenKindR\x04kind\x12\x14\n" +
-	"\x05first\x18\x02 \x01(\rR\x05first\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\rR\x04last\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\x8f\x01\n" +
-	"\vStringGroup\x12\x12\n" +
-	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x123\n" +
-	"\x05pairs\x18\x03 \x03(\v2\x1d.weir.dataplane.v1.StringPairR\x05pairs\x12#\n" +
-	"\rlongest_match\x18\x04 \x01(\bR\flongestMatch\"4\n" +
-	"\n" +
-	"StringPair\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
-	"\fAddressGroup\x12\x12\n" +
-	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\asubnets\x18\x03 \x03(\tR\asubnets\x127\n" +
-	"\x06ranges\x18\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressRangeR\x06ranges\"\xa1\x02\n" +
+	"\x05token\x18\b \x01(\tR\x05token\"\xa1\x02\n" +
 	"\aRecords\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\x04R\aprocess\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x16\n" +
@@ -8933,15 +6538,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aHosting\x12\x10\n" +
 	"\fHOSTING_NONE\x10\x00\x12\x1a\n" +
 	"\x16HOSTING_BY_SERVER_NAME\x10\x01\x12\x16\n" +
-	"\x12HOSTING_BY_REQUEST\x10\x02*\xda\x01\n" +
-	"\rTextCriterion\x12\x1e\n" +
-	"\x1aTEXT_CRITERION_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15TEXT_CRITERION_EQUALS\x10\x01\x12\x1e\n" +
-	"\x1aTEXT_CRITERION_BEGINS_WITH\x10\x02\x12\x1c\n" +
-	"\x18TEXT_CRITERION_ENDS_WITH\x10\x03\x12\x1b\n" +
-	"\x17TEXT_CRITERION_CONTAINS\x10\x04\x12\x19\n" +
-	"\x15TEXT_CRITERION_EXISTS\x10\x05\x12\x18\n" +
-	"\x14TEXT_CRITERION_REGEX\x10\x06*8\n" +
+	"\x12HOSTING_BY_REQUEST\x10\x02*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
@@ -8984,31 +6581,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"FailAction\x12 \n" +
 	"\x1cFAIL_ACTION_CLOSE_CONNECTION\x10\x00\x12\x1e\n" +
-	"\x1aFAIL_ACTION_LOCAL_RESPONSE\x10\x01*e\n" +
-	"\bEditKind\x12\x19\n" +
-	"\x15EDIT_KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rEDIT_KIND_ADD\x10\x01\x12\x14\n" +
-	"\x10EDIT_KIND_REMOVE\x10\x02\x12\x15\n" +
-	"\x11EDIT_KIND_REPLACE\x10\x03*\xdc\x02\n" +
-	"\x0eHeaderVariable\x12\x18\n" +
-	"\x14HEADER_VARIABLE_NONE\x10\x00\x12\"\n" +
-	"\x1eHEADER_VARIABLE_CLIENT_ADDRESS\x10\x01\x12\"\n" +
-	"\x1eHEADER_VARIABLE_SOURCE_ADDRESS\x10\x02\x12$\n" +
-	" HEADER_VARIABLE_LISTENER_ADDRESS\x10\x03\x12!\n" +
-	"\x1dHEADER_VARIABLE_LISTENER_PORT\x10\x04\x12\x19\n" +
-	"\x15HEADER_VARIABLE_FIELD\x10\x05\x12\x1f\n" +
-	"\x1bHEADER_VARIABLE_TLS_VERSION\x10\x06\x12\x1e\n" +
-	"\x1aHEADER_VARIABLE_TLS_CIPHER\x10\a\x12#\n" +
-	"\x1fHEADER_VARIABLE_TLS_SERVER_NAME\x10\b\x12\x1e\n" +
-	"\x1aHEADER_VARIABLE_REQUEST_ID\x10\t*\xd8\x01\n" +
-	"\fUriTokenKind\x12\x1e\n" +
-	"\x1aURI_TOKEN_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13URI_TOKEN_KIND_TEXT\x10\x01\x12\x17\n" +
-	"\x13URI_TOKEN_KIND_HOST\x10\x02\x12\x17\n" +
-	"\x13URI_TOKEN_KIND_PATH\x10\x03\x12\x1e\n" +
-	"\x1aURI_TOKEN_KIND_GROUP_VALUE\x10\x04\x12\x1d\n" +
-	"\x19URI_TOKEN_KIND_PATH_REGEX\x10\x05\x12\x1e\n" +
-	"\x1aURI_TOKEN_KIND_QUERY_REGEX\x10\x06B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1aFAIL_ACTION_LOCAL_RESPONSE\x10\x01B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_dataplane_proto_rawDescOnce sync.Once
@@ -9022,8 +6595,8 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 19)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(Chosen)(0),                    // 1: weir.dataplane.v1.Chosen
@@ -9031,257 +6604,179 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Eligibility)(0),               // 3: weir.dataplane.v1.Eligibility
 	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
 	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
-	(TextCriterion)(0),             // 6: weir.dataplane.v1.TextCriterion
-	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
-	(EditKind)(0),                  // 16: weir.dataplane.v1.EditKind
-	(HeaderVariable)(0),            // 17: weir.dataplane.v1.HeaderVariable
-	(UriTokenKind)(0),              // 18: weir.dataplane.v1.UriTokenKind
-	(*ToDataplane)(nil),            // 19: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 20: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 21: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 22: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 23: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 24: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 25: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 26: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 27: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 28: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 29: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 30: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 31: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 32: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 33: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 34: weir.dataplane.v1.Explanation
-	(*Standing)(nil),               // 35: weir.dataplane.v1.Standing
-	(*Plan)(nil),                   // 36: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 37: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 38: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 39: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 40: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 41: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 42: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 43: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 44: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 45: weir.dataplane.v1.HostRule
-	(*TextMatch)(nil),              // 46: weir.dataplane.v1.TextMatch
-	(*Listener)(nil),               // 47: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 48: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 49: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 50: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 51: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 52: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 53: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 54: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 55: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 56: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 57: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 58: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 59: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 60: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 61: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 62: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 63: weir.dataplane.v1.Server
-	(*HttpPolicySet)(nil),          // 64: weir.dataplane.v1.HttpPolicySet
-	(*HttpRule)(nil),               // 65: weir.dataplane.v1.HttpRule
-	(*HttpMatch)(nil),              // 66: weir.dataplane.v1.HttpMatch
-	(*AddressMatch)(nil),           // 67: weir.dataplane.v1.AddressMatch
-	(*AddressRange)(nil),           // 68: weir.dataplane.v1.AddressRange
-	(*NumberMatch)(nil),            // 69: weir.dataplane.v1.NumberMatch
-	(*NumberRange)(nil),            // 70: weir.dataplane.v1.NumberRange
-	(*SchemeMatch)(nil),            // 71: weir.dataplane.v1.SchemeMatch
-	(*NameMatch)(nil),              // 72: weir.dataplane.v1.NameMatch
-	(*FieldMatch)(nil),             // 73: weir.dataplane.v1.FieldMatch
-	(*HttpSecurityRule)(nil),       // 74: weir.dataplane.v1.HttpSecurityRule
-	(*Close)(nil),                  // 75: weir.dataplane.v1.Close
-	(*Allow)(nil),                  // 76: weir.dataplane.v1.Allow
-	(*RedirectToHttps)(nil),        // 77: weir.dataplane.v1.RedirectToHttps
-	(*LocalResponse)(nil),          // 78: weir.dataplane.v1.LocalResponse
-	(*RateLimit)(nil),              // 79: weir.dataplane.v1.RateLimit
-	(*HttpRequestRule)(nil),        // 80: weir.dataplane.v1.HttpRequestRule
-	(*HttpResponseRule)(nil),       // 81: weir.dataplane.v1.HttpResponseRule
-	(*PoolChoice)(nil),             // 82: weir.dataplane.v1.PoolChoice
-	(*HeaderEdit)(nil),             // 83: weir.dataplane.v1.HeaderEdit
-	(*HeaderValue)(nil),            // 84: weir.dataplane.v1.HeaderValue
-	(*HttpRedirect)(nil),           // 85: weir.dataplane.v1.HttpRedirect
-	(*HttpRewrite)(nil),            // 86: weir.dataplane.v1.HttpRewrite
-	(*UriToken)(nil),               // 87: weir.dataplane.v1.UriToken
-	(*StringGroup)(nil),            // 88: weir.dataplane.v1.StringGroup
-	(*StringPair)(nil),             // 89: weir.dataplane.v1.StringPair
-	(*AddressGroup)(nil),           // 90: weir.dataplane.v1.AddressGroup
-	(*Records)(nil),                // 91: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 92: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 93: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 94: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 95: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 96: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 97: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 98: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 99: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 100: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 101: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 102: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 103: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 104: weir.dataplane.v1.WorkerCounters
+	(Duty)(0),                      // 6: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 7: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 28: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
+	(*Standing)(nil),               // 31: weir.dataplane.v1.Standing
+	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 51: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 52: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 53: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 54: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 55: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 56: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 57: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 58: weir.dataplane.v1.Server
+	(*Records)(nil),                // 59: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 60: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 61: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 62: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 63: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 64: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 65: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 66: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 67: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 68: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 69: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 70: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 71: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 72: weir.dataplane.v1.WorkerCounters
+	(*HttpPolicySet)(nil),          // 73: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 74: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 75: weir.dataplane.v1.AddressGroup
+	(*TextMatch)(nil),              // 76: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	23,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	36,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	28,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	31,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	30,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	37,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	95,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	20,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	32,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	22,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	23,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	25,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	26,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	96,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	91,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	34,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	24,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	27,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	27,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	29,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	33,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	1,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	2,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	35,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	3,   // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	39,  // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	57,  // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	55,  // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	56,  // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	64,  // 33: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	88,  // 34: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	90,  // 35: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	36,  // 36: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	38,  // 37: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	47,  // 38: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	48,  // 39: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	50,  // 40: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	51,  // 41: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	52,  // 42: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	53,  // 43: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 44: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 45: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	44,  // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	40,  // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	42,  // 48: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	43,  // 49: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	43,  // 50: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	59,  // 51: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	41,  // 52: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	46,  // 53: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	46,  // 54: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	45,  // 55: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	46,  // 56: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	6,   // 57: weir.dataplane.v1.TextMatch.criterion:type_name -> weir.dataplane.v1.TextCriterion
-	0,   // 58: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 59: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 60: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	49,  // 61: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 62: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 63: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 64: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	54,  // 65: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	13,  // 66: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 67: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	63,  // 68: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 69: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	62,  // 70: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	61,  // 71: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	60,  // 72: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	58,  // 73: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	59,  // 74: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	59,  // 75: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	53,  // 76: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	74,  // 77: weir.dataplane.v1.HttpPolicySet.security_rules:type_name -> weir.dataplane.v1.HttpSecurityRule
-	80,  // 78: weir.dataplane.v1.HttpPolicySet.request_rules:type_name -> weir.dataplane.v1.HttpRequestRule
-	81,  // 79: weir.dataplane.v1.HttpPolicySet.response_rules:type_name -> weir.dataplane.v1.HttpResponseRule
-	66,  // 80: weir.dataplane.v1.HttpRule.match:type_name -> weir.dataplane.v1.HttpMatch
-	67,  // 81: weir.dataplane.v1.HttpMatch.client:type_name -> weir.dataplane.v1.AddressMatch
-	67,  // 82: weir.dataplane.v1.HttpMatch.source:type_name -> weir.dataplane.v1.AddressMatch
-	69,  // 83: weir.dataplane.v1.HttpMatch.listener_port:type_name -> weir.dataplane.v1.NumberMatch
-	71,  // 84: weir.dataplane.v1.HttpMatch.scheme:type_name -> weir.dataplane.v1.SchemeMatch
-	72,  // 85: weir.dataplane.v1.HttpMatch.method:type_name -> weir.dataplane.v1.NameMatch
-	72,  // 86: weir.dataplane.v1.HttpMatch.version:type_name -> weir.dataplane.v1.NameMatch
-	46,  // 87: weir.dataplane.v1.HttpMatch.path:type_name -> weir.dataplane.v1.TextMatch
-	46,  // 88: weir.dataplane.v1.HttpMatch.query:type_name -> weir.dataplane.v1.TextMatch
-	46,  // 89: weir.dataplane.v1.HttpMatch.host:type_name -> weir.dataplane.v1.TextMatch
-	73,  // 90: weir.dataplane.v1.HttpMatch.fields:type_name -> weir.dataplane.v1.FieldMatch
-	73,  // 91: weir.dataplane.v1.HttpMatch.cookie:type_name -> weir.dataplane.v1.FieldMatch
-	69,  // 92: weir.dataplane.v1.HttpMatch.status:type_name -> weir.dataplane.v1.NumberMatch
-	46,  // 93: weir.dataplane.v1.HttpMatch.location:type_name -> weir.dataplane.v1.TextMatch
-	73,  // 94: weir.dataplane.v1.HttpMatch.response_fields:type_name -> weir.dataplane.v1.FieldMatch
-	68,  // 95: weir.dataplane.v1.AddressMatch.ranges:type_name -> weir.dataplane.v1.AddressRange
-	70,  // 96: weir.dataplane.v1.NumberMatch.ranges:type_name -> weir.dataplane.v1.NumberRange
-	46,  // 97: weir.dataplane.v1.FieldMatch.value:type_name -> weir.dataplane.v1.TextMatch
-	65,  // 98: weir.dataplane.v1.HttpSecurityRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	75,  // 99: weir.dataplane.v1.HttpSecurityRule.close:type_name -> weir.dataplane.v1.Close
-	78,  // 100: weir.dataplane.v1.HttpSecurityRule.response:type_name -> weir.dataplane.v1.LocalResponse
-	76,  // 101: weir.dataplane.v1.HttpSecurityRule.allow:type_name -> weir.dataplane.v1.Allow
-	77,  // 102: weir.dataplane.v1.HttpSecurityRule.redirect_to_https:type_name -> weir.dataplane.v1.RedirectToHttps
-	79,  // 103: weir.dataplane.v1.HttpSecurityRule.rate_limit:type_name -> weir.dataplane.v1.RateLimit
-	75,  // 104: weir.dataplane.v1.RateLimit.close:type_name -> weir.dataplane.v1.Close
-	78,  // 105: weir.dataplane.v1.RateLimit.response:type_name -> weir.dataplane.v1.LocalResponse
-	85,  // 106: weir.dataplane.v1.RateLimit.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	65,  // 107: weir.dataplane.v1.HttpRequestRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	83,  // 108: weir.dataplane.v1.HttpRequestRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	85,  // 109: weir.dataplane.v1.HttpRequestRule.redirect:type_name -> weir.dataplane.v1.HttpRedirect
-	78,  // 110: weir.dataplane.v1.HttpRequestRule.response:type_name -> weir.dataplane.v1.LocalResponse
-	82,  // 111: weir.dataplane.v1.HttpRequestRule.pool:type_name -> weir.dataplane.v1.PoolChoice
-	86,  // 112: weir.dataplane.v1.HttpRequestRule.rewrite:type_name -> weir.dataplane.v1.HttpRewrite
-	65,  // 113: weir.dataplane.v1.HttpResponseRule.rule:type_name -> weir.dataplane.v1.HttpRule
-	83,  // 114: weir.dataplane.v1.HttpResponseRule.edits:type_name -> weir.dataplane.v1.HeaderEdit
-	85,  // 115: weir.dataplane.v1.HttpResponseRule.location:type_name -> weir.dataplane.v1.HttpRedirect
-	16,  // 116: weir.dataplane.v1.HeaderEdit.kind:type_name -> weir.dataplane.v1.EditKind
-	84,  // 117: weir.dataplane.v1.HeaderEdit.value:type_name -> weir.dataplane.v1.HeaderValue
-	17,  // 118: weir.dataplane.v1.HeaderValue.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	87,  // 119: weir.dataplane.v1.HttpRedirect.host:type_name -> weir.dataplane.v1.UriToken
-	87,  // 120: weir.dataplane.v1.HttpRedirect.path:type_name -> weir.dataplane.v1.UriToken
-	87,  // 121: weir.dataplane.v1.HttpRewrite.host:type_name -> weir.dataplane.v1.UriToken
-	87,  // 122: weir.dataplane.v1.HttpRewrite.path:type_name -> weir.dataplane.v1.UriToken
-	18,  // 123: weir.dataplane.v1.UriToken.kind:type_name -> weir.dataplane.v1.UriTokenKind
-	89,  // 124: weir.dataplane.v1.StringGroup.pairs:type_name -> weir.dataplane.v1.StringPair
-	68,  // 125: weir.dataplane.v1.AddressGroup.ranges:type_name -> weir.dataplane.v1.AddressRange
-	92,  // 126: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	93,  // 127: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	94,  // 128: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	97,  // 129: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	103, // 130: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	104, // 131: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	102, // 132: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	100, // 133: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	101, // 134: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	98,  // 135: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	99,  // 136: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	102, // 137: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	101, // 138: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	101, // 139: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	101, // 140: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	101, // 141: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	101, // 142: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	101, // 143: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	101, // 144: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	145, // [145:145] is the sub-list for method output_type
-	145, // [145:145] is the sub-list for method input_type
-	145, // [145:145] is the sub-list for extension type_name
-	145, // [145:145] is the sub-list for extension extendee
-	0,   // [0:145] is the sub-list for field type_name
+	19, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	32, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	24, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	27, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	26, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	33, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	63, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	16, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	28, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	18, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	19, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	22, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	64, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	59, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	30, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	20, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	23, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	23, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	25, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	1,  // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	12, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	2,  // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	31, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	3,  // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	35, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	52, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	51, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,  // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	73, // 33: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	74, // 34: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	75, // 35: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	32, // 36: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34, // 37: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42, // 38: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43, // 39: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45, // 40: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46, // 41: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47, // 42: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48, // 43: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,  // 44: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,  // 45: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40, // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36, // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	38, // 48: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39, // 49: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39, // 50: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	54, // 51: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37, // 52: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	76, // 53: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	76, // 54: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41, // 55: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	76, // 56: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,  // 57: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,  // 58: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,  // 59: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44, // 60: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,  // 61: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10, // 62: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11, // 63: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49, // 64: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	12, // 65: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 66: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	58, // 67: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14, // 68: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	57, // 69: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	56, // 70: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	55, // 71: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	53, // 72: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54, // 73: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	54, // 74: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48, // 75: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	60, // 76: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	61, // 77: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	62, // 78: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	65, // 79: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	71, // 80: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	72, // 81: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	70, // 82: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	68, // 83: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	69, // 84: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	66, // 85: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	67, // 86: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	70, // 87: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	69, // 88: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	69, // 89: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	69, // 90: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	69, // 91: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	69, // 92: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	69, // 93: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	69, // 94: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -9289,6 +6784,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_rules_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
 		(*ToDataplane_Plan)(nil),
@@ -9309,30 +6805,13 @@ func file_dataplane_v1_dataplane_proto_init() {
 		(*FromDataplane_Records)(nil),
 		(*FromDataplane_Explanation)(nil),
 	}
-	file_dataplane_v1_dataplane_proto_msgTypes[55].OneofWrappers = []any{
-		(*HttpSecurityRule_Close)(nil),
-		(*HttpSecurityRule_Response)(nil),
-		(*HttpSecurityRule_Allow)(nil),
-		(*HttpSecurityRule_RedirectToHttps)(nil),
-		(*HttpSecurityRule_RateLimit)(nil),
-	}
-	file_dataplane_v1_dataplane_proto_msgTypes[60].OneofWrappers = []any{
-		(*RateLimit_Close)(nil),
-		(*RateLimit_Response)(nil),
-		(*RateLimit_Redirect)(nil),
-	}
-	file_dataplane_v1_dataplane_proto_msgTypes[61].OneofWrappers = []any{
-		(*HttpRequestRule_Redirect)(nil),
-		(*HttpRequestRule_Response)(nil),
-		(*HttpRequestRule_Pool)(nil),
-	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      19,
-			NumMessages:   86,
+			NumEnums:      15,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,6 +39,18 @@ const (
 	MonitorType_MONITOR_TYPE_UDP         MonitorType = 5
 	MonitorType_MONITOR_TYPE_DNS         MonitorType = 6
 	MonitorType_MONITOR_TYPE_EXTERNAL    MonitorType = 7
+	MonitorType_MONITOR_TYPE_SIP         MonitorType = 8
+	MonitorType_MONITOR_TYPE_RADIUS      MonitorType = 9
+	MonitorType_MONITOR_TYPE_SMTP        MonitorType = 10
+	MonitorType_MONITOR_TYPE_SMTPS       MonitorType = 11
+	MonitorType_MONITOR_TYPE_POP3        MonitorType = 12
+	MonitorType_MONITOR_TYPE_POP3S       MonitorType = 13
+	MonitorType_MONITOR_TYPE_IMAP        MonitorType = 14
+	MonitorType_MONITOR_TYPE_IMAPS       MonitorType = 15
+	MonitorType_MONITOR_TYPE_FTP         MonitorType = 16
+	MonitorType_MONITOR_TYPE_FTPS        MonitorType = 17
+	MonitorType_MONITOR_TYPE_LDAP        MonitorType = 18
+	MonitorType_MONITOR_TYPE_LDAPS       MonitorType = 19
 	MonitorType_MONITOR_TYPE_GRPC        MonitorType = 130
 )
 
@@ -53,6 +65,18 @@ var (
 		5:   "MONITOR_TYPE_UDP",
 		6:   "MONITOR_TYPE_DNS",
 		7:   "MONITOR_TYPE_EXTERNAL",
+		8:   "MONITOR_TYPE_SIP",
+		9:   "MONITOR_TYPE_RADIUS",
+		10:  "MONITOR_TYPE_SMTP",
+		11:  "MONITOR_TYPE_SMTPS",
+		12:  "MONITOR_TYPE_POP3",
+		13:  "MONITOR_TYPE_POP3S",
+		14:  "MONITOR_TYPE_IMAP",
+		15:  "MONITOR_TYPE_IMAPS",
+		16:  "MONITOR_TYPE_FTP",
+		17:  "MONITOR_TYPE_FTPS",
+		18:  "MONITOR_TYPE_LDAP",
+		19:  "MONITOR_TYPE_LDAPS",
 		130: "MONITOR_TYPE_GRPC",
 	}
 	MonitorType_value = map[string]int32{
@@ -64,6 +88,18 @@ var (
 		"MONITOR_TYPE_UDP":         5,
 		"MONITOR_TYPE_DNS":         6,
 		"MONITOR_TYPE_EXTERNAL":    7,
+		"MONITOR_TYPE_SIP":         8,
+		"MONITOR_TYPE_RADIUS":      9,
+		"MONITOR_TYPE_SMTP":        10,
+		"MONITOR_TYPE_SMTPS":       11,
+		"MONITOR_TYPE_POP3":        12,
+		"MONITOR_TYPE_POP3S":       13,
+		"MONITOR_TYPE_IMAP":        14,
+		"MONITOR_TYPE_IMAPS":       15,
+		"MONITOR_TYPE_FTP":         16,
+		"MONITOR_TYPE_FTPS":        17,
+		"MONITOR_TYPE_LDAP":        18,
+		"MONITOR_TYPE_LDAPS":       19,
 		"MONITOR_TYPE_GRPC":        130,
 	}
 )
@@ -93,6 +129,108 @@ func (x MonitorType) Number() protoreflect.EnumNumber {
 // Deprecated: Use MonitorType.Descriptor instead.
 func (MonitorType) EnumDescriptor() ([]byte, []int) {
 	return file_engine_v1_engine_proto_rawDescGZIP(), []int{0}
+}
+
+// How the credentials of a monitor reach an HTTP server.
+type HttpLogin int32
+
+const (
+	HttpLogin_HTTP_LOGIN_UNSPECIFIED HttpLogin = 0 // not at all
+	HttpLogin_HTTP_LOGIN_BASIC       HttpLogin = 1
+	HttpLogin_HTTP_LOGIN_NTLM        HttpLogin = 2
+)
+
+// Enum value maps for HttpLogin.
+var (
+	HttpLogin_name = map[int32]string{
+		0: "HTTP_LOGIN_UNSPECIFIED",
+		1: "HTTP_LOGIN_BASIC",
+		2: "HTTP_LOGIN_NTLM",
+	}
+	HttpLogin_value = map[string]int32{
+		"HTTP_LOGIN_UNSPECIFIED": 0,
+		"HTTP_LOGIN_BASIC":       1,
+		"HTTP_LOGIN_NTLM":        2,
+	}
+)
+
+func (x HttpLogin) Enum() *HttpLogin {
+	p := new(HttpLogin)
+	*p = x
+	return p
+}
+
+func (x HttpLogin) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HttpLogin) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
+}
+
+func (HttpLogin) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[1]
+}
+
+func (x HttpLogin) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HttpLogin.Descriptor instead.
+func (HttpLogin) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
+}
+
+type LdapScope int32
+
+const (
+	LdapScope_LDAP_SCOPE_UNSPECIFIED LdapScope = 0
+	LdapScope_LDAP_SCOPE_BASE        LdapScope = 1
+	LdapScope_LDAP_SCOPE_ONE         LdapScope = 2
+	LdapScope_LDAP_SCOPE_SUB         LdapScope = 3
+)
+
+// Enum value maps for LdapScope.
+var (
+	LdapScope_name = map[int32]string{
+		0: "LDAP_SCOPE_UNSPECIFIED",
+		1: "LDAP_SCOPE_BASE",
+		2: "LDAP_SCOPE_ONE",
+		3: "LDAP_SCOPE_SUB",
+	}
+	LdapScope_value = map[string]int32{
+		"LDAP_SCOPE_UNSPECIFIED": 0,
+		"LDAP_SCOPE_BASE":        1,
+		"LDAP_SCOPE_ONE":         2,
+		"LDAP_SCOPE_SUB":         3,
+	}
+)
+
+func (x LdapScope) Enum() *LdapScope {
+	p := new(LdapScope)
+	*p = x
+	return p
+}
+
+func (x LdapScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LdapScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
+}
+
+func (LdapScope) Type() protoreflect.EnumType {
+	return &file_engine_v1_engine_proto_enumTypes[2]
+}
+
+func (x LdapScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LdapScope.Descriptor instead.
+func (LdapScope) EnumDescriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
 }
 
 // What has to be in the answer section.
@@ -132,11 +270,11 @@ func (x DnsAnswer) String() string {
 }
 
 func (DnsAnswer) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[1].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
 }
 
 func (DnsAnswer) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[1]
+	return &file_engine_v1_engine_proto_enumTypes[3]
 }
 
 func (x DnsAnswer) Number() protoreflect.EnumNumber {
@@ -145,7 +283,7 @@ func (x DnsAnswer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DnsAnswer.Descriptor instead.
 func (DnsAnswer) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{1}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
 }
 
 type NackCause int32
@@ -181,11 +319,11 @@ func (x NackCause) String() string {
 }
 
 func (NackCause) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[2].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
 }
 
 func (NackCause) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[2]
+	return &file_engine_v1_engine_proto_enumTypes[4]
 }
 
 func (x NackCause) Number() protoreflect.EnumNumber {
@@ -194,7 +332,7 @@ func (x NackCause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NackCause.Descriptor instead.
 func (NackCause) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{2}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
 }
 
 type DataplaneState int32
@@ -236,11 +374,11 @@ func (x DataplaneState) String() string {
 }
 
 func (DataplaneState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[3].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[5].Descriptor()
 }
 
 func (DataplaneState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[3]
+	return &file_engine_v1_engine_proto_enumTypes[5]
 }
 
 func (x DataplaneState) Number() protoreflect.EnumNumber {
@@ -249,7 +387,7 @@ func (x DataplaneState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DataplaneState.Descriptor instead.
 func (DataplaneState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{3}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{5}
 }
 
 type BgpState int32
@@ -297,11 +435,11 @@ func (x BgpState) String() string {
 }
 
 func (BgpState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[4].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[6].Descriptor()
 }
 
 func (BgpState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[4]
+	return &file_engine_v1_engine_proto_enumTypes[6]
 }
 
 func (x BgpState) Number() protoreflect.EnumNumber {
@@ -310,7 +448,7 @@ func (x BgpState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BgpState.Descriptor instead.
 func (BgpState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{4}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{6}
 }
 
 type BfdState int32
@@ -349,11 +487,11 @@ func (x BfdState) String() string {
 }
 
 func (BfdState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_v1_engine_proto_enumTypes[5].Descriptor()
+	return file_engine_v1_engine_proto_enumTypes[7].Descriptor()
 }
 
 func (BfdState) Type() protoreflect.EnumType {
-	return &file_engine_v1_engine_proto_enumTypes[5]
+	return &file_engine_v1_engine_proto_enumTypes[7]
 }
 
 func (x BfdState) Number() protoreflect.EnumNumber {
@@ -362,7 +500,7 @@ func (x BfdState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BfdState.Descriptor instead.
 func (BfdState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{5}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{7}
 }
 
 type JoinRequest struct {
@@ -1642,7 +1780,15 @@ type HealthMonitor struct {
 	Udp              *UdpCheck              `protobuf:"bytes,12,opt,name=udp,proto3" json:"udp,omitempty"`
 	Dns              *DnsCheck              `protobuf:"bytes,13,opt,name=dns,proto3" json:"dns,omitempty"`
 	External         *ExternalCheck         `protobuf:"bytes,14,opt,name=external,proto3" json:"external,omitempty"`
-	Apart            bool                   `protobuf:"varint,30,opt,name=apart,proto3" json:"apart,omitempty"` // each pool has checks of its own: no other pool with the same server shares them
+	Sip              *SipCheck              `protobuf:"bytes,15,opt,name=sip,proto3" json:"sip,omitempty"`
+	Radius           *RadiusCheck           `protobuf:"bytes,16,opt,name=radius,proto3" json:"radius,omitempty"`
+	Smtp             *SmtpCheck             `protobuf:"bytes,17,opt,name=smtp,proto3" json:"smtp,omitempty"`
+	ImapFolder       string                 `protobuf:"bytes,18,opt,name=imap_folder,json=imapFolder,proto3" json:"imap_folder,omitempty"` // empty: none is selected
+	Ftp              *FtpCheck              `protobuf:"bytes,19,opt,name=ftp,proto3" json:"ftp,omitempty"`
+	Ldap             *LdapCheck             `protobuf:"bytes,20,opt,name=ldap,proto3" json:"ldap,omitempty"`
+	Credentials      *Credentials           `protobuf:"bytes,21,opt,name=credentials,proto3" json:"credentials,omitempty"` // empty: the monitor does not log in
+	Tls              *MonitorTls            `protobuf:"bytes,22,opt,name=tls,proto3" json:"tls,omitempty"`                 // of types that use TLS
+	Apart            bool                   `protobuf:"varint,30,opt,name=apart,proto3" json:"apart,omitempty"`            // each pool has checks of its own: no other pool with the same server shares them
 	Grpc             *GrpcCheck             `protobuf:"bytes,130,opt,name=grpc,proto3" json:"grpc,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1776,6 +1922,62 @@ func (x *HealthMonitor) GetExternal() *ExternalCheck {
 	return nil
 }
 
+func (x *HealthMonitor) GetSip() *SipCheck {
+	if x != nil {
+		return x.Sip
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetRadius() *RadiusCheck {
+	if x != nil {
+		return x.Radius
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetSmtp() *SmtpCheck {
+	if x != nil {
+		return x.Smtp
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetImapFolder() string {
+	if x != nil {
+		return x.ImapFolder
+	}
+	return ""
+}
+
+func (x *HealthMonitor) GetFtp() *FtpCheck {
+	if x != nil {
+		return x.Ftp
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetLdap() *LdapCheck {
+	if x != nil {
+		return x.Ldap
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetCredentials() *Credentials {
+	if x != nil {
+		return x.Credentials
+	}
+	return nil
+}
+
+func (x *HealthMonitor) GetTls() *MonitorTls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
 func (x *HealthMonitor) GetApart() bool {
 	if x != nil {
 		return x.Apart
@@ -1796,10 +1998,12 @@ type HttpCheck struct {
 	ExactRequest        bool                   `protobuf:"varint,2,opt,name=exact_request,json=exactRequest,proto3" json:"exact_request,omitempty"` // send it unchanged, without Host or User-Agent added
 	Body                string                 `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	ResponseClasses     []uint32               `protobuf:"varint,4,rep,packed,name=response_classes,json=responseClasses,proto3" json:"response_classes,omitempty"` // 2 for 2xx; empty: any
-	ResponseContains    string                 `protobuf:"bytes,5,opt,name=response_contains,json=responseContains,proto3" json:"response_contains,omitempty"`      // in the first 2 KiB
+	ResponseContains    string                 `protobuf:"bytes,5,opt,name=response_contains,json=responseContains,proto3" json:"response_contains,omitempty"`      // in the part that is searched
 	MaintenanceCodes    []uint32               `protobuf:"varint,6,rep,packed,name=maintenance_codes,json=maintenanceCodes,proto3" json:"maintenance_codes,omitempty"`
 	MaintenanceContains string                 `protobuf:"bytes,7,opt,name=maintenance_contains,json=maintenanceContains,proto3" json:"maintenance_contains,omitempty"`
-	ServerName          string                 `protobuf:"bytes,8,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"` // SNI for HTTPS
+	ServerName          string                 `protobuf:"bytes,8,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`           // SNI for HTTPS
+	SearchedBytes       uint32                 `protobuf:"varint,9,opt,name=searched_bytes,json=searchedBytes,proto3" json:"searched_bytes,omitempty"` // how much of the response is searched for texts; 0: 2 KiB
+	Login               HttpLogin              `protobuf:"varint,10,opt,name=login,proto3,enum=weir.engine.v1.HttpLogin" json:"login,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1890,6 +2094,458 @@ func (x *HttpCheck) GetServerName() string {
 	return ""
 }
 
+func (x *HttpCheck) GetSearchedBytes() uint32 {
+	if x != nil {
+		return x.SearchedBytes
+	}
+	return 0
+}
+
+func (x *HttpCheck) GetLogin() HttpLogin {
+	if x != nil {
+		return x.Login
+	}
+	return HttpLogin_HTTP_LOGIN_UNSPECIFIED
+}
+
+type Credentials struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Username      string                 `protobuf:"bytes,1,opt,name=username,proto3" json:"username,omitempty"`
+	Password      string                 `protobuf:"bytes,2,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credentials) Reset() {
+	*x = Credentials{}
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credentials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credentials) ProtoMessage() {}
+
+func (x *Credentials) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
+func (*Credentials) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Credentials) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *Credentials) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type MonitorTls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ServerName    string                 `protobuf:"bytes,1,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`                     // SNI, of types whose check has none
+	Versions      []v1.TlsVersion        `protobuf:"varint,2,rep,packed,name=versions,proto3,enum=weir.dataplane.v1.TlsVersion" json:"versions,omitempty"` // empty: any
+	CipherSuites  []string               `protobuf:"bytes,3,rep,name=cipher_suites,json=cipherSuites,proto3" json:"cipher_suites,omitempty"`               // IANA names; empty: any
+	CaCertsDer    [][]byte               `protobuf:"bytes,4,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`                   // empty: the server's certificate is not verified
+	ChainDer      [][]byte               `protobuf:"bytes,5,rep,name=chain_der,json=chainDer,proto3" json:"chain_der,omitempty"`                           // what the monitor presents, leaf first; empty: nothing
+	KeyPkcs8Der   []byte                 `protobuf:"bytes,6,opt,name=key_pkcs8_der,json=keyPkcs8Der,proto3" json:"key_pkcs8_der,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MonitorTls) Reset() {
+	*x = MonitorTls{}
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MonitorTls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MonitorTls) ProtoMessage() {}
+
+func (x *MonitorTls) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MonitorTls.ProtoReflect.Descriptor instead.
+func (*MonitorTls) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MonitorTls) GetServerName() string {
+	if x != nil {
+		return x.ServerName
+	}
+	return ""
+}
+
+func (x *MonitorTls) GetVersions() []v1.TlsVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *MonitorTls) GetCipherSuites() []string {
+	if x != nil {
+		return x.CipherSuites
+	}
+	return nil
+}
+
+func (x *MonitorTls) GetCaCertsDer() [][]byte {
+	if x != nil {
+		return x.CaCertsDer
+	}
+	return nil
+}
+
+func (x *MonitorTls) GetChainDer() [][]byte {
+	if x != nil {
+		return x.ChainDer
+	}
+	return nil
+}
+
+func (x *MonitorTls) GetKeyPkcs8Der() []byte {
+	if x != nil {
+		return x.KeyPkcs8Der
+	}
+	return nil
+}
+
+// OPTIONS, and a text in the answer.
+type SipCheck struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Tcp              bool                   `protobuf:"varint,1,opt,name=tcp,proto3" json:"tcp,omitempty"` // false: UDP
+	ResponseContains string                 `protobuf:"bytes,2,opt,name=response_contains,json=responseContains,proto3" json:"response_contains,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *SipCheck) Reset() {
+	*x = SipCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SipCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SipCheck) ProtoMessage() {}
+
+func (x *SipCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SipCheck.ProtoReflect.Descriptor instead.
+func (*SipCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SipCheck) GetTcp() bool {
+	if x != nil {
+		return x.Tcp
+	}
+	return false
+}
+
+func (x *SipCheck) GetResponseContains() string {
+	if x != nil {
+		return x.ResponseContains
+	}
+	return ""
+}
+
+type RadiusCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Username      string                 `protobuf:"bytes,1,opt,name=username,proto3" json:"username,omitempty"`
+	Password      string                 `protobuf:"bytes,2,opt,name=password,proto3" json:"password,omitempty"`
+	SharedSecret  string                 `protobuf:"bytes,3,opt,name=shared_secret,json=sharedSecret,proto3" json:"shared_secret,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RadiusCheck) Reset() {
+	*x = RadiusCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RadiusCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RadiusCheck) ProtoMessage() {}
+
+func (x *RadiusCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RadiusCheck.ProtoReflect.Descriptor instead.
+func (*RadiusCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RadiusCheck) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *RadiusCheck) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+func (x *RadiusCheck) GetSharedSecret() string {
+	if x != nil {
+		return x.SharedSecret
+	}
+	return ""
+}
+
+// With a sender and recipients, a whole mail is sent.
+type SmtpCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Domain        string                 `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"` // in EHLO
+	Sender        string                 `protobuf:"bytes,2,opt,name=sender,proto3" json:"sender,omitempty"`
+	Recipients    []string               `protobuf:"bytes,3,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	Mail          string                 `protobuf:"bytes,4,opt,name=mail,proto3" json:"mail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SmtpCheck) Reset() {
+	*x = SmtpCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SmtpCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SmtpCheck) ProtoMessage() {}
+
+func (x *SmtpCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SmtpCheck.ProtoReflect.Descriptor instead.
+func (*SmtpCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SmtpCheck) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *SmtpCheck) GetSender() string {
+	if x != nil {
+		return x.Sender
+	}
+	return ""
+}
+
+func (x *SmtpCheck) GetRecipients() []string {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+func (x *SmtpCheck) GetMail() string {
+	if x != nil {
+		return x.Mail
+	}
+	return ""
+}
+
+type FtpCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Filename      string                 `protobuf:"bytes,1,opt,name=filename,proto3" json:"filename,omitempty"`
+	Active        bool                   `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"` // the server opens the connection for the file
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FtpCheck) Reset() {
+	*x = FtpCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FtpCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FtpCheck) ProtoMessage() {}
+
+func (x *FtpCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FtpCheck.ProtoReflect.Descriptor instead.
+func (*FtpCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FtpCheck) GetFilename() string {
+	if x != nil {
+		return x.Filename
+	}
+	return ""
+}
+
+func (x *FtpCheck) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+type LdapCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BaseDn        string                 `protobuf:"bytes,1,opt,name=base_dn,json=baseDn,proto3" json:"base_dn,omitempty"`
+	Scope         LdapScope              `protobuf:"varint,2,opt,name=scope,proto3,enum=weir.engine.v1.LdapScope" json:"scope,omitempty"`
+	Attributes    []string               `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty"`
+	Filter        string                 `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"` // empty: every entry
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LdapCheck) Reset() {
+	*x = LdapCheck{}
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LdapCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LdapCheck) ProtoMessage() {}
+
+func (x *LdapCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LdapCheck.ProtoReflect.Descriptor instead.
+func (*LdapCheck) Descriptor() ([]byte, []int) {
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LdapCheck) GetBaseDn() string {
+	if x != nil {
+		return x.BaseDn
+	}
+	return ""
+}
+
+func (x *LdapCheck) GetScope() LdapScope {
+	if x != nil {
+		return x.Scope
+	}
+	return LdapScope_LDAP_SCOPE_UNSPECIFIED
+}
+
+func (x *LdapCheck) GetAttributes() []string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *LdapCheck) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
 // A call of grpc.health.v1.Health/Check.
 type GrpcCheck struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1902,7 +2558,7 @@ type GrpcCheck struct {
 
 func (x *GrpcCheck) Reset() {
 	*x = GrpcCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2570,7 @@ func (x *GrpcCheck) String() string {
 func (*GrpcCheck) ProtoMessage() {}
 
 func (x *GrpcCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[18]
+	mi := &file_engine_v1_engine_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2583,7 @@ func (x *GrpcCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrpcCheck.ProtoReflect.Descriptor instead.
 func (*GrpcCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{18}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GrpcCheck) GetService() string {
@@ -1963,7 +2619,7 @@ type TcpCheck struct {
 
 func (x *TcpCheck) Reset() {
 	*x = TcpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1975,7 +2631,7 @@ func (x *TcpCheck) String() string {
 func (*TcpCheck) ProtoMessage() {}
 
 func (x *TcpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[19]
+	mi := &file_engine_v1_engine_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1988,7 +2644,7 @@ func (x *TcpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpCheck.ProtoReflect.Descriptor instead.
 func (*TcpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{19}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TcpCheck) GetRequest() string {
@@ -2031,7 +2687,7 @@ type UdpCheck struct {
 
 func (x *UdpCheck) Reset() {
 	*x = UdpCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2699,7 @@ func (x *UdpCheck) String() string {
 func (*UdpCheck) ProtoMessage() {}
 
 func (x *UdpCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[20]
+	mi := &file_engine_v1_engine_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2712,7 @@ func (x *UdpCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpCheck.ProtoReflect.Descriptor instead.
 func (*UdpCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{20}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UdpCheck) GetRequest() string {
@@ -2093,7 +2749,7 @@ type DnsCheck struct {
 
 func (x *DnsCheck) Reset() {
 	*x = DnsCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2761,7 @@ func (x *DnsCheck) String() string {
 func (*DnsCheck) ProtoMessage() {}
 
 func (x *DnsCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[21]
+	mi := &file_engine_v1_engine_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2774,7 @@ func (x *DnsCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DnsCheck.ProtoReflect.Descriptor instead.
 func (*DnsCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{21}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DnsCheck) GetName() string {
@@ -2168,7 +2824,7 @@ type ExternalCheck struct {
 
 func (x *ExternalCheck) Reset() {
 	*x = ExternalCheck{}
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2836,7 @@ func (x *ExternalCheck) String() string {
 func (*ExternalCheck) ProtoMessage() {}
 
 func (x *ExternalCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[22]
+	mi := &file_engine_v1_engine_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2849,7 @@ func (x *ExternalCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExternalCheck.ProtoReflect.Descriptor instead.
 func (*ExternalCheck) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{22}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExternalCheck) GetScript() string {
@@ -2239,7 +2895,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2907,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[23]
+	mi := &file_engine_v1_engine_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2920,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{23}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Report) GetBody() isReport_Body {
@@ -2458,7 +3114,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +3126,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[24]
+	mi := &file_engine_v1_engine_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +3139,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{24}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Hello) GetVersion() string {
@@ -2547,7 +3203,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +3215,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[25]
+	mi := &file_engine_v1_engine_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +3228,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{25}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Resources) GetCores() uint32 {
@@ -2614,7 +3270,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +3282,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[26]
+	mi := &file_engine_v1_engine_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +3295,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{26}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Ack) GetRevision() uint64 {
@@ -2675,7 +3331,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +3343,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[27]
+	mi := &file_engine_v1_engine_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +3356,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{27}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Nack) GetRevision() uint64 {
@@ -2745,7 +3401,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +3413,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[28]
+	mi := &file_engine_v1_engine_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +3426,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{28}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Status) GetDataplane() DataplaneState {
@@ -2824,7 +3480,7 @@ type ServerVerdicts struct {
 
 func (x *ServerVerdicts) Reset() {
 	*x = ServerVerdicts{}
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3492,7 @@ func (x *ServerVerdicts) String() string {
 func (*ServerVerdicts) ProtoMessage() {}
 
 func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[29]
+	mi := &file_engine_v1_engine_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3505,7 @@ func (x *ServerVerdicts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdicts.ProtoReflect.Descriptor instead.
 func (*ServerVerdicts) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{29}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ServerVerdicts) GetVerdicts() []*ServerVerdict {
@@ -2873,7 +3529,7 @@ type ServerVerdict struct {
 
 func (x *ServerVerdict) Reset() {
 	*x = ServerVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +3541,7 @@ func (x *ServerVerdict) String() string {
 func (*ServerVerdict) ProtoMessage() {}
 
 func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[30]
+	mi := &file_engine_v1_engine_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +3554,7 @@ func (x *ServerVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerVerdict.ProtoReflect.Descriptor instead.
 func (*ServerVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{30}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ServerVerdict) GetPoolUuid() string {
@@ -2955,7 +3611,7 @@ type MonitorVerdict struct {
 
 func (x *MonitorVerdict) Reset() {
 	*x = MonitorVerdict{}
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3623,7 @@ func (x *MonitorVerdict) String() string {
 func (*MonitorVerdict) ProtoMessage() {}
 
 func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[31]
+	mi := &file_engine_v1_engine_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3636,7 @@ func (x *MonitorVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MonitorVerdict.ProtoReflect.Descriptor instead.
 func (*MonitorVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{31}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MonitorVerdict) GetHealthMonitorUuid() string {
@@ -3023,7 +3679,7 @@ type Routing struct {
 
 func (x *Routing) Reset() {
 	*x = Routing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3691,7 @@ func (x *Routing) String() string {
 func (*Routing) ProtoMessage() {}
 
 func (x *Routing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[32]
+	mi := &file_engine_v1_engine_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3704,7 @@ func (x *Routing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Routing.ProtoReflect.Descriptor instead.
 func (*Routing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{32}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Routing) GetPeers() []*PeerState {
@@ -3092,7 +3748,7 @@ type PeerState struct {
 
 func (x *PeerState) Reset() {
 	*x = PeerState{}
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3760,7 @@ func (x *PeerState) String() string {
 func (*PeerState) ProtoMessage() {}
 
 func (x *PeerState) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[33]
+	mi := &file_engine_v1_engine_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3773,7 @@ func (x *PeerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerState.ProtoReflect.Descriptor instead.
 func (*PeerState) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{33}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PeerState) GetAddress() string {
@@ -3219,7 +3875,7 @@ type AnnouncedRoute struct {
 
 func (x *AnnouncedRoute) Reset() {
 	*x = AnnouncedRoute{}
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3887,7 @@ func (x *AnnouncedRoute) String() string {
 func (*AnnouncedRoute) ProtoMessage() {}
 
 func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[34]
+	mi := &file_engine_v1_engine_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3900,7 @@ func (x *AnnouncedRoute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnouncedRoute.ProtoReflect.Descriptor instead.
 func (*AnnouncedRoute) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{34}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AnnouncedRoute) GetPrefix() string {
@@ -3312,7 +3968,7 @@ type Detours struct {
 
 func (x *Detours) Reset() {
 	*x = Detours{}
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3980,7 @@ func (x *Detours) String() string {
 func (*Detours) ProtoMessage() {}
 
 func (x *Detours) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[35]
+	mi := &file_engine_v1_engine_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3993,7 @@ func (x *Detours) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Detours.ProtoReflect.Descriptor instead.
 func (*Detours) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{35}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Detours) GetStrays() uint64 {
@@ -3415,7 +4071,7 @@ type HostSample struct {
 
 func (x *HostSample) Reset() {
 	*x = HostSample{}
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +4083,7 @@ func (x *HostSample) String() string {
 func (*HostSample) ProtoMessage() {}
 
 func (x *HostSample) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[36]
+	mi := &file_engine_v1_engine_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +4096,7 @@ func (x *HostSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostSample.ProtoReflect.Descriptor instead.
 func (*HostSample) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{36}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HostSample) GetUnixMs() uint64 {
@@ -3567,7 +4223,7 @@ type CheckTime struct {
 
 func (x *CheckTime) Reset() {
 	*x = CheckTime{}
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +4235,7 @@ func (x *CheckTime) String() string {
 func (*CheckTime) ProtoMessage() {}
 
 func (x *CheckTime) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[37]
+	mi := &file_engine_v1_engine_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +4248,7 @@ func (x *CheckTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTime.ProtoReflect.Descriptor instead.
 func (*CheckTime) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{37}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CheckTime) GetPoolUuid() string {
@@ -3633,7 +4289,7 @@ type NetworkInterface struct {
 
 func (x *NetworkInterface) Reset() {
 	*x = NetworkInterface{}
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +4301,7 @@ func (x *NetworkInterface) String() string {
 func (*NetworkInterface) ProtoMessage() {}
 
 func (x *NetworkInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[38]
+	mi := &file_engine_v1_engine_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +4314,7 @@ func (x *NetworkInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkInterface.ProtoReflect.Descriptor instead.
 func (*NetworkInterface) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{38}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NetworkInterface) GetName() string {
@@ -3737,7 +4393,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +4405,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[39]
+	mi := &file_engine_v1_engine_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +4418,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{39}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Event) GetUnixMs() uint64 {
@@ -3814,7 +4470,7 @@ type TelemetryUp struct {
 
 func (x *TelemetryUp) Reset() {
 	*x = TelemetryUp{}
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3826,7 +4482,7 @@ func (x *TelemetryUp) String() string {
 func (*TelemetryUp) ProtoMessage() {}
 
 func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[40]
+	mi := &file_engine_v1_engine_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3839,7 +4495,7 @@ func (x *TelemetryUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryUp.ProtoReflect.Descriptor instead.
 func (*TelemetryUp) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{40}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TelemetryUp) GetBody() isTelemetryUp_Body {
@@ -3910,7 +4566,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +4578,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[41]
+	mi := &file_engine_v1_engine_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +4591,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{41}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Standing) GetEpoch() uint64 {
@@ -3972,7 +4628,7 @@ type TelemetryDown struct {
 
 func (x *TelemetryDown) Reset() {
 	*x = TelemetryDown{}
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4640,7 @@ func (x *TelemetryDown) String() string {
 func (*TelemetryDown) ProtoMessage() {}
 
 func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[42]
+	mi := &file_engine_v1_engine_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4653,7 @@ func (x *TelemetryDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TelemetryDown.ProtoReflect.Descriptor instead.
 func (*TelemetryDown) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{42}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TelemetryDown) GetBody() isTelemetryDown_Body {
@@ -4052,7 +4708,7 @@ type BatchOffer struct {
 
 func (x *BatchOffer) Reset() {
 	*x = BatchOffer{}
-	mi := &file_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_engine_v1_engine_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4720,7 @@ func (x *BatchOffer) String() string {
 func (*BatchOffer) ProtoMessage() {}
 
 func (x *BatchOffer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[43]
+	mi := &file_engine_v1_engine_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4733,7 @@ func (x *BatchOffer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchOffer.ProtoReflect.Descriptor instead.
 func (*BatchOffer) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{43}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BatchOffer) GetPackedBytes() uint32 {
@@ -4102,7 +4758,7 @@ type BatchGrant struct {
 
 func (x *BatchGrant) Reset() {
 	*x = BatchGrant{}
-	mi := &file_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_engine_v1_engine_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4770,7 @@ func (x *BatchGrant) String() string {
 func (*BatchGrant) ProtoMessage() {}
 
 func (x *BatchGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[44]
+	mi := &file_engine_v1_engine_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4783,7 @@ func (x *BatchGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchGrant.ProtoReflect.Descriptor instead.
 func (*BatchGrant) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{44}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{51}
 }
 
 // The records of the batch are on disk, or can never be.
@@ -4142,7 +4798,7 @@ type BatchTaken struct {
 
 func (x *BatchTaken) Reset() {
 	*x = BatchTaken{}
-	mi := &file_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_engine_v1_engine_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4810,7 @@ func (x *BatchTaken) String() string {
 func (*BatchTaken) ProtoMessage() {}
 
 func (x *BatchTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[45]
+	mi := &file_engine_v1_engine_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4823,7 @@ func (x *BatchTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchTaken.ProtoReflect.Descriptor instead.
 func (*BatchTaken) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{45}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *BatchTaken) GetEpoch() uint64 {
@@ -4210,7 +4866,7 @@ type RecordBatch struct {
 
 func (x *RecordBatch) Reset() {
 	*x = RecordBatch{}
-	mi := &file_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_engine_v1_engine_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4878,7 @@ func (x *RecordBatch) String() string {
 func (*RecordBatch) ProtoMessage() {}
 
 func (x *RecordBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[46]
+	mi := &file_engine_v1_engine_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4891,7 @@ func (x *RecordBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordBatch.ProtoReflect.Descriptor instead.
 func (*RecordBatch) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{46}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RecordBatch) GetEpoch() uint64 {
@@ -4315,7 +4971,7 @@ type RecordPart struct {
 
 func (x *RecordPart) Reset() {
 	*x = RecordPart{}
-	mi := &file_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_engine_v1_engine_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4983,7 @@ func (x *RecordPart) String() string {
 func (*RecordPart) ProtoMessage() {}
 
 func (x *RecordPart) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[47]
+	mi := &file_engine_v1_engine_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4996,7 @@ func (x *RecordPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordPart.ProtoReflect.Descriptor instead.
 func (*RecordPart) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{47}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RecordPart) GetClass() uint32 {
@@ -4392,7 +5048,7 @@ type RecordTally struct {
 
 func (x *RecordTally) Reset() {
 	*x = RecordTally{}
-	mi := &file_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_engine_v1_engine_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +5060,7 @@ func (x *RecordTally) String() string {
 func (*RecordTally) ProtoMessage() {}
 
 func (x *RecordTally) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_v1_engine_proto_msgTypes[48]
+	mi := &file_engine_v1_engine_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +5073,7 @@ func (x *RecordTally) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordTally.ProtoReflect.Descriptor instead.
 func (*RecordTally) Descriptor() ([]byte, []int) {
-	return file_engine_v1_engine_proto_rawDescGZIP(), []int{48}
+	return file_engine_v1_engine_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RecordTally) GetVirtualServiceUuid() string {
@@ -4459,7 +5115,7 @@ var File_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\"P\n" +
+	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x17\n" +
 	"\acsr_der\x18\x02 \x01(\fR\x06csrDer\x12\x12\n" +
@@ -4554,7 +5210,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x04Pool\x12+\n" +
 	"\x04pool\x18\x01 \x01(\v2\x17.weir.dataplane.v1.PoolR\x04pool\x120\n" +
 	"\x14health_monitor_uuids\x18\x02 \x03(\tR\x12healthMonitorUuids\x123\n" +
-	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\"\x89\x05\n" +
+	"\x16min_health_monitors_up\x18\x03 \x01(\rR\x13minHealthMonitorsUp\"\x82\b\n" +
 	"\rHealthMonitor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -4572,9 +5228,18 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x03tcp\x18\v \x01(\v2\x18.weir.engine.v1.TcpCheckR\x03tcp\x12*\n" +
 	"\x03udp\x18\f \x01(\v2\x18.weir.engine.v1.UdpCheckR\x03udp\x12*\n" +
 	"\x03dns\x18\r \x01(\v2\x18.weir.engine.v1.DnsCheckR\x03dns\x129\n" +
-	"\bexternal\x18\x0e \x01(\v2\x1d.weir.engine.v1.ExternalCheckR\bexternal\x12\x14\n" +
+	"\bexternal\x18\x0e \x01(\v2\x1d.weir.engine.v1.ExternalCheckR\bexternal\x12*\n" +
+	"\x03sip\x18\x0f \x01(\v2\x18.weir.engine.v1.SipCheckR\x03sip\x123\n" +
+	"\x06radius\x18\x10 \x01(\v2\x1b.weir.engine.v1.RadiusCheckR\x06radius\x12-\n" +
+	"\x04smtp\x18\x11 \x01(\v2\x19.weir.engine.v1.SmtpCheckR\x04smtp\x12\x1f\n" +
+	"\vimap_folder\x18\x12 \x01(\tR\n" +
+	"imapFolder\x12*\n" +
+	"\x03ftp\x18\x13 \x01(\v2\x18.weir.engine.v1.FtpCheckR\x03ftp\x12-\n" +
+	"\x04ldap\x18\x14 \x01(\v2\x19.weir.engine.v1.LdapCheckR\x04ldap\x12=\n" +
+	"\vcredentials\x18\x15 \x01(\v2\x1b.weir.engine.v1.CredentialsR\vcredentials\x12,\n" +
+	"\x03tls\x18\x16 \x01(\v2\x1a.weir.engine.v1.MonitorTlsR\x03tls\x12\x14\n" +
 	"\x05apart\x18\x1e \x01(\bR\x05apart\x12.\n" +
-	"\x04grpc\x18\x82\x01 \x01(\v2\x19.weir.engine.v1.GrpcCheckR\x04grpc\"\xb7\x02\n" +
+	"\x04grpc\x18\x82\x01 \x01(\v2\x19.weir.engine.v1.GrpcCheckR\x04grpc\"\x8f\x03\n" +
 	"\tHttpCheck\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12#\n" +
 	"\rexact_request\x18\x02 \x01(\bR\fexactRequest\x12\x12\n" +
@@ -4584,7 +5249,47 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x11maintenance_codes\x18\x06 \x03(\rR\x10maintenanceCodes\x121\n" +
 	"\x14maintenance_contains\x18\a \x01(\tR\x13maintenanceContains\x12\x1f\n" +
 	"\vserver_name\x18\b \x01(\tR\n" +
-	"serverName\"X\n" +
+	"serverName\x12%\n" +
+	"\x0esearched_bytes\x18\t \x01(\rR\rsearchedBytes\x12/\n" +
+	"\x05login\x18\n" +
+	" \x01(\x0e2\x19.weir.engine.v1.HttpLoginR\x05login\"E\n" +
+	"\vCredentials\x12\x1a\n" +
+	"\busername\x18\x01 \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\x02 \x01(\tR\bpassword\"\xf0\x01\n" +
+	"\n" +
+	"MonitorTls\x12\x1f\n" +
+	"\vserver_name\x18\x01 \x01(\tR\n" +
+	"serverName\x129\n" +
+	"\bversions\x18\x02 \x03(\x0e2\x1d.weir.dataplane.v1.TlsVersionR\bversions\x12#\n" +
+	"\rcipher_suites\x18\x03 \x03(\tR\fcipherSuites\x12 \n" +
+	"\fca_certs_der\x18\x04 \x03(\fR\n" +
+	"caCertsDer\x12\x1b\n" +
+	"\tchain_der\x18\x05 \x03(\fR\bchainDer\x12\"\n" +
+	"\rkey_pkcs8_der\x18\x06 \x01(\fR\vkeyPkcs8Der\"I\n" +
+	"\bSipCheck\x12\x10\n" +
+	"\x03tcp\x18\x01 \x01(\bR\x03tcp\x12+\n" +
+	"\x11response_contains\x18\x02 \x01(\tR\x10responseContains\"j\n" +
+	"\vRadiusCheck\x12\x1a\n" +
+	"\busername\x18\x01 \x01(\tR\busername\x12\x1a\n" +
+	"\bpassword\x18\x02 \x01(\tR\bpassword\x12#\n" +
+	"\rshared_secret\x18\x03 \x01(\tR\fsharedSecret\"o\n" +
+	"\tSmtpCheck\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x16\n" +
+	"\x06sender\x18\x02 \x01(\tR\x06sender\x12\x1e\n" +
+	"\n" +
+	"recipients\x18\x03 \x03(\tR\n" +
+	"recipients\x12\x12\n" +
+	"\x04mail\x18\x04 \x01(\tR\x04mail\">\n" +
+	"\bFtpCheck\x12\x1a\n" +
+	"\bfilename\x18\x01 \x01(\tR\bfilename\x12\x16\n" +
+	"\x06active\x18\x02 \x01(\bR\x06active\"\x8d\x01\n" +
+	"\tLdapCheck\x12\x17\n" +
+	"\abase_dn\x18\x01 \x01(\tR\x06baseDn\x12/\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x19.weir.engine.v1.LdapScopeR\x05scope\x12\x1e\n" +
+	"\n" +
+	"attributes\x18\x03 \x03(\tR\n" +
+	"attributes\x12\x16\n" +
+	"\x06filter\x18\x04 \x01(\tR\x06filter\"X\n" +
 	"\tGrpcCheck\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x10\n" +
 	"\x03tls\x18\x02 \x01(\bR\x03tls\x12\x1f\n" +
@@ -4797,7 +5502,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\arecords\x18\x03 \x01(\x04R\arecords\x12\x16\n" +
 	"\x06weight\x18\x04 \x01(\x04R\x06weight\x12 \n" +
 	"\flast_unix_us\x18\x05 \x01(\x04R\n" +
-	"lastUnixUs*\xe6\x01\n" +
+	"lastUnixUs*\xfe\x03\n" +
 	"\vMonitorType\x12\x1c\n" +
 	"\x18MONITOR_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MONITOR_TYPE_HTTP\x10\x01\x12\x16\n" +
@@ -4806,8 +5511,30 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x11MONITOR_TYPE_PING\x10\x04\x12\x14\n" +
 	"\x10MONITOR_TYPE_UDP\x10\x05\x12\x14\n" +
 	"\x10MONITOR_TYPE_DNS\x10\x06\x12\x19\n" +
-	"\x15MONITOR_TYPE_EXTERNAL\x10\a\x12\x16\n" +
-	"\x11MONITOR_TYPE_GRPC\x10\x82\x01*v\n" +
+	"\x15MONITOR_TYPE_EXTERNAL\x10\a\x12\x14\n" +
+	"\x10MONITOR_TYPE_SIP\x10\b\x12\x17\n" +
+	"\x13MONITOR_TYPE_RADIUS\x10\t\x12\x15\n" +
+	"\x11MONITOR_TYPE_SMTP\x10\n" +
+	"\x12\x16\n" +
+	"\x12MONITOR_TYPE_SMTPS\x10\v\x12\x15\n" +
+	"\x11MONITOR_TYPE_POP3\x10\f\x12\x16\n" +
+	"\x12MONITOR_TYPE_POP3S\x10\r\x12\x15\n" +
+	"\x11MONITOR_TYPE_IMAP\x10\x0e\x12\x16\n" +
+	"\x12MONITOR_TYPE_IMAPS\x10\x0f\x12\x14\n" +
+	"\x10MONITOR_TYPE_FTP\x10\x10\x12\x15\n" +
+	"\x11MONITOR_TYPE_FTPS\x10\x11\x12\x15\n" +
+	"\x11MONITOR_TYPE_LDAP\x10\x12\x12\x16\n" +
+	"\x12MONITOR_TYPE_LDAPS\x10\x13\x12\x16\n" +
+	"\x11MONITOR_TYPE_GRPC\x10\x82\x01*R\n" +
+	"\tHttpLogin\x12\x1a\n" +
+	"\x16HTTP_LOGIN_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10HTTP_LOGIN_BASIC\x10\x01\x12\x13\n" +
+	"\x0fHTTP_LOGIN_NTLM\x10\x02*d\n" +
+	"\tLdapScope\x12\x1a\n" +
+	"\x16LDAP_SCOPE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fLDAP_SCOPE_BASE\x10\x01\x12\x12\n" +
+	"\x0eLDAP_SCOPE_ONE\x10\x02\x12\x12\n" +
+	"\x0eLDAP_SCOPE_SUB\x10\x03*v\n" +
 	"\tDnsAnswer\x12\x1a\n" +
 	"\x16DNS_ANSWER_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DNS_ANSWER_OF_TYPE\x10\x01\x12\x1a\n" +
@@ -4856,164 +5583,184 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 	return file_engine_v1_engine_proto_rawDescData
 }
 
-var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_engine_v1_engine_proto_goTypes = []any{
 	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
-	(DnsAnswer)(0),             // 1: weir.engine.v1.DnsAnswer
-	(NackCause)(0),             // 2: weir.engine.v1.NackCause
-	(DataplaneState)(0),        // 3: weir.engine.v1.DataplaneState
-	(BgpState)(0),              // 4: weir.engine.v1.BgpState
-	(BfdState)(0),              // 5: weir.engine.v1.BfdState
-	(*JoinRequest)(nil),        // 6: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),       // 7: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),       // 8: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),      // 9: weir.engine.v1.RenewResponse
-	(*Directive)(nil),          // 10: weir.engine.v1.Directive
-	(*Welcome)(nil),            // 11: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),          // 12: weir.engine.v1.PlanDelta
-	(*Plan)(nil),               // 13: weir.engine.v1.Plan
-	(*Resource)(nil),           // 14: weir.engine.v1.Resource
-	(*EngineSettings)(nil),     // 15: weir.engine.v1.EngineSettings
-	(*BgpRouter)(nil),          // 16: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),            // 17: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),          // 18: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),      // 19: weir.engine.v1.Advertisement
-	(*Route)(nil),              // 20: weir.engine.v1.Route
-	(*Pool)(nil),               // 21: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),      // 22: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),          // 23: weir.engine.v1.HttpCheck
-	(*GrpcCheck)(nil),          // 24: weir.engine.v1.GrpcCheck
-	(*TcpCheck)(nil),           // 25: weir.engine.v1.TcpCheck
-	(*UdpCheck)(nil),           // 26: weir.engine.v1.UdpCheck
-	(*DnsCheck)(nil),           // 27: weir.engine.v1.DnsCheck
-	(*ExternalCheck)(nil),      // 28: weir.engine.v1.ExternalCheck
-	(*Report)(nil),             // 29: weir.engine.v1.Report
-	(*Hello)(nil),              // 30: weir.engine.v1.Hello
-	(*Resources)(nil),          // 31: weir.engine.v1.Resources
-	(*Ack)(nil),                // 32: weir.engine.v1.Ack
-	(*Nack)(nil),               // 33: weir.engine.v1.Nack
-	(*Status)(nil),             // 34: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),     // 35: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),      // 36: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),     // 37: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),            // 38: weir.engine.v1.Routing
-	(*PeerState)(nil),          // 39: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),     // 40: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),            // 41: weir.engine.v1.Detours
-	(*HostSample)(nil),         // 42: weir.engine.v1.HostSample
-	(*CheckTime)(nil),          // 43: weir.engine.v1.CheckTime
-	(*NetworkInterface)(nil),   // 44: weir.engine.v1.NetworkInterface
-	(*Event)(nil),              // 45: weir.engine.v1.Event
-	(*TelemetryUp)(nil),        // 46: weir.engine.v1.TelemetryUp
-	(*Standing)(nil),           // 47: weir.engine.v1.Standing
-	(*TelemetryDown)(nil),      // 48: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),         // 49: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),         // 50: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),         // 51: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),        // 52: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),         // 53: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),        // 54: weir.engine.v1.RecordTally
-	nil,                        // 55: weir.engine.v1.ExternalCheck.VariablesEntry
-	(*v1.Question)(nil),        // 56: weir.dataplane.v1.Question
-	(*v1.VirtualService)(nil),  // 57: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),     // 58: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),      // 59: weir.dataplane.v1.PkiProfile
-	(*v1.HttpPolicySet)(nil),   // 60: weir.dataplane.v1.HttpPolicySet
-	(*v1.StringGroup)(nil),     // 61: weir.dataplane.v1.StringGroup
-	(*v1.AddressGroup)(nil),    // 62: weir.dataplane.v1.AddressGroup
-	(v1.WorkerPinning)(0),      // 63: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 64: weir.dataplane.v1.Pool
-	(*v1.Sample)(nil),          // 65: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),     // 66: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),         // 67: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 68: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 69: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 70: weir.dataplane.v1.RecordedServer
+	(HttpLogin)(0),             // 1: weir.engine.v1.HttpLogin
+	(LdapScope)(0),             // 2: weir.engine.v1.LdapScope
+	(DnsAnswer)(0),             // 3: weir.engine.v1.DnsAnswer
+	(NackCause)(0),             // 4: weir.engine.v1.NackCause
+	(DataplaneState)(0),        // 5: weir.engine.v1.DataplaneState
+	(BgpState)(0),              // 6: weir.engine.v1.BgpState
+	(BfdState)(0),              // 7: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),        // 8: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),       // 9: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),       // 10: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),      // 11: weir.engine.v1.RenewResponse
+	(*Directive)(nil),          // 12: weir.engine.v1.Directive
+	(*Welcome)(nil),            // 13: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),          // 14: weir.engine.v1.PlanDelta
+	(*Plan)(nil),               // 15: weir.engine.v1.Plan
+	(*Resource)(nil),           // 16: weir.engine.v1.Resource
+	(*EngineSettings)(nil),     // 17: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),          // 18: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),            // 19: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),          // 20: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),      // 21: weir.engine.v1.Advertisement
+	(*Route)(nil),              // 22: weir.engine.v1.Route
+	(*Pool)(nil),               // 23: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),      // 24: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),          // 25: weir.engine.v1.HttpCheck
+	(*Credentials)(nil),        // 26: weir.engine.v1.Credentials
+	(*MonitorTls)(nil),         // 27: weir.engine.v1.MonitorTls
+	(*SipCheck)(nil),           // 28: weir.engine.v1.SipCheck
+	(*RadiusCheck)(nil),        // 29: weir.engine.v1.RadiusCheck
+	(*SmtpCheck)(nil),          // 30: weir.engine.v1.SmtpCheck
+	(*FtpCheck)(nil),           // 31: weir.engine.v1.FtpCheck
+	(*LdapCheck)(nil),          // 32: weir.engine.v1.LdapCheck
+	(*GrpcCheck)(nil),          // 33: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),           // 34: weir.engine.v1.TcpCheck
+	(*UdpCheck)(nil),           // 35: weir.engine.v1.UdpCheck
+	(*DnsCheck)(nil),           // 36: weir.engine.v1.DnsCheck
+	(*ExternalCheck)(nil),      // 37: weir.engine.v1.ExternalCheck
+	(*Report)(nil),             // 38: weir.engine.v1.Report
+	(*Hello)(nil),              // 39: weir.engine.v1.Hello
+	(*Resources)(nil),          // 40: weir.engine.v1.Resources
+	(*Ack)(nil),                // 41: weir.engine.v1.Ack
+	(*Nack)(nil),               // 42: weir.engine.v1.Nack
+	(*Status)(nil),             // 43: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),     // 44: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),      // 45: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),     // 46: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),            // 47: weir.engine.v1.Routing
+	(*PeerState)(nil),          // 48: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),     // 49: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),            // 50: weir.engine.v1.Detours
+	(*HostSample)(nil),         // 51: weir.engine.v1.HostSample
+	(*CheckTime)(nil),          // 52: weir.engine.v1.CheckTime
+	(*NetworkInterface)(nil),   // 53: weir.engine.v1.NetworkInterface
+	(*Event)(nil),              // 54: weir.engine.v1.Event
+	(*TelemetryUp)(nil),        // 55: weir.engine.v1.TelemetryUp
+	(*Standing)(nil),           // 56: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),      // 57: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),         // 58: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),         // 59: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),         // 60: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),        // 61: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),         // 62: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),        // 63: weir.engine.v1.RecordTally
+	nil,                        // 64: weir.engine.v1.ExternalCheck.VariablesEntry
+	(*v1.Question)(nil),        // 65: weir.dataplane.v1.Question
+	(*v1.VirtualService)(nil),  // 66: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),     // 67: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),      // 68: weir.dataplane.v1.PkiProfile
+	(*v1.HttpPolicySet)(nil),   // 69: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),     // 70: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),    // 71: weir.dataplane.v1.AddressGroup
+	(v1.WorkerPinning)(0),      // 72: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 73: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),         // 74: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),          // 75: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),     // 76: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),         // 77: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 78: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 79: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 80: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
-	11, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
-	12, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
-	56, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
-	14, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
-	14, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
-	57, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
-	21, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
-	58, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
-	22, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
-	59, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
-	16, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
-	19, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
-	15, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
-	60, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
-	61, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
-	62, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	63, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	17, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	18, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	20, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	64, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
+	14, // 1: weir.engine.v1.Directive.plan:type_name -> weir.engine.v1.PlanDelta
+	65, // 2: weir.engine.v1.Directive.question:type_name -> weir.dataplane.v1.Question
+	16, // 3: weir.engine.v1.PlanDelta.changed:type_name -> weir.engine.v1.Resource
+	16, // 4: weir.engine.v1.Plan.resources:type_name -> weir.engine.v1.Resource
+	66, // 5: weir.engine.v1.Resource.virtual_service:type_name -> weir.dataplane.v1.VirtualService
+	23, // 6: weir.engine.v1.Resource.pool:type_name -> weir.engine.v1.Pool
+	67, // 7: weir.engine.v1.Resource.certificate:type_name -> weir.dataplane.v1.Certificate
+	24, // 8: weir.engine.v1.Resource.health_monitor:type_name -> weir.engine.v1.HealthMonitor
+	68, // 9: weir.engine.v1.Resource.pki_profile:type_name -> weir.dataplane.v1.PkiProfile
+	18, // 10: weir.engine.v1.Resource.bgp_router:type_name -> weir.engine.v1.BgpRouter
+	21, // 11: weir.engine.v1.Resource.advertisement:type_name -> weir.engine.v1.Advertisement
+	17, // 12: weir.engine.v1.Resource.engine_settings:type_name -> weir.engine.v1.EngineSettings
+	69, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
+	70, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
+	71, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
+	72, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	19, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	20, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	22, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	73, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
 	0,  // 21: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	23, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	25, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	26, // 24: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	27, // 25: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	28, // 26: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	24, // 27: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 28: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	55, // 29: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	30, // 30: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	32, // 31: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	33, // 32: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	34, // 33: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	35, // 34: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	65, // 35: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	45, // 36: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	38, // 37: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	41, // 38: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	42, // 39: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	66, // 40: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	31, // 41: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	34, // 42: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	35, // 43: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	38, // 44: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	41, // 45: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	67, // 46: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	2,  // 47: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	67, // 48: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	3,  // 49: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	36, // 50: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	37, // 51: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	39, // 52: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	40, // 53: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	4,  // 54: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	5,  // 55: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	44, // 56: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	43, // 57: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	49, // 58: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	52, // 59: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	47, // 60: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	68, // 61: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	50, // 62: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	51, // 63: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	53, // 64: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	69, // 65: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	70, // 66: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	68, // 67: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	54, // 68: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	6,  // 69: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	8,  // 70: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	29, // 71: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	46, // 72: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	7,  // 73: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	9,  // 74: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	10, // 75: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	48, // 76: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	73, // [73:77] is the sub-list for method output_type
-	69, // [69:73] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	25, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	34, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	35, // 24: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	36, // 25: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	37, // 26: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	28, // 27: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	29, // 28: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	30, // 29: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	31, // 30: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	32, // 31: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	26, // 32: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	27, // 33: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	33, // 34: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 35: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	74, // 36: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	2,  // 37: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	3,  // 38: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	64, // 39: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	39, // 40: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	41, // 41: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	42, // 42: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	43, // 43: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	44, // 44: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	75, // 45: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	54, // 46: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	47, // 47: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	50, // 48: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	51, // 49: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	76, // 50: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	40, // 51: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	43, // 52: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	44, // 53: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	47, // 54: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	50, // 55: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	77, // 56: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	4,  // 57: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	77, // 58: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	5,  // 59: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	45, // 60: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	46, // 61: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	48, // 62: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	49, // 63: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	6,  // 64: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	7,  // 65: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	53, // 66: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	52, // 67: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	58, // 68: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	61, // 69: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	56, // 70: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	78, // 71: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 72: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	60, // 73: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	62, // 74: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	79, // 75: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	80, // 76: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	78, // 77: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63, // 78: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	8,  // 79: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	10, // 80: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	38, // 81: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	55, // 82: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	9,  // 83: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	11, // 84: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	12, // 85: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	57, // 86: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	83, // [83:87] is the sub-list for method output_type
+	79, // [79:83] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5039,7 +5786,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_StringGroup)(nil),
 		(*Resource_AddressGroup)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[23].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*Report_Hello)(nil),
 		(*Report_Ack)(nil),
 		(*Report_Nack)(nil),
@@ -5052,12 +5799,12 @@ func file_engine_v1_engine_proto_init() {
 		(*Report_Host)(nil),
 		(*Report_Explanation)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[40].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[47].OneofWrappers = []any{
 		(*TelemetryUp_Offer)(nil),
 		(*TelemetryUp_Batch)(nil),
 		(*TelemetryUp_Standing)(nil),
 	}
-	file_engine_v1_engine_proto_msgTypes[42].OneofWrappers = []any{
+	file_engine_v1_engine_proto_msgTypes[49].OneofWrappers = []any{
 		(*TelemetryDown_Grant)(nil),
 		(*TelemetryDown_Taken)(nil),
 	}
@@ -5066,8 +5813,8 @@ func file_engine_v1_engine_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_v1_engine_proto_rawDesc), len(file_engine_v1_engine_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   50,
+			NumEnums:      8,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
