@@ -45,16 +45,17 @@ type scores struct {
 	servers                  map[fleet.ServerKey]score.Score
 }
 
-func newScores() scores {
-	return scores{map[string]score.Score{}, map[string]score.Score{}, map[string]score.Score{},
-		map[fleet.ServerKey]score.Score{}}
+// newScores has room for as many scores as there were before.
+func newScores(before scores) scores {
+	return scores{make(map[string]score.Score, len(before.services)), make(map[string]score.Score, len(before.pools)),
+		make(map[string]score.Score, len(before.engines)), make(map[fleet.ServerKey]score.Score, len(before.servers))}
 }
 
 // New returns the scores of a fleet. Run computes them.
 func New(fleet *fleet.Fleet, now func() time.Time) *Grades {
 	return &Grades{
 		fleet: fleet, now: now, services: map[string]*service{}, pools: map[string]*pool{},
-		engines: map[string]*engine{}, chains: chains{}, scores: newScores(),
+		engines: map[string]*engine{}, chains: chains{},
 	}
 }
 
@@ -71,7 +72,7 @@ func (g *Grades) Grade() {
 	defer g.grading.Unlock()
 	var m *model.Model
 	g.fleet.Read(func(known *fleet.Known) { m = known.Model() })
-	graded, at := newScores(), g.now()
+	graded, at := newScores(g.scores), g.now()
 	fleet.ReadEach(g.fleet, m.Engines, func(known *fleet.Known, engine *model.Engine) {
 		graded.engines[engine.UUID] = g.engine(known, engine)
 	})

@@ -99,7 +99,8 @@ func (p *pool) lookAtEach(known *fleet.Known, of *model.Pool, state health.Pool,
 		}
 		facts.Counts, facts.Up = s.totals()
 		if s.facts == nil || *s.facts != facts { // otherwise the score is what it was
-			s.facts, s.score = &facts, score.OfServer(&facts)
+			kept := facts
+			s.facts, s.score = &kept, score.OfServer(&kept)
 		}
 		into.servers[key] = s.score
 		if facts.State == health.Up || facts.State == health.Down {

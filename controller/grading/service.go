@@ -8,6 +8,7 @@ import (
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/health/score"
+	"github.com/weir-lb/weir/controller/histogram"
 	"github.com/weir-lb/weir/controller/model"
 )
 
@@ -111,13 +112,15 @@ func (s *service) look(known *fleet.Known, uuid string, limits score.Limits, up 
 	point := servicePoint{up: up}
 	if then != nil && !quiet {
 		point.counts, point.attacks = now.since(then), float64(max(0, now.attacks-then.attacks))
-		var times fleet.Times
+		var times histogram.Histogram
 		for id, timing := range timings {
-			if from := earlier(timing, before[id]); from != timing.Now {
-				times.Add(timing.Now, from)
+			now, then := timing.Now.GetTotal(), earlier(timing, before[id]).GetTotal()
+			if !histogram.Continues(now, then) {
+				then = nil
 			}
+			times.Add(now, then)
 		}
-		judge(&point.counts, &times.Total, limits)
+		judge(&point.counts, &times, limits)
 	}
 	s.window.put(point)
 }
