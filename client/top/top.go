@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // Start is what is shown first.
@@ -35,7 +36,7 @@ func (s Start) page() int {
 	return servicesPage
 }
 
-// topicsOf are the topics of a page. That of a virtual service has its pool.
+// topicsOf are the topics of a page. That of a virtual service has its pools.
 func topicsOf(ctx context.Context, session *client.Session, page int, service string) ([]string, error) {
 	switch page {
 	case enginesPage:
@@ -44,15 +45,23 @@ func topicsOf(ctx context.Context, session *client.Session, page int, service st
 		return []string{"overview"}, nil
 	}
 	topics := []string{"overview", "vs:" + service}
-	var object struct {
-		Pool string `json:"pool_ref"`
+	type ofPool struct {
+		Ref string `json:"pool_ref"`
 	}
-	if err := session.Get(ctx, "virtualservice/"+service, &object); err != nil {
+	var object struct {
+		ofPool
+		Runtime struct {
+			Rules []ofPool `json:"rule_pools"`
+		} `json:"runtime"`
+	}
+	if err := session.Get(ctx, "virtualservice/"+service+"?join_subresources=runtime", &object); err != nil {
 		return nil, err
 	}
-	pool, _, _ := strings.Cut(object.Pool, "#")
-	if pool = pool[strings.LastIndexByte(pool, '/')+1:]; pool != "" {
-		topics = append(topics, "pool:"+pool)
+	for _, pool := range append([]ofPool{object.ofPool}, object.Runtime.Rules...) {
+		reference, _, _ := strings.Cut(pool.Ref, "#")
+		if uuid := reference[strings.LastIndexByte(reference, '/')+1:]; uuid != "" {
+			topics = append(topics, "pool:"+uuid)
+		}
 	}
 	return topics, nil
 }
@@ -92,13 +101,16 @@ func Lines(ctx context.Context, session *client.Session, start Start, once bool,
 	if err != nil {
 		return err
 	}
-	encoder, last := json.NewEncoder(out), ""
+	last := ""
 	for {
 		err := session.Live(ctx, topics, last, func(event client.LiveEvent) error {
 			last = event.ID
-			err := encoder.Encode(map[string]any{
+			text, err := json.Marshal(map[string]any{
 				"event": event.Name, "id": event.ID, "data": json.RawMessage(event.Data),
 			})
+			if err == nil {
+				_, err = fmt.Fprintln(out, logtext.InertJSON(string(text)))
+			}
 			if err == nil && once && event.Name == "delta" {
 				return errEnough
 			}

@@ -1,0 +1,14 @@
+//! A response that no server gives.
+
+use crate::buf::Buf;
+
+/// A response of Weir itself.
+pub(crate) struct Answer {
+    pub status: u16,
+    /// With the content behind it, unless the connection needs them apart.
+    pub head: Buf,
+    pub content: Option<Buf>,
+    /// Of a call.
+    pub grpc_status: Option<u32>,
+    pub keep_alive: bool,
+}
