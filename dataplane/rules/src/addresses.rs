@@ -20,9 +20,12 @@ impl Addresses {
     pub fn of(ranges: impl IntoIterator<Item = AddressRange>) -> Self {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for AddressRange { first, last } in ranges {
-            match (first.to_canonical(), last.to_canonical()) {
+            match (first, last) {
                 (IpAddr::V4(first), IpAddr::V4(last)) => v4.push((u32::from(first), u32::from(last))),
-                (IpAddr::V6(first), IpAddr::V6(last)) => v6.push((u128::from(first), u128::from(last))),
+                (IpAddr::V6(first), IpAddr::V6(last)) => match (first.to_ipv4_mapped(), last.to_ipv4_mapped()) {
+                    (Some(first), Some(last)) => v4.push((u32::from(first), u32::from(last))),
+                    _ => v6.push((u128::from(first), u128::from(last))),
+                },
                 _ => debug_assert!(false, "a range has one family"),
             }
         }

@@ -63,13 +63,14 @@ impl<'r> Asked<'r> {
     }
 }
 
-/// `host:port` or `[::1]:port` without the port.
+/// `host:port` or `[::1]:port` without the port, and without the dot of the root, which names the same host.
 pub(crate) fn without_port(host: &[u8]) -> &[u8] {
     let name_bytes = match host.first() {
         Some(b'[') => host.iter().position(|&byte| byte == b']').map(|close| close + 1),
         _ => host.iter().position(|&byte| byte == b':'),
     };
-    &host[..name_bytes.unwrap_or(host.len())]
+    let name = &host[..name_bytes.unwrap_or(host.len())];
+    name.strip_suffix(b".").unwrap_or(name)
 }
 
 /// Which forms of a request's texts the rules of a set compare.
@@ -234,7 +235,14 @@ mod tests {
 
     #[test]
     fn port_is_cut_off() {
-        for (host, name) in [("a.test", "a.test"), ("a.test:80", "a.test"), ("[::1]:80", "[::1]"), ("[::1]", "[::1]")] {
+        for (host, name) in [
+            ("a.test", "a.test"),
+            ("a.test:80", "a.test"),
+            ("a.test.", "a.test"),
+            ("a.test.:80", "a.test"),
+            ("[::1]:80", "[::1]"),
+            ("[::1]", "[::1]"),
+        ] {
             assert_eq!(without_port(host.as_bytes()), name.as_bytes());
         }
     }

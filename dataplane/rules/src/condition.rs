@@ -96,6 +96,12 @@ impl HostRule {
         let (with_port, bare): (Vec<String>, Vec<String>) =
             source.values.iter().cloned().partition(|value| is_literal && has_port(value));
         let part = |values: Vec<String>| TextRule::compile(&TextMatch { values, negated: false, ..source.clone() });
+        let is_name_end = matches!(source.criterion, Criterion::Equals | Criterion::EndsWith);
+        let without_root = |value: String| match value.strip_suffix('.') {
+            Some(name) if is_name_end => name.to_owned(),
+            _ => value,
+        };
+        let bare: Vec<String> = bare.into_iter().map(without_root).collect();
         let wants_bare = !bare.is_empty() || with_port.is_empty();
         Ok(Self {
             bare: wants_bare.then(|| part(bare)).transpose()?,
@@ -109,10 +115,16 @@ impl HostRule {
     }
 
     fn matches(&self, view: &View<'_>) -> bool {
-        let found = |rule: &Option<TextRule>, text: fn(&[u8]) -> &[u8]| {
-            rule.as_ref().is_some_and(|rule| view.host(rule.compares_small()).is_some_and(|host| rule.any(text(host))))
+        let host = |rule: &TextRule| view.host(rule.compares_small());
+        let bare = self.bare.as_ref().is_some_and(|rule| host(rule).is_some_and(|host| rule.any(without_port(host))));
+        let with_port = || {
+            let rule = self.with_port.as_ref()?;
+            let (host, name) = (host(rule)?, without_port(host(rule)?));
+            let port = host.iter().rposition(|&byte| byte == b':').filter(|at| *at >= name.len());
+            let whole = [name, port.map_or(&b""[..], |at| &host[at..])].concat();
+            Some(rule.any(&whole))
         };
-        (found(&self.bare, without_port) || found(&self.with_port, |host| host)) != self.negated
+        (bare || with_port().unwrap_or(false)) != self.negated
     }
 }
 
@@ -147,6 +159,10 @@ impl Condition {
                 view.query(rule.decoded, rule.compares_small()).is_some_and(|query| rule.any(query)) != rule.negated
             }
             Condition::Host(rule) => rule.matches(view),
+            // Of an absolute target, the field counts for nothing (RFC 9112 §3.2.2).
+            Condition::Field(rule) if rule.name.eq_ignore_ascii_case("host") => {
+                rule.matches(asked.head.host.into_iter())
+            }
             Condition::Field(rule) => rule.matches(values(&asked.head.fields, &rule.name)),
             Condition::Cookie(rule) => rule.matches(cookies::values(&asked.head.fields, rule.name.as_bytes())),
             Condition::Status(_) | Condition::Location(_) | Condition::ResponseField(_) => true,

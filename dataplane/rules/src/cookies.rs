@@ -1,4 +1,4 @@
-//! The cookies of a request (RFC 6265 §4.2), and the name of one that a response sets.
+//! The cookies of a request (RFC 6265 §4.2), and one that a response sets.
 
 use weir_wire::head::{Field, Fields, Name};
 
@@ -27,8 +27,8 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty()).then(|| (name, text[at + 1..].trim_ascii()))
 }
 
-/// The name of the cookie that the value of a Set-Cookie sets.
-pub(crate) fn name_of_set(value: &[u8]) -> &[u8] {
-    let first = value.split(|&byte| byte == b';').next().unwrap_or_default();
-    pair(first).map_or(b"", |(name, _)| name)
+/// Name and value of the cookie that a Set-Cookie sets.
+pub(crate) fn set(field: &[u8]) -> (&[u8], &[u8]) {
+    let first = field.split(|&byte| byte == b';').next().unwrap_or_default();
+    pair(first).unwrap_or((b"", b""))
 }

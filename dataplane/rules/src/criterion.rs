@@ -36,6 +36,8 @@ impl fmt::Display for TextError {
 
 /// The most that an expression may take in memory.
 const REGEX_BYTES_MAX: usize = 1 << 20;
+/// What it may keep of its own work, in each direction. An expression that needs more at once gets it.
+const CACHE_BYTES: usize = 64 << 10;
 
 /// Finds the first of the patterns that matches.
 pub(crate) fn compile_regex(patterns: &[&str], case_sensitive: bool) -> Result<Regex, TextError> {
@@ -53,7 +55,7 @@ fn compile(patterns: &[&str], case_sensitive: bool, kind: MatchKind) -> Result<R
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES_MAX))
         .onepass_size_limit(Some(REGEX_BYTES_MAX))
-        .hybrid_cache_capacity(REGEX_BYTES_MAX);
+        .hybrid_cache_capacity(CACHE_BYTES);
     // A point stands for each byte, also for one that is no text, and for a line end: nobody gets past a rule with one.
     let syntax =
         syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true).case_insensitive(!case_sensitive);

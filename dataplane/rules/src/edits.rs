@@ -1,7 +1,7 @@
 //! Changes of a head: fields and cookies that come, go, or are replaced, and another URL. They are made while the head is
 //! written: [`Edited`] stands between who writes it and the sink of the connection.
 
-use weir_wire::head::{Field, Fields, HeadSink, Name};
+use weir_wire::head::{Field, Fields, HeadSink, Name, is_same_in_cgi};
 
 use crate::{
     asked::Origin,
@@ -77,9 +77,10 @@ struct Change<'p> {
 impl Change<'_> {
     /// Whether it takes away a field, or a cookie, that was there.
     fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
+        // Servers that read fields as CGI has them take `X_A` for `X-A`.
         let same_name = |name: &[u8]| match cookie {
             true => self.edit.name.as_bytes() == name,
-            false => self.edit.name.as_bytes().eq_ignore_ascii_case(name),
+            false => is_same_in_cgi(self.edit.name.as_bytes(), name),
         };
         self.edit.cookie == cookie
             && match self.edit.kind {
@@ -173,7 +174,8 @@ impl<'p> Edits<'p> {
     }
 
     fn write_cookies(&self, fields: &Fields<'_>, out: &mut impl HeadSink) {
-        let stays = |pair: &(&[u8], &[u8])| !self.removes(true, pair.0, pair.1);
+        let all_go = self.removes(false, cookies::COOKIE, b"");
+        let stays = |pair: &(&[u8], &[u8])| !all_go && !self.removes(true, pair.0, pair.1);
         let added = self.added(true);
         let mut line: Vec<u8> = Vec::new();
         for (name, value) in cookies::pairs(fields).filter(stays).chain(added) {
@@ -222,7 +224,8 @@ impl<S> Edited<'_, '_, S> {
             Side::Request => edits.edits_cookies() && is_cookie(&field),
             Side::Response if field.name == Name::Location && edits.location.is_some() => true,
             Side::Response => {
-                field.name == Name::SetCookie && edits.removes(true, cookies::name_of_set(field.value), field.value)
+                let (name, value) = cookies::set(field.value);
+                field.name == Name::SetCookie && edits.removes(true, name, value)
             }
         };
         !is_gone && !edits.removes(false, field.name_text, field.value)
@@ -244,12 +247,12 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
         self.out.kept_if(fields, |field| keep(field) && view.keeps(field));
     }
 
-    /// What the profile writes anew of a response is edited, too. What it writes of a request is its own.
+    /// What the profile writes of what came is edited, too.
     fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
         let value = value.into_iter();
         let known = Name::of(name);
         let is_edited = match self.side {
-            Side::Request => known == Name::Host,
+            Side::Request => matches!(known, Name::Host | Name::XForwardedFor | Name::XForwardedProto | Name::Other),
             Side::Response => matches!(known, Name::SetCookie | Name::Location),
         };
         let is_gone = || {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex_automata::meta::Regex;
 
 use crate::{
@@ -97,7 +97,8 @@ impl StringGroup {
     }
 
     fn parts(&self, small: bool) -> Option<&AhoCorasick> {
-        let build = || AhoCorasick::new(self.keys(small).map(|(key, _)| key)).ok().map(Box::new);
+        let texts = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).to_owned();
+        let build = || texts.build(self.keys(small).map(|(key, _)| key)).ok().map(Box::new);
         self.tables[usize::from(small)].parts.get_or_init(build).as_deref()
     }
 

@@ -4,7 +4,7 @@
 //! A rule is under one of its hosts, if it wants equal ones, and there under its path, if it wants one that can be looked
 //! up. All rules with beginnings are found in one search, and so are all with parts, or with expressions.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use foldhash::{HashMap, HashMapExt};
 use regex_automata::{Input, PatternSet, meta::Regex};
 
@@ -18,6 +18,8 @@ use crate::{
 
 /// So few rules, or expressions, are looked at one by one.
 const FEW: usize = 4;
+/// A rule for more hosts than this is not listed under each of them: each host has its own tables of paths.
+const HOSTS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Index {
@@ -67,7 +69,7 @@ impl Index {
         let mut anywhere = Draft::default();
         for (at, conditions) in rules.enumerate() {
             let path = conditions.iter().find_map(path_of);
-            match conditions.iter().find_map(hosts_of) {
+            match conditions.iter().find_map(hosts_of).filter(|(names, _)| path.is_none() || names.len() <= HOSTS_MAX) {
                 None => anywhere.add(at as u32, path),
                 Some((names, small)) => {
                     for name in names {
@@ -111,8 +113,16 @@ impl Paths {
             let path = view.path(form.decoded, form.small);
             found.extend(form.beginnings.of_beginnings(path).map(|(_, rule)| rule));
             if let Some(parts) = &form.parts {
-                let texts = parts.texts.find_overlapping_iter(path);
-                found.extend(texts.map(|text| parts.rules[text.pattern().as_usize()]));
+                // A part may be in a path a thousand times: what is found is kept small.
+                let mut bound = found.len() + 2 * parts.rules.len();
+                for text in parts.texts.find_overlapping_iter(path) {
+                    found.push(parts.rules[text.pattern().as_usize()]);
+                    if found.len() > bound {
+                        found.sort_unstable();
+                        found.dedup();
+                        bound = found.len() + 2 * parts.rules.len();
+                    }
+                }
             }
             for expressions in &form.expressions {
                 let mut matching = PatternSet::new(expressions.all.pattern_len());
@@ -185,7 +195,8 @@ fn form(decoded: bool, small: bool, rules: &[(u32, &TextRule)], always: &mut Vec
     // An empty part is in every path.
     let (parts, empty): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(text, _)| !text.is_empty());
     always.extend(empty.into_iter().map(|(_, rule)| rule));
-    let texts = AhoCorasick::new(parts.iter().map(|(text, _)| text));
+    let texts =
+        AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(parts.iter().map(|(text, _)| text));
     let ids: Box<[u32]> = parts.iter().map(|(_, rule)| *rule).collect();
     let parts = match texts {
         _ if ids.is_empty() => None,

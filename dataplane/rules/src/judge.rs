@@ -1,6 +1,6 @@
 //! What the policy sets of a virtual service decide about a request, and about its response.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{net::IpAddr, ops::ControlFlow, sync::Arc};
 
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
@@ -128,7 +128,7 @@ impl Policies {
             if let Some(to) = &rule.action.location {
                 let old = head.fields.among(NameSet::of(&[Name::Location])).next();
                 judged.edits.location =
-                    old.and_then(|field| to.location(&url_of(field.value))).or(judged.edits.location);
+                    old.and_then(|field| to.location(&url_of(field.value)?)).or(judged.edits.location);
             }
         }
         judged
@@ -163,8 +163,9 @@ impl<'p> Judged<'p> {
 
     fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
         let asked = view.asked;
+        let own = listener_host(asked);
         let url = Url {
-            host: asked.host().unwrap_or_default(),
+            host: asked.host().filter(|host| !host.is_empty()).unwrap_or(own.as_bytes()),
             path: asked.path(),
             query: asked.query(),
             matched: Some((&rule.conditions, *view)),
@@ -200,12 +201,16 @@ impl<'p> Judged<'p> {
     }
 }
 
+/// For a request that names no host.
+fn listener_host(asked: &Asked<'_>) -> String {
+    match asked.from.listener.ip().to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
 fn to_https<'p>(asked: &Asked<'_>, port: u16) -> Verdict<'p> {
-    let listener = asked.from.listener;
-    let own = match listener.ip().to_canonical() {
-        std::net::IpAddr::V4(address) => address.to_string(),
-        std::net::IpAddr::V6(address) => format!("[{address}]"),
-    };
+    let own = listener_host(asked);
     let host = asked.host().filter(|host| !host.is_empty()).unwrap_or(own.as_bytes());
     let url = Url { host, path: asked.path(), query: asked.query(), matched: None };
     let redirect = crate::Redirect {
@@ -223,17 +228,40 @@ fn to_https<'p>(asked: &Asked<'_>, port: u16) -> Verdict<'p> {
     }
 }
 
-/// The parts of a Location: `https://host:port/path?query`, or `/path?query`.
-fn url_of(location: &[u8]) -> Url<'_> {
-    let scheme_end = location.windows(3).position(|part| part == b"://").map(|at| at + 3);
-    let (host, rest) = match scheme_end {
-        None => (&b""[..], location),
-        Some(start) => {
-            let rest = &location[start..];
-            rest.split_at(rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len()))
-        }
-    };
+/// The parts of a Location with an http or https URL. `None`: it is relative, or of another scheme, and stays.
+fn url_of(location: &[u8]) -> Option<Url<'_>> {
+    let scheme = [&b"https://"[..], b"http://"]
+        .into_iter()
+        .find(|scheme| location.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
+    let rest = &location[scheme.len()..];
+    let (authority, rest) = rest.split_at(rest.iter().position(|byte| b"/?#\\".contains(byte)).unwrap_or(rest.len()));
+    let host = authority.iter().rposition(|&byte| byte == b'@').map_or(authority, |at| &authority[at + 1..]);
     let mark = rest.iter().position(|&byte| byte == b'?');
     let (path, query) = mark.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
-    Url { host: without_port(host), path, query, matched: None }
+    Some(Url { host: without_port(host), path, query, matched: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_urls_of_http_are_taken_apart() {
+        for (location, parts) in [
+            ("http://h:80/p?q", Some(("h", "/p", Some("q")))),
+            ("HTTPS://u:p@h/p", Some(("h", "/p", None))),
+            ("http://h", Some(("h", "", None))),
+            ("/login?next=http://evil.test/x", None),
+            ("//evil.test/x", None),
+            ("app://cb/x", None),
+            ("foo", None),
+        ] {
+            let url = url_of(location.as_bytes());
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let found = url.map(|url| (text(url.host), text(url.path), url.query.map(text)));
+            let wanted =
+                parts.map(|(h, p, q): (&str, &str, Option<&str>)| (h.to_owned(), p.to_owned(), q.map(str::to_owned)));
+            assert_eq!(found, wanted, "{location}");
+        }
+    }
 }

@@ -108,6 +108,8 @@ fn host(tokens: &[Token], url: &Url<'_>) -> Option<Vec<u8>> {
 fn append_path(tokens: &[Token], url: &Url<'_>, out: &mut Vec<u8>) -> Option<()> {
     match tokens {
         [] if url.path.starts_with(b"/") => out.extend_from_slice(url.path),
+        // A redirect cannot lead to it, a rewrite leaves it as it is.
+        [] if url.path == b"*" && out.is_empty() => out.push(b'*'),
         [] => out.push(b'/'),
         tokens => {
             let made = join(tokens, b'/', url)?;

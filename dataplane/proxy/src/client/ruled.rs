@@ -79,7 +79,7 @@ impl Asker<'_> {
             if !content_type.is_empty() && !content.is_empty() {
                 out.field(b"Content-Type", [content_type.as_bytes()]);
             }
-            if *status != 204 {
+            if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
             }
             out.line(date);
