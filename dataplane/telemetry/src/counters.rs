@@ -138,9 +138,10 @@ pub enum Happening {
         received: u64,
         sent: u64,
     },
-    /// A connect failed, or an exchange failed by the server's doing.
+    /// A connect failed, or an exchange failed by the server's doing. `reset`: the server has reset it.
     ServerFailed {
         server: u32,
+        reset: bool,
     },
 }
 
@@ -230,6 +231,8 @@ pub struct Counters {
     /// Of the responses of servers, those that are no errors in spite of their class. Most servers have none, and the row
     /// of a server is full.
     excluded_of_servers: Table<[u64; 5]>,
+    /// Of the failures of servers, resets.
+    resets_of_servers: Table<u64>,
 }
 
 impl Counters {
@@ -314,7 +317,12 @@ impl Counters {
                 row.received_bytes += received;
                 row.sent_bytes += sent;
             }
-            ServerFailed { server } => self.servers.row(server).failures += 1,
+            ServerFailed { server, reset } => {
+                self.servers.row(server).failures += 1;
+                if reset {
+                    *self.resets_of_servers.row(server) += 1;
+                }
+            }
         }
     }
 
@@ -353,6 +361,11 @@ impl Counters {
         self.excluded_of_servers.get(id)
     }
 
+    /// Of the failures of a server, resets.
+    pub fn resets_of_server(&self, id: u32) -> u64 {
+        self.resets_of_servers.get(id).copied().unwrap_or_default()
+    }
+
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
         self.services.restart(id);
@@ -363,6 +376,7 @@ impl Counters {
     pub fn restart_server(&mut self, id: u32) {
         self.servers.restart(id);
         self.excluded_of_servers.restart(id);
+        self.resets_of_servers.restart(id);
     }
 
     /// Becomes a copy of others. What these have had before, such as a histogram, is written where it is: a worker hands
@@ -372,6 +386,8 @@ impl Counters {
         self.times.copy(&others.times, |mine, theirs| copy_boxed(mine, theirs, Times::copy));
         self.client_rtts.copy(&others.client_rtts, Histogram::copy);
         self.servers.copy(&others.servers, ServerCounters::copy);
+        self.excluded_of_servers.copy(&others.excluded_of_servers, |mine, theirs| *mine = *theirs);
+        self.resets_of_servers.copy(&others.resets_of_servers, |mine, theirs| *mine = *theirs);
     }
 
     /// Adds the counters of another worker.
@@ -385,6 +401,7 @@ impl Counters {
         self.client_rtts.add(&other.client_rtts, Histogram::add);
         self.servers.add(&other.servers, ServerCounters::add);
         self.excluded_of_servers.add(&other.excluded_of_servers, |mine, theirs| add_each(mine, theirs));
+        self.resets_of_servers.add(&other.resets_of_servers, |mine, theirs| *mine += theirs);
     }
 }
 
@@ -473,9 +490,11 @@ impl ServiceCounters {
 
 impl Rare {
     fn copy(&mut self, other: &Self) {
-        self.handshakes.copy(&other.handshakes);
-        self.local_responses = other.local_responses;
-        self.failures.0 = other.failures.0;
+        let Self { handshakes, local_responses, excluded_responses, failures } = self;
+        handshakes.copy(&other.handshakes);
+        *local_responses = other.local_responses;
+        *excluded_responses = other.excluded_responses;
+        failures.0 = other.failures.0;
     }
 }
 
@@ -721,7 +740,8 @@ mod tests {
             Happening::ClientBytes { service: 0, received: 1, sent: 2 },
             Happening::ClientRoundTrip { service: 3, nanos: 1_000_000 },
             Happening::ServerRequest { server: 4, reused: true },
-            Happening::ServerFailed { server: 4 },
+            Happening::ServerFailed { server: 4, reset: false },
+            Happening::ServerFailed { server: 4, reset: true },
             Happening::ServerConnected { server: 4, nanos: 9000 },
             Happening::ServerResponse { server: 4, status: 503 },
             Happening::Excluded { service: 3, status: 503 },
@@ -730,7 +750,16 @@ mod tests {
         ];
         let mut sum = counted(&first);
         sum.add(&counted(&second));
-        assert_eq!(sum, counted(&[&first[..], &second[..]].concat()));
+        let whole = counted(&[&first[..], &second[..]].concat());
+        assert_eq!(sum, whole);
+        assert_eq!((whole.server(4).unwrap().failures, whole.resets_of_server(4)), (2, 1));
+        // A worker hands over what it counted in a copy that has had earlier numbers.
+        let mut copy = counted(&second);
+        copy.copy(&counted(&[&second[..], &second[..]].concat()));
+        assert_eq!(copy, counted(&[&second[..], &second[..]].concat()));
+        let mut copy = Counters::default();
+        copy.copy(&whole);
+        assert_eq!(copy, whole);
     }
 
     #[test]

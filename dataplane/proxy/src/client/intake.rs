@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_snapshot::{Pool, VirtualService};
+use weir_telemetry::Cause;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -54,6 +55,8 @@ impl Next {
 /// A response of Weir itself.
 pub(crate) struct Answer {
     pub status: u16,
+    /// Of the failure that this answers.
+    pub cause: Option<Cause>,
     /// With the content behind it, unless the connection needs them apart.
     pub head: Buf,
     pub content: Option<Buf>,
@@ -180,7 +183,7 @@ impl Received<'_> {
         };
         match head {
             Ok(head) => {
-                let answer = Answer { status, head, content: None, grpc_status, keep_alive: self.stays };
+                let answer = Answer { status, cause: None, head, content: None, grpc_status, keep_alive: self.stays };
                 Next::Local(Box::new(answer))
             }
             Err(error) => Next::refused(error, self.head),
