@@ -90,6 +90,12 @@ func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
 		removed.Certificates = append(removed.Certificates, uuid)
 	case *enginev1.Resource_PkiProfile:
 		removed.PkiProfiles = append(removed.PkiProfiles, uuid)
+	case *enginev1.Resource_HttpPolicySet:
+		removed.HttpPolicySets = append(removed.HttpPolicySets, uuid)
+	case *enginev1.Resource_StringGroup:
+		removed.StringGroups = append(removed.StringGroups, uuid)
+	case *enginev1.Resource_AddressGroup:
+		removed.AddressGroups = append(removed.AddressGroups, uuid)
 	}
 }
 

@@ -25,7 +25,7 @@ func randomResource(random *rand.Rand) *enginev1.Resource {
 		}
 		return name(kind, n)
 	}
-	switch random.IntN(8) {
+	switch random.IntN(11) {
 	case 0:
 		service := &dataplanev1.VirtualService{
 			Uuid: uuid("vs"), PoolUuid: name("pool", other), Duty: dataplanev1.Duty(random.IntN(3)),
@@ -55,6 +55,15 @@ func randomResource(random *rand.Rand) *enginev1.Resource {
 		profile := &dataplanev1.PkiProfile{Uuid: uuid("pki"), Name: name("name", other)}
 		return &enginev1.Resource{Uuid: profile.Uuid, Body: &enginev1.Resource_PkiProfile{PkiProfile: profile}}
 	case 6:
+		set := &dataplanev1.HttpPolicySet{Uuid: uuid("set"), Name: name("name", other)}
+		return &enginev1.Resource{Uuid: set.Uuid, Body: &enginev1.Resource_HttpPolicySet{HttpPolicySet: set}}
+	case 7:
+		group := &dataplanev1.StringGroup{Uuid: uuid("strings"), Name: name("name", other)}
+		return &enginev1.Resource{Uuid: group.Uuid, Body: &enginev1.Resource_StringGroup{StringGroup: group}}
+	case 8:
+		group := &dataplanev1.AddressGroup{Uuid: uuid("addresses"), Name: name("name", other)}
+		return &enginev1.Resource{Uuid: group.Uuid, Body: &enginev1.Resource_AddressGroup{AddressGroup: group}}
+	case 9:
 		settings := &enginev1.EngineSettings{WorkerPinning: dataplanev1.WorkerPinning(other)}
 		return &enginev1.Resource{Uuid: uuid("settings"), Body: &enginev1.Resource_EngineSettings{
 			EngineSettings: settings,
@@ -89,7 +98,8 @@ func patched(before *dataplanev1.Plan, change *dataplanev1.PlanChange) string {
 	removed := change.GetRemoved()
 	for kind, uuids := range map[string][]string{
 		"vs": removed.GetVirtualServices(), "pool": removed.GetPools(), "certificate": removed.GetCertificates(),
-		"pki": removed.GetPkiProfiles(),
+		"pki": removed.GetPkiProfiles(), "set": removed.GetHttpPolicySets(), "strings": removed.GetStringGroups(),
+		"addresses": removed.GetAddressGroups(),
 	} {
 		for _, uuid := range uuids {
 			delete(after, [2]string{kind, uuid})
@@ -117,6 +127,15 @@ func objectsOf(plan *dataplanev1.Plan) map[[2]string]string {
 	}
 	for _, each := range plan.GetPkiProfiles() {
 		put("pki", each.GetUuid(), each)
+	}
+	for _, each := range plan.GetHttpPolicySets() {
+		put("set", each.GetUuid(), each)
+	}
+	for _, each := range plan.GetStringGroups() {
+		put("strings", each.GetUuid(), each)
+	}
+	for _, each := range plan.GetAddressGroups() {
+		put("addresses", each.GetUuid(), each)
 	}
 	return all
 }
@@ -215,6 +234,9 @@ func TestResourceWithAnotherUUIDThanItsObjectIsRefused(t *testing.T) {
 		serviceResource(nil), poolResource(),
 		{Uuid: "c", Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
 		{Uuid: "p", Body: &enginev1.Resource_PkiProfile{PkiProfile: &dataplanev1.PkiProfile{Uuid: "p"}}},
+		{Uuid: "h", Body: &enginev1.Resource_HttpPolicySet{HttpPolicySet: &dataplanev1.HttpPolicySet{Uuid: "h"}}},
+		{Uuid: "s", Body: &enginev1.Resource_StringGroup{StringGroup: &dataplanev1.StringGroup{Uuid: "s"}}},
+		{Uuid: "a", Body: &enginev1.Resource_AddressGroup{AddressGroup: &dataplanev1.AddressGroup{Uuid: "a"}}},
 	} {
 		if plan, findings := Read(&enginev1.Plan{Resources: []*enginev1.Resource{resource}}); plan == nil {
 			t.Errorf("%v", findings)

@@ -85,6 +85,12 @@ func objectOf(resource *enginev1.Resource) (Object, bool) {
 		return Object{"sslkeyandcertificate", resource.GetUuid(), body.Certificate.GetName()}, true
 	case *enginev1.Resource_PkiProfile:
 		return Object{"pkiprofile", resource.GetUuid(), body.PkiProfile.GetName()}, true
+	case *enginev1.Resource_HttpPolicySet:
+		return Object{"httppolicyset", resource.GetUuid(), body.HttpPolicySet.GetName()}, true
+	case *enginev1.Resource_StringGroup:
+		return Object{"stringgroup", resource.GetUuid(), body.StringGroup.GetName()}, true
+	case *enginev1.Resource_AddressGroup:
+		return Object{"ipaddrgroup", resource.GetUuid(), body.AddressGroup.GetName()}, true
 	default:
 		return Object{}, false
 	}

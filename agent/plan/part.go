@@ -27,6 +27,12 @@ func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
 		plan.Certificates = append(plan.Certificates, body.Certificate)
 	case *enginev1.Resource_PkiProfile:
 		plan.PkiProfiles = append(plan.PkiProfiles, body.PkiProfile)
+	case *enginev1.Resource_HttpPolicySet:
+		plan.HttpPolicySets = append(plan.HttpPolicySets, body.HttpPolicySet)
+	case *enginev1.Resource_StringGroup:
+		plan.StringGroups = append(plan.StringGroups, body.StringGroup)
+	case *enginev1.Resource_AddressGroup:
+		plan.AddressGroups = append(plan.AddressGroups, body.AddressGroup)
 	}
 }
 

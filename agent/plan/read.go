@@ -147,6 +147,12 @@ func (r *reader) checkUUID(resource *enginev1.Resource) {
 		uuid = body.Certificate.GetUuid()
 	case *enginev1.Resource_PkiProfile:
 		uuid = body.PkiProfile.GetUuid()
+	case *enginev1.Resource_HttpPolicySet:
+		uuid = body.HttpPolicySet.GetUuid()
+	case *enginev1.Resource_StringGroup:
+		uuid = body.StringGroup.GetUuid()
+	case *enginev1.Resource_AddressGroup:
+		uuid = body.AddressGroup.GetUuid()
 	default:
 		return
 	}

@@ -192,13 +192,22 @@ func TestDataPlaneIsGivenWhatItUses(t *testing.T) {
 			Body: &enginev1.Resource_Certificate{Certificate: &dataplanev1.Certificate{Uuid: "c"}}},
 		&enginev1.Resource{Uuid: "k",
 			Body: &enginev1.Resource_PkiProfile{PkiProfile: &dataplanev1.PkiProfile{Uuid: "k"}}},
+		&enginev1.Resource{Uuid: "h",
+			Body: &enginev1.Resource_HttpPolicySet{HttpPolicySet: &dataplanev1.HttpPolicySet{Uuid: "h"}}},
+		&enginev1.Resource{Uuid: "s",
+			Body: &enginev1.Resource_StringGroup{StringGroup: &dataplanev1.StringGroup{Uuid: "s"}}},
+		&enginev1.Resource{Uuid: "a",
+			Body: &enginev1.Resource_AddressGroup{AddressGroup: &dataplanev1.AddressGroup{Uuid: "a"}}},
 	)
 	want := &dataplanev1.Plan{
 		Revision: 3, VirtualServices: []*dataplanev1.VirtualService{serviceResource(nil).GetVirtualService()},
-		Pools:         []*dataplanev1.Pool{poolResource().GetPool().GetPool()},
-		Certificates:  []*dataplanev1.Certificate{{Uuid: "c"}},
-		PkiProfiles:   []*dataplanev1.PkiProfile{{Uuid: "k"}},
-		WorkerPinning: dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
+		Pools:          []*dataplanev1.Pool{poolResource().GetPool().GetPool()},
+		Certificates:   []*dataplanev1.Certificate{{Uuid: "c"}},
+		PkiProfiles:    []*dataplanev1.PkiProfile{{Uuid: "k"}},
+		HttpPolicySets: []*dataplanev1.HttpPolicySet{{Uuid: "h"}},
+		StringGroups:   []*dataplanev1.StringGroup{{Uuid: "s"}},
+		AddressGroups:  []*dataplanev1.AddressGroup{{Uuid: "a"}},
+		WorkerPinning:  dataplanev1.WorkerPinning_WORKER_PINNING_NEVER,
 	}
 	if !proto.Equal(plan.Dataplane(), want) {
 		t.Errorf("got %v, want %v", plan.Dataplane(), want)

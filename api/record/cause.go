@@ -39,6 +39,7 @@ var causeNames = [...]string{
 	"engine_sessions",
 	"engine_memory",
 	"deadline_exceeded",
+	"client_denied",
 	"internal",
 }
 

@@ -35,7 +35,7 @@ func (s Start) page() int {
 	return servicesPage
 }
 
-// topicsOf are the topics of a page. That of a virtual service has its pool.
+// topicsOf are the topics of a page. That of a virtual service has its pools.
 func topicsOf(ctx context.Context, session *client.Session, page int, service string) ([]string, error) {
 	switch page {
 	case enginesPage:
@@ -44,15 +44,23 @@ func topicsOf(ctx context.Context, session *client.Session, page int, service st
 		return []string{"overview"}, nil
 	}
 	topics := []string{"overview", "vs:" + service}
-	var object struct {
-		Pool string `json:"pool_ref"`
+	type ofPool struct {
+		Ref string `json:"pool_ref"`
 	}
-	if err := session.Get(ctx, "virtualservice/"+service, &object); err != nil {
+	var object struct {
+		ofPool
+		Runtime struct {
+			Rules []ofPool `json:"rule_pools"`
+		} `json:"runtime"`
+	}
+	if err := session.Get(ctx, "virtualservice/"+service+"?join_subresources=runtime", &object); err != nil {
 		return nil, err
 	}
-	pool, _, _ := strings.Cut(object.Pool, "#")
-	if pool = pool[strings.LastIndexByte(pool, '/')+1:]; pool != "" {
-		topics = append(topics, "pool:"+pool)
+	for _, pool := range append([]ofPool{object.ofPool}, object.Runtime.Rules...) {
+		reference, _, _ := strings.Cut(pool.Ref, "#")
+		if uuid := reference[strings.LastIndexByte(reference, '/')+1:]; uuid != "" {
+			topics = append(topics, "pool:"+uuid)
+		}
 	}
 	return topics, nil
 }

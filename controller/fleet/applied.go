@@ -14,10 +14,19 @@ func parts(vs *model.VirtualService) []string {
 	for _, certificate := range vs.Certificates {
 		list = append(list, certificate.UUID)
 	}
-	if vs.Pool != nil {
-		list = append(list, vs.Pool.UUID)
-		for _, monitor := range vs.Pool.HealthMonitors {
+	for _, pool := range vs.Pools() {
+		list = append(list, pool.UUID)
+		for _, monitor := range pool.HealthMonitors {
 			list = append(list, monitor.UUID)
+		}
+	}
+	for _, set := range vs.Policies {
+		list = append(list, set.UUID)
+		for _, group := range set.StringGroups {
+			list = append(list, group.UUID)
+		}
+		for _, group := range set.AddressGroups {
+			list = append(list, group.UUID)
 		}
 	}
 	return list

@@ -3,12 +3,14 @@ package fleet_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/fleet/fleettest"
+	"github.com/weir-lb/weir/controller/health"
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/reconcile"
 )
@@ -253,5 +255,30 @@ func TestNewsOfAnEngineIsOnlyOfWhatItHas(t *testing.T) {
 	s.Observe(state)
 	if news := s.News(); len(news.Services) > 0 || !slices.Equal(news.PoolsGone, []string{"pool-2"}) {
 		t.Errorf("a pool that nothing used is gone, and news is %+v", news)
+	}
+}
+
+func TestPoolThatOnlyRulesChooseIsUsedAndNewsOfItIsNewsOfTheirVirtualService(t *testing.T) {
+	s := fleettest.New(t)
+	state := s.State
+	next, ruled := *state.Model, *state.Model.VirtualServices[0]
+	ruled.Pool, ruled.Policies = nil, []*model.HTTPPolicySet{{Pools: next.Pools}}
+	next.VirtualServices = []*model.VirtualService{&ruled}
+	state.Model = &next
+	s.Observe(state)
+	s.Serve("se-one")
+	s.Judge("se-one", "10.0.0.1:80", true, "")
+	s.News()
+	s.Judge("se-one", "10.0.0.1:80", false, "refused")
+	news := s.News()
+	if len(news.Services) != 1 || len(news.Pools) != 1 {
+		t.Fatalf("news is %+v", news)
+	}
+	if pool := news.Pools[0].Health; pool.State != health.Down {
+		t.Errorf("the pool is %v", pool.Status)
+	}
+	if service := news.Services[0].Health; service.State != health.Up || len(service.Reasons) != 1 ||
+		!strings.Contains(service.Reasons[0], "pool web-pool, which rules choose, is not up") {
+		t.Errorf("the virtual service is %v", service)
 	}
 }

@@ -96,8 +96,10 @@ func (k *Known) statesOf(changed news) (told events.News) {
 // spread adds the pools of the changed virtual services, and then the virtual services that use a changed pool.
 func (k *Known) spread(changed news) {
 	for uuid := range changed.services {
-		if vs := k.services[uuid]; vs != nil && vs.Pool != nil {
-			changed.pools[vs.Pool.UUID] = true
+		if vs := k.services[uuid]; vs != nil {
+			for _, pool := range vs.Pools() {
+				changed.pools[pool.UUID] = true
+			}
 		}
 	}
 	for uuid := range changed.pools {

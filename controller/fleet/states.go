@@ -20,7 +20,7 @@ func (k *Known) serviceHealth(vs *model.VirtualService, poolHealth func(*model.P
 		Serving:   len(k.Serving(vs.UUID, assigned)),
 		Planned:   k.isPlanned(vs.UUID, assigned),
 		Lack:      k.lacks()[vs.SeatsOf()],
-		Pool:      func() health.Pool { return poolHealth(vs.Pool) },
+		Pool:      poolHealth,
 		Findings:  func() []string { return k.ownFindings(vs) },
 		NotServed: func() []string { return k.whyNotServed(vs, assigned) },
 	})

@@ -28,7 +28,7 @@ func newWanted() *wanted {
 
 // turn replaces the model. It visits only what differs between the two models. It returns the uuids of the virtual
 // services and pools that were added, changed or removed. With a virtual service that was changed or removed, it also
-// returns the pool that it had before.
+// returns the pools that it had before.
 func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 	services, pools = map[string]bool{}, map[string]bool{}
 	if !sorted.IsOne(w.model.Engines, to.Engines) {
@@ -41,8 +41,9 @@ func (w *wanted) turn(to *model.Model) (services, pools map[string]bool) {
 		func(vs *model.VirtualService) string { return vs.UUID }) {
 		if was != nil {
 			w.dropService(was)
-			if services[was.UUID] = true; was.Pool != nil { // it may use this pool no more
-				pools[was.Pool.UUID] = true
+			services[was.UUID] = true
+			for _, pool := range was.Pools() { // it may use these no more
+				pools[pool.UUID] = true
 			}
 		}
 		if is != nil {
@@ -74,9 +75,11 @@ func (w *wanted) dropService(vs *model.VirtualService) {
 			delete(w.children, vs.SeatsOf())
 		}
 	}
-	delete(w.users[vs.Pool], vs)
-	if len(w.users[vs.Pool]) == 0 {
-		delete(w.users, vs.Pool)
+	for _, pool := range vs.Pools() {
+		delete(w.users[pool], vs)
+		if len(w.users[pool]) == 0 {
+			delete(w.users, pool)
+		}
 	}
 }
 
@@ -88,13 +91,12 @@ func (w *wanted) putService(vs *model.VirtualService) {
 		}
 		w.children[vs.SeatsOf()][vs.UUID] = true
 	}
-	if vs.Pool == nil {
-		return
+	for _, pool := range vs.Pools() {
+		if w.users[pool] == nil {
+			w.users[pool] = map[*model.VirtualService]bool{}
+		}
+		w.users[pool][vs] = true
 	}
-	if w.users[vs.Pool] == nil {
-		w.users[vs.Pool] = map[*model.VirtualService]bool{}
-	}
-	w.users[vs.Pool][vs] = true
 }
 
 func (w *wanted) dropPool(pool *model.Pool) {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-lb/weir/controller/series"
 )
 
-// Service returns the score of a virtual service, with those of its pool and of the engines that serve it. false: it
+// Service returns the score of a virtual service, with those of its pools and of the engines that serve it. false: it
 // was not graded yet.
 func (g *Grades) Service(uuid string) (report score.Report, graded bool) {
 	now := g.read()
@@ -20,8 +20,8 @@ func (g *Grades) Service(uuid string) (report score.Report, graded bool) {
 		}
 		report = score.Report{Kind: serviceKind, UUID: uuid, Name: vs.Name}
 		report.Score, graded = now.services[uuid]
-		if vs.Pool != nil {
-			if pool, has := now.pool(known, vs.Pool.UUID); has {
+		for _, of := range vs.Pools() {
+			if pool, has := now.pool(known, of.UUID); has {
 				report.Parts = append(report.Parts, pool)
 			}
 		}

@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/place"
@@ -14,13 +15,13 @@ type ServiceFacts struct {
 	Planned  bool            // one of these engines has it in its Plan
 	Lack     *place.Unplaced // nil: it is placed on as many engines as it should be
 
-	Pool      func() Pool     // the state of its pool, if it has one
-	Findings  func() []string // why no Plan has it
-	NotServed func() []string // why no engine serves it
+	Pool      func(*model.Pool) Pool // the state of one of its pools
+	Findings  func() []string        // why no Plan has it
+	NotServed func() []string        // why no engine serves it
 }
 
 // OfService returns the state of a virtual service. A virtual service is up if an engine serves it, and its pool, if it
-// has one, is up.
+// has one, is up. The pools that its rules choose are a part of it only: it says which of them are not up.
 func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	switch {
 	case !vs.Enabled:
@@ -36,13 +37,23 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	case facts.Serving == 0:
 		return status(Down, facts.NotServed()...)
 	}
-	if vs.Pool == nil {
-		return status(Up, facts.tooFew()...)
+	if vs.Pool != nil {
+		if pool := facts.Pool(vs.Pool); pool.State != Up {
+			return status(Down, append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.Reasons...)...)
+		}
 	}
-	if pool := facts.Pool(); pool.State != Up {
-		return status(Down, append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.Reasons...)...)
+	return status(Up, append(facts.tooFew(), facts.lostPools(vs)...)...)
+}
+
+// lostPools says which pools that rules choose are not up.
+func (f ServiceFacts) lostPools(vs *model.VirtualService) (reasons []string) {
+	for _, pool := range vs.RulePools() {
+		if is := f.Pool(pool); is.State != Up {
+			reasons = append(reasons, strings.Join(append(
+				[]string{fmt.Sprintf("pool %s, which rules choose, is not up", pool.Name)}, is.Reasons...), "; "))
+		}
 	}
-	return status(Up, facts.tooFew()...)
+	return reasons
 }
 
 func (f ServiceFacts) whyUnplaced(vs *model.VirtualService) string {

@@ -81,7 +81,7 @@ func TestVirtualServiceSaysTheFirstThingThatKeepsItDown(t *testing.T) {
 	poolState := Down
 	facts := ServiceFacts{
 		Lack:      &place.Unplaced{Wanted: 2, Placed: 1, Why: "no engine is left"},
-		Pool:      func() Pool { return Pool{Status: status(poolState, "server s0: refused")} },
+		Pool:      func(*model.Pool) Pool { return Pool{Status: status(poolState, "server s0: refused")} },
 		Findings:  func() []string { return []string{"vsvip_ref: has no address"} },
 		NotServed: func() []string { return []string{"engine one is away"} },
 	}
@@ -118,6 +118,26 @@ func TestChildIsDisabledOrUnplacedWithItsParent(t *testing.T) {
 		got := OfService(child, ServiceFacts{})
 		if got.State != known.want || len(got.Reasons) != 1 || got.Reasons[0] != known.reason {
 			t.Errorf("want %+v, got %+v", known, got)
+		}
+	}
+}
+
+func TestVirtualServiceIsUpAndNamesThePoolsOfRulesThatAreNot(t *testing.T) {
+	api := poolOf(1)
+	api.Name = "api"
+	set := &model.HTTPPolicySet{Pools: []*model.Pool{api}}
+	own := poolOf(1)
+	for _, vs := range []*model.VirtualService{{Pool: own}, {}} {
+		vs.Enabled, vs.TrafficEnabled, vs.Policies = true, true, []*model.HTTPPolicySet{set}
+		facts := ServiceFacts{Assigned: 1, Serving: 1, Planned: true, Pool: func(pool *model.Pool) Pool {
+			if pool == api {
+				return Pool{Status: status(Down, "server s0: refused")}
+			}
+			return Pool{Status: status(Up)}
+		}}
+		const want = "{1 [pool api, which rules choose, is not up; server s0: refused]}"
+		if got := fmt.Sprint(OfService(vs, facts)); got != want {
+			t.Errorf("want %s, got %s", want, got)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type serviceJSON struct {
 	*scoreJSON
 	StepS   int         `json:"step_s"` // 1, or 5 if too many topics are watched
 	Pool    *namedJSON  `json:"pool,omitempty"`
+	Rules   []namedJSON `json:"rule_pools,omitempty"` // pools that rules choose
 	Engines []partJSON  `json:"engines"`
 	Points  []pointJSON `json:"points"`
 }
@@ -49,6 +50,9 @@ func (l *Live) service(known *fleet.Known, topic Topic, afterMs int64) any {
 	}
 	if vs.Pool != nil {
 		shown.Pool = &namedJSON{vs.Pool.UUID, vs.Pool.Name}
+	}
+	for _, pool := range vs.RulePools() {
+		shown.Rules = append(shown.Rules, namedJSON{pool.UUID, pool.Name})
 	}
 	if l.ring.watched.has(topic) {
 		shown.StepS = 1

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/weir-lb/weir/controller/model"
 )
 
@@ -18,19 +20,18 @@ type slowJSON struct {
 }
 
 func (l *Live) slowServers(of *model.VirtualService) (list []slowJSON) {
-	if of.Pool == nil {
-		return nil
-	}
-	slow := l.slow(of.Pool.UUID)
-	for _, server := range slow[:min(len(slow), slowNamed)] {
-		list = append(list, slowJSON{
-			ID: server.ID, Pool: of.Pool.UUID, Share: float32(server.Share), MeanMs: ms(server.Mean),
-			OtherMs: ms(server.Others), SinceMs: server.Since.UnixMilli(),
-		})
+	for _, pool := range of.Pools() {
+		slow := l.slow(pool.UUID)
+		for _, server := range slow[:min(len(slow), slowNamed-len(list))] {
+			list = append(list, slowJSON{
+				ID: server.ID, Pool: pool.UUID, Share: float32(server.Share), MeanMs: ms(server.Mean),
+				OtherMs: ms(server.Others), SinceMs: server.Since.UnixMilli(),
+			})
+		}
 	}
 	return list
 }
 
 func (l *Live) hasSlowServers(of *model.VirtualService) bool {
-	return of.Pool != nil && len(l.slow(of.Pool.UUID)) > 0
+	return slices.ContainsFunc(of.Pools(), func(pool *model.Pool) bool { return len(l.slow(pool.UUID)) > 0 })
 }

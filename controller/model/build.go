@@ -38,8 +38,12 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"applicationpersistenceprofile": into(
 		func(k *Keeper) *table[kinds.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
 	"analyticsprofile": into(func(k *Keeper) *table[kinds.AnalyticsProfile] { return &k.analyticsProfiles }, itself),
-	"vsvip":            into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
-	"vrfcontext":       into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
+	"stringgroup":      into(func(k *Keeper) *table[kinds.StringGroup] { return &k.stringGroups }, itself),
+	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
+	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
+		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
+	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
+	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {
 		return &k.certificates
 	}, (*reading).certificate),

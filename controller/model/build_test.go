@@ -271,3 +271,38 @@ func setAt(o schema.Object, path []string, value any) {
 	}
 	o[path[0]] = value
 }
+
+func TestPoolsOfAVirtualServiceAreItsOwnAndThoseOfRulesInForce(t *testing.T) {
+	w := worldOfMany(t)
+	w.add(t, "httppolicyset", "set-2", `{"name":"more","http_request_policy":{"rules":[
+		{"name":"own","index":1,"switching_action":{"action":"HTTP_SWITCHING_SELECT_POOL","pool_ref":"pool-1"}},
+		{"name":"off","index":2,"enable":false,"switching_action":{"action":"HTTP_SWITCHING_SELECT_POOL",
+			"pool_ref":"pool-3"}},
+		{"name":"gone","index":3,"switching_action":{"action":"HTTP_SWITCHING_SELECT_POOL","pool_ref":"pool-9"}}]}}`)
+	w.add(t, "pool", "pool-3", `{"name":"r"}`)
+	w.add(t, "virtualservice", "vs-5", `{"name":"v","vsvip_ref":"vsvip-1","pool_ref":"pool-1","services":[{"port":84}],
+		"http_policies":[{"index":2,"http_policy_set_ref":"set-1"},{"index":1,"http_policy_set_ref":"set-2"}]}`)
+	m, findings := Build(1, w)
+	at := slices.IndexFunc(m.VirtualServices, func(vs *VirtualService) bool { return vs.UUID == "vs-5" })
+	vs := m.VirtualServices[at]
+	var order, pools []string
+	for _, set := range vs.Policies {
+		order = append(order, set.UUID)
+	}
+	for _, pool := range vs.Pools() {
+		pools = append(pools, pool.UUID)
+	}
+	if !slices.Equal(order, []string{"set-2", "set-1"}) || !slices.Equal(pools, []string{"pool-1", "pool-2"}) ||
+		len(vs.RulePools()) != 1 {
+		t.Errorf("sets %v, pools %v", order, pools)
+	}
+	for _, uuid := range []string{"set-1", "strings-1", "addresses-1", "pool-2", "hm-1"} {
+		if !vs.Concerns()[uuid] {
+			t.Errorf("%s does not concern the virtual service", uuid)
+		}
+	}
+	const lost = "http_request_policy.rules[2].switching_action.pool_ref"
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return f.UUID == "set-2" && f.Field == lost }) {
+		t.Errorf("no finding about %s: %v", lost, findings)
+	}
+}

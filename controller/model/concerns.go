@@ -27,8 +27,17 @@ func (vs *VirtualService) parts() subjects {
 	if vs.EnableRHI {
 		add(&parts, "vrfcontext", vs.VrfContext, uuidOfVrf)
 	}
-	if vs.Pool != nil {
-		vs.Pool.addParts(&parts)
+	for _, set := range vs.Policies {
+		parts = append(parts, subject{"httppolicyset", set.UUID})
+		for _, group := range set.StringGroups {
+			parts = append(parts, subject{"stringgroup", group.UUID})
+		}
+		for _, group := range set.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
+	for _, pool := range vs.Pools() {
+		pool.addParts(&parts)
 	}
 	return parts
 }

@@ -44,6 +44,8 @@ type Keeper struct {
 	pkiProfiles         table[kinds.PKIProfile]
 	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
 	analyticsProfiles   table[kinds.AnalyticsProfile]
+	stringGroups        table[kinds.StringGroup]
+	addressGroups       table[kinds.IpAddrGroup]
 	vsVips              table[kinds.VsVip]
 	vrfContexts         table[kinds.VrfContext]
 	certificates        table[Certificate]
@@ -51,6 +53,7 @@ type Keeper struct {
 
 	monitors        resolved[HealthMonitor]
 	pools           resolved[Pool]
+	policySets      resolved[HTTPPolicySet]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
 	engines         resolved[Engine]

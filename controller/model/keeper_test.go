@@ -87,6 +87,16 @@ func worldOfMany(t *testing.T) world {
 	w.add(t, "vrfcontext", "vrf-2", `{"name":"blue"}`)
 	w.add(t, "pool", "pool-2",
 		`{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+	w.add(t, "stringgroup", "strings-1", `{"name":"texts","kv":[{"key":"/a"}]}`)
+	w.add(t, "ipaddrgroup", "addresses-1", `{"name":"office","addrs":[{"addr":"10.0.0.1"}]}`)
+	w.add(t, "httppolicyset", "set-1", `{"name":"rules",
+		"http_security_policy":{"rules":[{"name":"a","index":1,"action":{"action":"HTTP_SECURITY_ACTION_ALLOW"},
+			"match":{"client_ip":{"match_criteria":"IS_IN","group_refs":["addresses-1"]}}}]},
+		"http_request_policy":{"rules":[{"name":"b","index":1,
+			"match":{"path":{"match_criteria":"EQUALS","string_group_refs":["strings-1"]}},
+			"switching_action":{"action":"HTTP_SWITCHING_SELECT_POOL","pool_ref":"pool-2"}}]}}`)
+	w.add(t, "virtualservice", "vs-4", `{"name":"ruled","vsvip_ref":"vsvip-1","pool_ref":"pool-1",
+		"services":[{"port":83}],"http_policies":[{"index":1,"http_policy_set_ref":"set-1"}]}`)
 	w.add(t, "vsvip", "vs-3", `{"name":"third","vip":[{"ip_address":{"addr":"192.0.2.3","type":"V4"}}]}`)
 	w.add(t, "virtualservice", "vs-2",
 		`{"name":"other","vsvip_ref":"vsvip-1","pool_ref":"pool-2","services":[{"port":81}],"se_group_ref":"group-2"}`)

@@ -6,6 +6,7 @@ package model
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
@@ -37,6 +38,7 @@ type VirtualService struct {
 	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool
+	Policies           []*HTTPPolicySet // in their order
 	Group              *Group
 	Parent             *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
@@ -68,6 +70,48 @@ func (vs *VirtualService) Ports() []kinds.Service {
 
 // TakesTraffic tells whether an operator wants the virtual service to be served.
 func (vs *VirtualService) TakesTraffic() bool { return vs.Enabled && vs.TrafficEnabled }
+
+// Pools returns the pools that requests may go to, each once: its own first, if it has one.
+func (vs *VirtualService) Pools() []*Pool {
+	rules := vs.RulePools()
+	if vs.Pool == nil {
+		return rules
+	}
+	return append([]*Pool{vs.Pool}, rules...)
+}
+
+// RulePools returns the pools beside its own that requests go to because of a rule, each once.
+func (vs *VirtualService) RulePools() (pools []*Pool) {
+	for _, set := range vs.Policies {
+		for _, pool := range set.Pools {
+			if pool != vs.Pool && !slices.Contains(pools, pool) {
+				pools = append(pools, pool)
+			}
+		}
+	}
+	return pools
+}
+
+// HTTPPolicySet is a set of policies with all objects that its rules need: those in force. A reference that could not
+// be resolved is not in the maps, and a Finding says so.
+type HTTPPolicySet struct {
+	kinds.HTTPPolicySet
+	Pools         []*Pool                       // that rules choose, in the order of the rules, each once
+	StringGroups  map[string]*kinds.StringGroup // by reference
+	AddressGroups map[string]*kinds.IpAddrGroup // by reference
+}
+
+// PoolOf returns the pool that a reference of a rule names; nil: it could not be resolved.
+func (s *HTTPPolicySet) PoolOf(reference string) *Pool {
+	at := slices.IndexFunc(s.Pools, func(pool *Pool) bool { return pool.UUID == uuidIn(reference) })
+	if at < 0 {
+		return nil
+	}
+	return s.Pools[at]
+}
+
+// Key returns the uuid, by which lists in the model are sorted.
+func (s *HTTPPolicySet) Key() string { return s.UUID }
 
 // Pool is a pool with all objects that it needs.
 type Pool struct {

@@ -92,7 +92,7 @@ func recordFilter(
 }
 
 // textMatch converts a comparison of texts; or it says why engines cannot do it.
-func textMatch(from *kinds.StringMatch) (to *dataplanev1.PathMatch, why string) {
+func textMatch(from *kinds.StringMatch) (to *dataplanev1.TextMatch, why string) {
 	known, ok := pathCriteria[from.Criteria]
 	switch {
 	case !ok:
@@ -100,7 +100,7 @@ func textMatch(from *kinds.StringMatch) (to *dataplanev1.PathMatch, why string) 
 	case len(from.Values) == 0:
 		return nil, "it gives no text to compare with"
 	}
-	return &dataplanev1.PathMatch{Criterion: known.criterion, Negated: known.negated, Values: from.Values}, ""
+	return &dataplanev1.TextMatch{Criterion: known.criterion, Negated: known.negated, Values: from.Values}, ""
 }
 
 // judge says what is significant.
@@ -181,8 +181,8 @@ func hide(from *kinds.AnalyticsProfile, to *dataplanev1.Analytics, report *repor
 
 // everything hides every field.
 func everything() []*dataplanev1.Mask {
-	return []*dataplanev1.Mask{{Remove: true, Name: &dataplanev1.PathMatch{
-		Criterion: dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, Values: []string{""}}}}
+	return []*dataplanev1.Mask{{Remove: true, Name: &dataplanev1.TextMatch{
+		Criterion: dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH, Values: []string{""}}}}
 }
 
 // masks converts rules, in the order of their indexes. all is false if one of them cannot be applied.
@@ -201,7 +201,7 @@ func masks(
 			continue
 		}
 		why := "it has no match"
-		var name *dataplanev1.PathMatch
+		var name *dataplanev1.TextMatch
 		if rule.Match != nil {
 			name, why = textMatch(rule.Match)
 		}

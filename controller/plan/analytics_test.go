@@ -20,7 +20,7 @@ func TestRuleThatCannotBeAppliedHidesEverything(t *testing.T) {
 		}
 		name := masks[0].Name
 		return masks[0].Remove && !name.Negated && slices.Equal(name.Values, []string{""}) &&
-			name.Criterion == dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH
+			name.Criterion == dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH
 	}
 	for _, criteria := range []string{"EQUALS", "REGEX_MATCH"} {
 		rules := []kinds.SensitiveFieldRule{rule("EQUALS"), rule(criteria)}

@@ -33,7 +33,8 @@ type Compiler struct {
 	seated     map[string]map[string]bool // by engine uuid: the virtual services with a seat there
 	children   map[string]map[string]bool // uuids, by that of the parent
 	drafts     map[string]*draft          // by virtual service uuid
-	assemblies map[string]*assembly       // by engine uuid
+	sets       map[*model.HTTPPolicySet]*compiledSet
+	assemblies map[string]*assembly // by engine uuid
 }
 
 // Turn changes to another revision.
@@ -41,6 +42,7 @@ func (c *Compiler) Turn(m *model.Model, rings tickets.Rings, assignments place.A
 	if c.model == nil {
 		*c = Compiler{model: &model.Model{}, seated: map[string]map[string]bool{},
 			children: map[string]map[string]bool{}, drafts: map[string]*draft{},
+			sets:       map[*model.HTTPPolicySet]*compiledSet{},
 			assemblies: map[string]*assembly{}}
 	}
 	stale := c.redraw(m, rings)
@@ -112,6 +114,9 @@ func (c *Compiler) redraw(m *model.Model, rings tickets.Rings) map[string]bool {
 		if was == nil {
 			was = is
 		}
+		for _, set := range was.Policies {
+			delete(c.sets, set) // it may have changed; others that use it compile it again
+		}
 		stale[was.UUID] = true
 	}
 	for _, uuid := range slices.Collect(maps.Keys(stale)) {
@@ -176,7 +181,7 @@ func (c *Compiler) shareOf(virtualServiceUUID, engineUUID string) *share {
 		return nil
 	}
 	if c.drafts[vs.UUID] == nil {
-		c.drafts[vs.UUID] = newDraft(vs, c.rings)
+		c.drafts[vs.UUID] = c.newDraft(vs)
 	}
 	return newShare(c.drafts[vs.UUID], assignment, assignment.Seats[at])
 }

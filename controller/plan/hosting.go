@@ -105,24 +105,25 @@ func child(subject subject, vs *model.VirtualService, into *dataplanev1.VirtualS
 	}
 }
 
-type pathCriterion struct {
-	criterion dataplanev1.PathCriterion
+type textCriterion struct {
+	criterion dataplanev1.TextCriterion
 	negated   bool
 }
 
-var pathCriteria = map[string]pathCriterion{
-	"EQUALS":              {dataplanev1.PathCriterion_PATH_CRITERION_EQUALS, false},
-	"DOES_NOT_EQUAL":      {dataplanev1.PathCriterion_PATH_CRITERION_EQUALS, true},
-	"BEGINS_WITH":         {dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, false},
-	"DOES_NOT_BEGIN_WITH": {dataplanev1.PathCriterion_PATH_CRITERION_BEGINS_WITH, true},
-	"ENDS_WITH":           {dataplanev1.PathCriterion_PATH_CRITERION_ENDS_WITH, false},
-	"DOES_NOT_END_WITH":   {dataplanev1.PathCriterion_PATH_CRITERION_ENDS_WITH, true},
-	"CONTAINS":            {dataplanev1.PathCriterion_PATH_CRITERION_CONTAINS, false},
-	"DOES_NOT_CONTAIN":    {dataplanev1.PathCriterion_PATH_CRITERION_CONTAINS, true},
+// pathCriteria are those by which a child is chosen, and logs are filtered.
+var pathCriteria = map[string]textCriterion{
+	"EQUALS":              {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, false},
+	"DOES_NOT_EQUAL":      {dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, true},
+	"BEGINS_WITH":         {dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH, false},
+	"DOES_NOT_BEGIN_WITH": {dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH, true},
+	"ENDS_WITH":           {dataplanev1.TextCriterion_TEXT_CRITERION_ENDS_WITH, false},
+	"DOES_NOT_END_WITH":   {dataplanev1.TextCriterion_TEXT_CRITERION_ENDS_WITH, true},
+	"CONTAINS":            {dataplanev1.TextCriterion_TEXT_CRITERION_CONTAINS, false},
+	"DOES_NOT_CONTAIN":    {dataplanev1.TextCriterion_TEXT_CRITERION_CONTAINS, true},
 }
 
 // pathMatch converts what a rule says about the path; nil: nothing.
-func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, report *report) *dataplanev1.PathMatch {
+func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, report *report) *dataplanev1.TextMatch {
 	if target == nil || target.Path == nil {
 		return nil
 	}
@@ -131,7 +132,7 @@ func pathMatch(subject subject, match, rule int, target *kinds.MatchTarget, repo
 		report.block(subject, fmt.Sprintf("vh_matches[%d].rules[%d].matches.path.match_criteria", match, rule),
 			"engines do not match regular expressions yet: use EQUALS, BEGINS_WITH, ENDS_WITH or CONTAINS")
 	}
-	return &dataplanev1.PathMatch{
+	return &dataplanev1.TextMatch{
 		Criterion: known.criterion, Negated: known.negated, Values: target.Path.Values,
 		CaseSensitive: target.Path.Case == "SENSITIVE", Decoded: target.Path.Decoded,
 	}

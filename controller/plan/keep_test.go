@@ -30,6 +30,7 @@ type revisions struct {
 
 	contexts    []*kinds.VrfContext
 	pools       []*model.Pool
+	sets        []*model.HTTPPolicySet
 	profile     *kinds.SSLProfile
 	certificate *model.Certificate
 }
@@ -51,6 +52,7 @@ func newRevisions(random *rand.Rand) *revisions {
 		pool.UUID = fmt.Sprint("pool-", i)
 		r.pools = append(r.pools, pool)
 	}
+	r.sets = []*model.HTTPPolicySet{r.policies(0), r.policies(1)}
 	r.profile = schema.Defaults[kinds.SSLProfile]()
 	r.profile.UUID = "sslprofile"
 	r.certificate = &model.Certificate{}
@@ -110,6 +112,12 @@ func (r *revisions) offer() {
 	if r.IntN(4) == 0 {
 		vs.Services[0].EnableSSL, vs.Certificates = true, []*model.Certificate{r.certificate}
 	}
+	for i, set := range r.sets {
+		if r.IntN(3) == 0 {
+			vs.Policies = append(vs.Policies, set)
+			vs.HTTPPolicies = append(vs.HTTPPolicies, kinds.HTTPPolicies{Index: uint32(i)})
+		}
+	}
 	if r.IntN(3) == 0 {
 		vs.Type, vs.VHType = "VS_TYPE_VH_PARENT", "VS_TYPE_VH_ENHANCED"
 	}
@@ -135,6 +143,41 @@ func (r *revisions) makeChild(vs *model.VirtualService) {
 	}
 }
 
+// policies returns a set whose rule chooses the last pool, or one that engines cannot carry out.
+func (r *revisions) policies(i int) *model.HTTPPolicySet {
+	group := &kinds.StringGroup{Pairs: []kinds.KeyValue{{Key: fmt.Sprint("/", r.IntN(3))}}}
+	group.UUID = fmt.Sprintf("strings-%d-%d", i, r.IntN(2))
+	set := &model.HTTPPolicySet{
+		Pools: slices.Clone(r.pools[1:]), StringGroups: map[string]*kinds.StringGroup{group.UUID: group},
+	}
+	group.Name, set.UUID, set.Name = group.Pairs[0].Key, fmt.Sprint("set-", i), fmt.Sprint(r.IntN(4))
+	action := &kinds.HTTPSwitchingAction{Action: kinds.SelectPool, PoolRef: set.Pools[0].UUID}
+	if r.IntN(6) == 0 {
+		action.Action = "HTTP_SWITCHING_SELECT_POOLGROUP"
+	}
+	match := &kinds.MatchTarget{Path: &kinds.PathMatch{Criteria: "EQUALS", GroupRefs: []string{group.UUID}}}
+	set.Request = &kinds.HTTPRequestPolicy{Rules: []kinds.HTTPRequestRule{
+		{Name: "rule", Enable: r.IntN(4) > 0, Match: match, Switching: action},
+	}}
+	return set
+}
+
+// alterSet makes a set of policies anew, and the virtual services that use it.
+func (r *revisions) alterSet(i int) {
+	was := r.sets[i]
+	is := r.policies(i)
+	r.sets = slices.Clone(r.sets)
+	r.sets[i] = is
+	r.change(func(vs *model.VirtualService) bool {
+		at := slices.Index(vs.Policies, was)
+		if at >= 0 {
+			vs.Policies = slices.Clone(vs.Policies)
+			vs.Policies[at] = is
+		}
+		return at >= 0
+	})
+}
+
 // meetParents gives children the newest version of their parents.
 func (r *revisions) meetParents() {
 	r.change(func(vs *model.VirtualService) bool {
@@ -149,7 +192,9 @@ func (r *revisions) meetParents() {
 
 // alter changes an object that several virtual services may use.
 func (r *revisions) alter() {
-	switch r.IntN(4) {
+	switch r.IntN(5) {
+	case 4:
+		r.alterSet(r.IntN(len(r.sets)))
 	case 0:
 		i := r.IntN(len(r.pools))
 		was, is := r.pools[i], *r.pools[i]
@@ -161,6 +206,11 @@ func (r *revisions) alter() {
 			vs.Pool = &is
 			return uses
 		})
+		for i, set := range r.sets {
+			if slices.Contains(set.Pools, was) {
+				r.alterSet(i)
+			}
+		}
 	case 1:
 		is := *r.profile
 		is.EnableSSLSessionReuse = !is.EnableSSLSessionReuse
@@ -280,6 +330,10 @@ func TestKeptPlansAreThoseThatWouldBeCompiledAnew(t *testing.T) {
 					}
 				}
 				before[engine] = plan
+			}
+			if len(kept.sets) > len(r.sets) {
+				t.Fatalf("seed %d, step %d: there are %d sets of policies, and %d are kept", seed, step, len(r.sets),
+					len(kept.sets))
 			}
 		}
 	}

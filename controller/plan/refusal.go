@@ -80,7 +80,7 @@ func forgetUnknownPaths(service *dataplanev1.VirtualService) {
 		rules := len(match.GetRules())
 		match.Rules = slices.DeleteFunc(match.GetRules(), func(rule *dataplanev1.HostRule) bool {
 			return rule.GetPath() != nil &&
-				rule.GetPath().GetCriterion() == dataplanev1.PathCriterion_PATH_CRITERION_UNSPECIFIED
+				rule.GetPath().GetCriterion() == dataplanev1.TextCriterion_TEXT_CRITERION_UNSPECIFIED
 		})
 		return rules > 0 && len(match.GetRules()) == 0
 	})

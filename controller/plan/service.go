@@ -28,7 +28,7 @@ type draft struct {
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
 }
 
-func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
+func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d := &draft{vs: vs, subject: about("virtualservice", vs.Identity, vs.Named)}
 	if vs.IsChild() {
 		d.claims = wishesOf(vs)
@@ -74,14 +74,40 @@ func newDraft(vs *model.VirtualService, rings tickets.Rings) *draft {
 		}
 		d.parts = pool(vs.Pool, &d.report)
 	}
+	c.addPolicies(d)
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
-		d.parts = append(d.parts, secure(d.subject, vs, rings, d.service, &d.report)...)
+		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
 	}
 	d.parts = append(d.parts, resourceOf(d.service))
 	if !vs.IsChild() {
 		d.advertisement = advertisement(d.subject, vs, &d.report)
 	}
 	return d
+}
+
+// addPolicies adds the sets of policies of a virtual service, and the pools that their rules choose.
+func (c *Compiler) addPolicies(d *draft) {
+	if len(d.vs.HTTPPolicies) > 0 && d.vs.HTTP == nil {
+		d.report.block(d.subject, "http_policies", "rules for requests need an application profile of "+
+			"APPLICATION_PROFILE_TYPE_HTTP: remove them, or use another profile")
+		return
+	}
+	if len(d.vs.Policies) < len(d.vs.HTTPPolicies) {
+		d.report.blocked = true // model has a finding about that
+	}
+	for _, set := range d.vs.Policies {
+		if c.sets[set] == nil {
+			c.sets[set] = compileSet(set)
+		}
+		compiled := c.sets[set]
+		d.report.findings = append(d.report.findings, compiled.report.findings...)
+		d.report.blocked = d.report.blocked || compiled.report.blocked
+		d.service.HttpPolicySetUuids = append(d.service.HttpPolicySetUuids, set.UUID)
+		d.parts = append(d.parts, compiled.parts...)
+	}
+	for _, chosen := range d.vs.RulePools() {
+		d.parts = append(d.parts, pool(chosen, &d.report)...)
+	}
 }
 
 func resourceOf(service *dataplanev1.VirtualService) *enginev1.Resource {

@@ -110,27 +110,67 @@ func (c *call) relate(item schema.Object, record *store.Record, style rendering)
 	config := item["config"].(schema.Object)
 	if record.Kind == "virtualservice" {
 		item["app_profile_type"] = c.applicationType(record)
-		pools := []any{}
-		if pool, named := config["pool_ref"]; named && pool != "" {
-			pools = append(pools, pool)
-		}
-		item["pools"] = pools
+		item["pools"] = c.poolsOf(record, style)
 		if vip, known := c.referred(record, "vsvip_ref"); known && config["vip"] == nil {
 			config["vip"] = vip.Object["vip"]
 		}
 		return
 	}
 	services := []any{}
-	for referrer := range c.view.Referrers(record.Kind, record.UUID) {
-		if referrer.Kind == "virtualservice" && c.tenant.Sees(referrer) {
-			services = append(services, schema.Object{"uuid": referrer.UUID, "name": referrer.Name,
-				"ref": c.url(referrer.Kind, referrer.UUID, style.names)})
-			if record.Kind == "pool" {
-				item["app_profile_type"] = c.applicationType(referrer)
-			}
+	for _, user := range c.servicesWith(record) {
+		services = append(services, schema.Object{"uuid": user.UUID, "name": user.Name,
+			"ref": c.url(user.Kind, user.UUID, style.names)})
+		if record.Kind == "pool" {
+			item["app_profile_type"] = c.applicationType(user)
 		}
 	}
 	item["virtualservices"] = services
+}
+
+// servicesWith are the virtual services that use an object: by a reference of their own, or by a rule.
+func (c *call) servicesWith(record *store.Record) (services []*store.Record) {
+	add := func(referrer *store.Record) {
+		is := func(known *store.Record) bool { return known.UUID == referrer.UUID }
+		if referrer.Kind == "virtualservice" && c.tenant.Sees(referrer) && !slices.ContainsFunc(services, is) {
+			services = append(services, referrer)
+		}
+	}
+	for referrer := range c.view.Referrers(record.Kind, record.UUID) {
+		if add(referrer); referrer.Kind == policySet {
+			for user := range c.view.Referrers(policySet, referrer.UUID) {
+				add(user)
+			}
+		}
+	}
+	return services
+}
+
+const policySet = "httppolicyset"
+
+// poolsOf are the pools of a virtual service: its own, and those that rules choose.
+func (c *call) poolsOf(service *store.Record, style rendering) []any {
+	pools, seen := []any{}, map[string]bool{}
+	add := func(reference string) {
+		if uuid := reference[strings.LastIndexByte(reference, '/')+1:]; uuid != "" && !seen[uuid] {
+			seen[uuid] = true
+			pools = append(pools, c.url("pool", uuid, style.names))
+		}
+	}
+	add(text(service.Object["pool_ref"]))
+	kind, _ := schema.Lookup(policySet)
+	policies, _ := service.Object["http_policies"].([]any)
+	for _, policy := range policies {
+		set, known := c.referred(&store.Record{Object: policy.(schema.Object)}, "http_policy_set_ref")
+		if !known {
+			continue
+		}
+		for _, reference := range kind.References(set.Object) {
+			if reference.Kind == "pool" {
+				add(reference.Value)
+			}
+		}
+	}
+	return pools
 }
 
 // applicationType is the type of the application profile of a virtual service; empty: it has none.

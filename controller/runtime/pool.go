@@ -66,16 +66,15 @@ func slowPage(slow slowness.Server) schema.Object {
 	}
 }
 
-// slowServers are the slow servers of a pool, the slowest first.
-func (p *Pages) slowServers(pool *model.Pool) []any {
+// slowServers are the slow servers of pools, the slowest of each pool first.
+func (p *Pages) slowServers(pools []*model.Pool) []any {
 	list := []any{}
-	if pool == nil {
-		return list
-	}
-	for _, slow := range p.slow(pool.UUID) {
-		page := slowPage(slow)
-		page["server_id"], page["pool_ref"] = slow.ID, schema.RefPath("pool", pool.UUID)
-		list = append(list, page)
+	for _, pool := range pools {
+		for _, slow := range p.slow(pool.UUID) {
+			page := slowPage(slow)
+			page["server_id"], page["pool_ref"] = slow.ID, schema.RefPath("pool", pool.UUID)
+			list = append(list, page)
+		}
 	}
 	return list
 }

@@ -16,12 +16,23 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	p.fleet.Read(func(known *fleet.Known) {
 		if vs := known.VirtualService(uuid); vs != nil {
 			page = service{known, vs, known.Assignment(uuid)}.page()
-			page["slow_servers"] = p.slowServers(vs.Pool)
+			page["slow_servers"] = p.slowServers(vs.Pools())
+			if chosen := rulePools(vs); len(chosen) > 0 {
+				page["rule_pools"] = chosen
+			}
 		} else {
 			page = notRead()
 		}
 	})
 	return page
+}
+
+// rulePools are the pools beside its own that requests go to because of a rule.
+func rulePools(vs *model.VirtualService) (list []any) {
+	for _, pool := range vs.RulePools() {
+		list = append(list, schema.Object{"pool_ref": schema.RefPath("pool", pool.UUID), "name": pool.Name})
+	}
+	return list
 }
 
 // service is a virtual service with its assignment.

@@ -35,6 +35,8 @@ type record struct {
 	message string
 	// complete derives absent fields from others; nil for most records.
 	complete func(Object)
+	// switchedOff tells whether an object does nothing, and with it the fields that it has; nil: it always does.
+	switchedOff func(Object) bool
 	// identity returns the key of an element of a list; nil: the position identifies the element.
 	identity func(Object) string
 	// marks are the fields to visit for each mark; nil: not computed yet.
@@ -43,6 +45,9 @@ type record struct {
 
 // completed is a struct that derives fields from others, wherever it stands.
 type completed interface{ Complete(Object) }
+
+// switched is a struct of which an object may be switched off, such as a rule.
+type switched interface{ SwitchedOff(Object) bool }
 
 // identified is a struct whose position in a list does not identify it. ListKey does, so that its secrets stay with it
 // when the list is rearranged.
@@ -102,6 +107,9 @@ func describe(t reflect.Type, depth int) *record {
 	}
 	if c, ok := reflect.New(t).Interface().(completed); ok {
 		r.complete = c.Complete
+	}
+	if s, ok := reflect.New(t).Interface().(switched); ok {
+		r.switchedOff = s.SwitchedOff
 	}
 	if i, ok := reflect.New(t).Interface().(identified); ok {
 		r.identity = i.ListKey

@@ -81,6 +81,9 @@ type sighting struct {
 
 // record visits the fields that the object has, because the kind has many more.
 func (s *keptSearch) record(r *record, o Object, at *path) {
+	if r.switchedOff != nil && r.switchedOff(o) {
+		return
+	}
 	for name, value := range o {
 		if f, known := r.byName[name]; known && (f.kept || f.unread || f.shape == object || f.shape == list) {
 			s.field(f, value, &path{within: at, name: name})
@@ -99,8 +102,8 @@ func (s *keptSearch) field(f *field, value any, at *path) {
 		}
 	}
 	if f.unread && !f.saysNothing(value) {
-		if judged, ok := s.kind.judgeUnread(at.pattern()); ok {
-			s.find(judged, sighting{pattern: at.pattern()}, at)
+		if judged, about := s.kind.judgeUnread(at.pattern(), value); about != "" {
+			s.find(judged, sighting{pattern: about}, at)
 			return
 		}
 	}

@@ -150,10 +150,10 @@ func TestSaysOfAKeptFieldWhatIsWrongWithIt(t *testing.T) {
 	for _, c := range []struct{ kind, body, want string }{
 		{"virtualservice", `{"name":"v","network_security_policy_ref":{}}`,
 			"virtualservice: network_security_policy_ref: must be a text, not an object"},
-		{"virtualservice", `{"name":"v","http_policies":{}}`,
-			"virtualservice: http_policies: must be a list, not an object"},
-		{"virtualservice", `{"name":"v","http_policies":[{"index":"first"}]}`,
-			`virtualservice: http_policies[0].index: "first" is not a whole number`},
+		{"virtualservice", `{"name":"v","l4_policies":{}}`,
+			"virtualservice: l4_policies: must be a list, not an object"},
+		{"virtualservice", `{"name":"v","l4_policies":[{"index":"first"}]}`,
+			`virtualservice: l4_policies[0].index: "first" is not a whole number`},
 		{"virtualservice", `{"name":"v","enable_session":"maybe"}`,
 			`virtualservice: enable_session: "maybe" is not true or false`},
 		{"applicationprofile",
@@ -337,7 +337,8 @@ func TestEveryRuleNamesAFieldThatIsKept(t *testing.T) {
 func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *testing.T) {
 	k := kindByName["applicationprofile"]
 	o, err := k.Decode([]byte(`{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{
-		"pki_profile_ref":"/api/pkiprofile?name=ours","cache_config":{"mime_types_group_refs":["/api/stringgroup?name=System-Types"]}}}`))
+		"pki_profile_ref":"/api/pkiprofile?name=ours","cache_config":{"mime_types_group_refs":["/api/stringgroup?name=ours"]},
+		"error_page_profile_ref":"/api/errorpageprofile?name=ours"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,8 @@ func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *
 	for _, reference := range k.References(o) {
 		got = append(got, reference.Field+" "+reference.Kind)
 	}
-	if want := []string{"http_profile.pki_profile_ref pkiprofile"}; !slices.Equal(got, want) {
+	if want := []string{"http_profile.cache_config.mime_types_group_refs[0] stringgroup",
+		"http_profile.pki_profile_ref pkiprofile"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }

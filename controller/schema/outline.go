@@ -72,7 +72,8 @@ func (k *Kind) judgementOn(f *field, at string) (judgement, bool) {
 	case f.kept:
 		return k.judge(at, guarding.MatchString(f.name)), true
 	case f.unread:
-		return k.judgeUnread(at)
+		judged, about := k.judgeUnread(at, nil)
+		return judged, about != ""
 	}
 	return judgement{}, false
 }

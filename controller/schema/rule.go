@@ -1,16 +1,15 @@
 package schema
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Rule says what happens to an object that has a field of Avi's without a function in Weir. The first rule of the kind
 // counts that names the field, or an object that the field is in. A field that no rule names has no effect, for the
 // reason in the last rule of the kind. But if its name or content looks like a protection (guarding in kept.go), it
 // closes the virtual service: a protection that Weir does not know must never be dropped silently.
 //
-// Fields separates names by spaces; a name that ends with * stands for all names with that beginning.
+// Fields separates names by spaces; a name that ends with * stands for all names with that beginning. In Unread, a name
+// may be followed by = and a value: the rule is about that value then; one that ends with * stands for all values with
+// that beginning.
 type Rule struct {
 	effect effect
 	Why    string
@@ -93,6 +92,7 @@ func (k *Kind) rulesInside(field string) bool {
 func (k *Kind) noteUnread() {
 	for _, rule := range k.Unread {
 		for name := range strings.FieldsSeq(rule.Fields) {
+			name, _, _ = strings.Cut(name, "=")
 			f := k.record.at(name)
 			if f == nil || f.kept {
 				panic("schema: no struct of " + k.Name + " has " + name)
@@ -119,12 +119,22 @@ func (r *record) at(path string) *field {
 }
 
 // judgeUnread returns the judgement on a field of a struct. A struct can be used in several places of a kind; its field
-// may have a function in some of them.
-func (k *Kind) judgeUnread(field string) (judgement, bool) {
+// may have a function in some of them. about is the name in the rule.
+func (k *Kind) judgeUnread(field string, value any) (judged judgement, about string) {
 	for _, rule := range k.Unread {
-		if slices.Contains(strings.Fields(rule.Fields), field) {
-			return judgement{rule.effect, rule.Why}, true
+		for about := range strings.FieldsSeq(rule.Fields) {
+			name, only, ofValue := strings.Cut(about, "=")
+			if name == field && (!ofValue || isOf(value, only)) {
+				return judgement{rule.effect, rule.Why}, about
+			}
 		}
 	}
-	return judgement{}, false
+	return judgement{}, ""
+}
+
+// isOf tells whether a value is one that a rule is about.
+func isOf(value any, only string) bool {
+	text, _ := value.(string)
+	beginning, wild := strings.CutSuffix(only, "*")
+	return text == only || wild && strings.HasPrefix(text, beginning)
 }

@@ -30,15 +30,18 @@ var mayNameKinds = map[string][]string{
 	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
-		"pool"}, // what can be watched
+		"pool",           // what can be watched
+		"httppolicyset"}, // whose pools are those of virtual services
 	"controller/explain": {"virtualservice", "pool"}, // where a request goes
 	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
 		"virtualservice", "pool", "vsvip", "analyticsprofile",
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
-		"sslkeyandcertificate", "vrfcontext"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "serviceenginegroup", "applicationprofile", "analyticsprofile",
+		"sslkeyandcertificate", "vrfcontext",
+		"httppolicyset", "stringgroup", "ipaddrgroup"}, // of what virtual services are made
+	"controller/plan": {"virtualservice", "pool", "httppolicyset", "serviceenginegroup", "applicationprofile",
+		"analyticsprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports
 	// engines are started for groups

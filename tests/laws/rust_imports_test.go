@@ -16,8 +16,10 @@ var crateMayKnow = map[string][]string{
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
-	"dataplane/snapshot":  {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-telemetry"},
-	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-snapshot",
+	"dataplane/rules":     {"weir-wire"},
+	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
+		"weir-telemetry"},
+	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
 	"dataplane/sim": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy",
@@ -30,7 +32,8 @@ var crateMayKnow = map[string][]string{
 }
 
 // pureCrates compute; the rest of the world is handed to them.
-var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy", "dataplane/telemetry",
+var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy", "dataplane/rules",
+	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}
 
 var (

@@ -232,7 +232,7 @@ pub struct Explanation {
     /// The response that the engine makes itself; 0: none, the request goes to a server.
     #[prost(uint32, tag = "10")]
     pub status: u32,
-    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards"
+    /// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
     #[prost(string, tag = "11")]
     pub cause: ::prost::alloc::string::String,
     /// of a redirect
@@ -254,6 +254,12 @@ pub struct Explanation {
     pub servers: ::prost::alloc::vec::Vec<Standing>,
     #[prost(uint32, tag = "19")]
     pub servers_total: u32,
+    /// the name of the rule that ended the security rules; empty: none did
+    #[prost(string, tag = "600")]
+    pub security_rule: ::prost::alloc::string::String,
+    /// the name of the first request rule that acts; empty: none does
+    #[prost(string, tag = "601")]
+    pub request_rule: ::prost::alloc::string::String,
 }
 /// What a worker knows of a server.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -285,6 +291,12 @@ pub struct Plan {
     pub pki_profiles: ::prost::alloc::vec::Vec<PkiProfile>,
     #[prost(enumeration = "WorkerPinning", tag = "60")]
     pub worker_pinning: i32,
+    #[prost(message, repeated, tag = "600")]
+    pub http_policy_sets: ::prost::alloc::vec::Vec<HttpPolicySet>,
+    #[prost(message, repeated, tag = "601")]
+    pub string_groups: ::prost::alloc::vec::Vec<StringGroup>,
+    #[prost(message, repeated, tag = "602")]
+    pub address_groups: ::prost::alloc::vec::Vec<AddressGroup>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -310,6 +322,12 @@ pub struct Removed {
     pub certificates: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "4")]
     pub pki_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "600")]
+    pub http_policy_sets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "601")]
+    pub string_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "602")]
+    pub address_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -356,6 +374,9 @@ pub struct VirtualService {
     /// unset: nothing is recorded
     #[prost(message, optional, tag = "300")]
     pub analytics: ::core::option::Option<Analytics>,
+    /// needs http; in the order in which their rules are tried
+    #[prost(string, repeated, tag = "600")]
+    pub http_policy_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.
@@ -421,7 +442,7 @@ pub struct RecordFilter {
     pub clients_negated: bool,
     /// of path and query; unset: every URI
     #[prost(message, optional, tag = "3")]
-    pub uri: ::core::option::Option<PathMatch>,
+    pub uri: ::core::option::Option<TextMatch>,
     /// the largest number: always
     #[prost(uint64, tag = "4")]
     pub until_unix_s: u64,
@@ -432,7 +453,7 @@ pub struct RecordFilter {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Mask {
     #[prost(message, optional, tag = "1")]
-    pub name: ::core::option::Option<PathMatch>,
+    pub name: ::core::option::Option<TextMatch>,
     /// the field; false: only its value
     #[prost(bool, tag = "2")]
     pub remove: bool,
@@ -453,11 +474,12 @@ pub struct HostRule {
     pub name: ::prost::alloc::string::String,
     /// unset: every path
     #[prost(message, optional, tag = "2")]
-    pub path: ::core::option::Option<PathMatch>,
+    pub path: ::core::option::Option<TextMatch>,
 }
+/// Compares a text of a request, such as its path.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct PathMatch {
-    #[prost(enumeration = "PathCriterion", tag = "1")]
+pub struct TextMatch {
+    #[prost(enumeration = "TextCriterion", tag = "1")]
     pub criterion: i32,
     /// matches if no value does
     #[prost(bool, tag = "2")]
@@ -467,9 +489,12 @@ pub struct PathMatch {
     pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(bool, tag = "4")]
     pub case_sensitive: bool,
-    /// compares the path with its percent-encodings decoded
+    /// compares the text with its percent-encodings decoded, once
     #[prost(bool, tag = "5")]
     pub decoded: bool,
+    /// the keys of these groups are values, too. Only of HTTP rules
+    #[prost(string, repeated, tag = "600")]
+    pub string_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Listener {
@@ -848,6 +873,368 @@ pub struct Server {
     /// the server's name in CookiePersistence, the same on every engine
     #[prost(string, tag = "8")]
     pub token: ::prost::alloc::string::String,
+}
+/// Rules of HTTP. All security rules of a virtual service come before all of its request rules. Rules are tried in the
+/// order of the sets and of these lists. Disabled rules are not here.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpPolicySet {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// the first that decides ends them
+    #[prost(message, repeated, tag = "3")]
+    pub security_rules: ::prost::alloc::vec::Vec<HttpSecurityRule>,
+    /// each that matches acts; all see the head as the client sent it
+    #[prost(message, repeated, tag = "4")]
+    pub request_rules: ::prost::alloc::vec::Vec<HttpRequestRule>,
+    /// the same, for responses of servers
+    #[prost(message, repeated, tag = "5")]
+    pub response_rules: ::prost::alloc::vec::Vec<HttpResponseRule>,
+}
+/// What all rules of HTTP have.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "2")]
+    pub position: u32,
+    /// unset: every request
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<HttpMatch>,
+    /// the request leaves a significant record
+    #[prost(bool, tag = "4")]
+    pub log: bool,
+    /// that record has all header fields
+    #[prost(bool, tag = "5")]
+    pub all_headers: bool,
+}
+/// All that is set must match. A field that is not there matches what is negated, and nothing else.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpMatch {
+    /// the client's address, as trusted fields or a PROXY header give it
+    #[prost(message, optional, tag = "1")]
+    pub client: ::core::option::Option<AddressMatch>,
+    /// the address that the connection comes from
+    #[prost(message, optional, tag = "2")]
+    pub source: ::core::option::Option<AddressMatch>,
+    #[prost(message, optional, tag = "3")]
+    pub listener_port: ::core::option::Option<NumberMatch>,
+    #[prost(message, optional, tag = "4")]
+    pub scheme: ::core::option::Option<SchemeMatch>,
+    /// "GET"
+    #[prost(message, optional, tag = "5")]
+    pub method: ::core::option::Option<NameMatch>,
+    /// "HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/2"
+    #[prost(message, optional, tag = "6")]
+    pub version: ::core::option::Option<NameMatch>,
+    /// without the query
+    #[prost(message, optional, tag = "7")]
+    pub path: ::core::option::Option<TextMatch>,
+    /// what follows the ?
+    #[prost(message, optional, tag = "8")]
+    pub query: ::core::option::Option<TextMatch>,
+    /// without its port, unless a value has one
+    #[prost(message, optional, tag = "9")]
+    pub host: ::core::option::Option<TextMatch>,
+    /// of the request; all must match
+    #[prost(message, repeated, tag = "10")]
+    pub fields: ::prost::alloc::vec::Vec<FieldMatch>,
+    /// its name is that of a cookie
+    #[prost(message, optional, tag = "11")]
+    pub cookie: ::core::option::Option<FieldMatch>,
+    /// Only of response rules.
+    #[prost(message, optional, tag = "20")]
+    pub status: ::core::option::Option<NumberMatch>,
+    #[prost(message, optional, tag = "21")]
+    pub location: ::core::option::Option<TextMatch>,
+    #[prost(message, repeated, tag = "22")]
+    pub response_fields: ::prost::alloc::vec::Vec<FieldMatch>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AddressMatch {
+    #[prost(bool, tag = "1")]
+    pub negated: bool,
+    /// "10.0.0.0/8"; a single address has the longest prefix
+    #[prost(string, repeated, tag = "2")]
+    pub subnets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "3")]
+    pub ranges: ::prost::alloc::vec::Vec<AddressRange>,
+    #[prost(string, repeated, tag = "4")]
+    pub address_group_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AddressRange {
+    #[prost(string, tag = "1")]
+    pub first: ::prost::alloc::string::String,
+    /// included
+    #[prost(string, tag = "2")]
+    pub last: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NumberMatch {
+    #[prost(bool, tag = "1")]
+    pub negated: bool,
+    #[prost(message, repeated, tag = "2")]
+    pub ranges: ::prost::alloc::vec::Vec<NumberRange>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NumberRange {
+    #[prost(uint32, tag = "1")]
+    pub first: u32,
+    /// included
+    #[prost(uint32, tag = "2")]
+    pub last: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SchemeMatch {
+    /// the client's connection uses TLS, or does not
+    #[prost(bool, tag = "1")]
+    pub tls: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NameMatch {
+    #[prost(bool, tag = "1")]
+    pub negated: bool,
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FieldMatch {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// of one of the lines with this name
+    #[prost(message, optional, tag = "2")]
+    pub value: ::core::option::Option<TextMatch>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpSecurityRule {
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<HttpRule>,
+    #[prost(oneof = "http_security_rule::Action", tags = "2, 3, 4, 5, 6")]
+    pub action: ::core::option::Option<http_security_rule::Action>,
+}
+/// Nested message and enum types in `HttpSecurityRule`.
+pub mod http_security_rule {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Action {
+        /// the connection
+        #[prost(message, tag = "2")]
+        Close(super::Close),
+        #[prost(message, tag = "3")]
+        Response(super::LocalResponse),
+        /// ends the security rules
+        #[prost(message, tag = "4")]
+        Allow(super::Allow),
+        #[prost(message, tag = "5")]
+        RedirectToHttps(super::RedirectToHttps),
+        /// a request within the rate goes on to the next rule
+        #[prost(message, tag = "6")]
+        RateLimit(super::RateLimit),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Close {
+    /// false: after all that was sent
+    #[prost(bool, tag = "1")]
+    pub reset: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Allow {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RedirectToHttps {
+    #[prost(uint32, tag = "1")]
+    pub port: u32,
+}
+/// What the engine itself answers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LocalResponse {
+    /// 200-599
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    #[prost(string, tag = "2")]
+    pub content_type: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "3")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+}
+/// At most count requests in each period, of each key. More may come at once after a pause: burst.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct RateLimit {
+    #[prost(uint32, tag = "1")]
+    pub count: u32,
+    #[prost(uint32, tag = "2")]
+    pub period_s: u32,
+    /// less than count: count
+    #[prost(uint32, tag = "3")]
+    pub burst: u32,
+    /// each address of clients has its own rate
+    #[prost(bool, tag = "4")]
+    pub by_client: bool,
+    /// each path has
+    #[prost(bool, tag = "5")]
+    pub by_path: bool,
+    /// on a request beyond the rate; unset: it goes on, and its record says so
+    #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
+    pub action: ::core::option::Option<rate_limit::Action>,
+}
+/// Nested message and enum types in `RateLimit`.
+pub mod rate_limit {
+    /// on a request beyond the rate; unset: it goes on, and its record says so
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Action {
+        #[prost(message, tag = "6")]
+        Close(super::Close),
+        #[prost(message, tag = "7")]
+        Response(super::LocalResponse),
+        #[prost(message, tag = "8")]
+        Redirect(super::HttpRedirect),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpRequestRule {
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<HttpRule>,
+    #[prost(message, repeated, tag = "2")]
+    pub edits: ::prost::alloc::vec::Vec<HeaderEdit>,
+    #[prost(message, optional, tag = "6")]
+    pub rewrite: ::core::option::Option<HttpRewrite>,
+    #[prost(oneof = "http_request_rule::Action", tags = "3, 4, 5")]
+    pub action: ::core::option::Option<http_request_rule::Action>,
+}
+/// Nested message and enum types in `HttpRequestRule`.
+pub mod http_request_rule {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Action {
+        #[prost(message, tag = "3")]
+        Redirect(super::HttpRedirect),
+        #[prost(message, tag = "4")]
+        Response(super::LocalResponse),
+        #[prost(message, tag = "5")]
+        Pool(super::PoolChoice),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpResponseRule {
+    #[prost(message, optional, tag = "1")]
+    pub rule: ::core::option::Option<HttpRule>,
+    #[prost(message, repeated, tag = "2")]
+    pub edits: ::prost::alloc::vec::Vec<HeaderEdit>,
+    /// rewrites the field Location; its status is not used
+    #[prost(message, optional, tag = "3")]
+    pub location: ::core::option::Option<HttpRedirect>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PoolChoice {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    /// the server of this pool; empty: the algorithm chooses
+    #[prost(string, tag = "2")]
+    pub server_id: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeaderEdit {
+    #[prost(enumeration = "EditKind", tag = "1")]
+    pub kind: i32,
+    /// of the field, or of the cookie
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// of requests: one cookie of the field Cookie; of responses: a field Set-Cookie
+    #[prost(bool, tag = "3")]
+    pub cookie: bool,
+    /// unset: to remove whatever it has
+    #[prost(message, optional, tag = "4")]
+    pub value: ::core::option::Option<HeaderValue>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeaderValue {
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// instead of the text
+    #[prost(enumeration = "HeaderVariable", tag = "2")]
+    pub variable: i32,
+    /// for HEADER_VARIABLE_FIELD
+    #[prost(string, tag = "3")]
+    pub field: ::prost::alloc::string::String,
+}
+/// A URL made of the request's.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpRedirect {
+    /// 301, 302, 303, 307, 308
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    #[prost(bool, tag = "2")]
+    pub tls: bool,
+    /// 0: the default of the scheme
+    #[prost(uint32, tag = "3")]
+    pub port: u32,
+    /// joined by "."; none: the request's
+    #[prost(message, repeated, tag = "4")]
+    pub host: ::prost::alloc::vec::Vec<UriToken>,
+    /// joined by "/"; none: the request's
+    #[prost(message, repeated, tag = "5")]
+    pub path: ::prost::alloc::vec::Vec<UriToken>,
+    #[prost(bool, tag = "6")]
+    pub keep_query: bool,
+    #[prost(string, tag = "7")]
+    pub add_query: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HttpRewrite {
+    /// none: as it is
+    #[prost(message, repeated, tag = "1")]
+    pub host: ::prost::alloc::vec::Vec<UriToken>,
+    #[prost(message, repeated, tag = "2")]
+    pub path: ::prost::alloc::vec::Vec<UriToken>,
+    #[prost(bool, tag = "3")]
+    pub keep_query: bool,
+    #[prost(string, tag = "4")]
+    pub add_query: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UriToken {
+    #[prost(enumeration = "UriTokenKind", tag = "1")]
+    pub kind: i32,
+    /// of the parts, or of the groups of an expression, from 0
+    #[prost(uint32, tag = "2")]
+    pub first: u32,
+    /// included; 65535: to the end
+    #[prost(uint32, tag = "3")]
+    pub last: u32,
+    /// for URI_TOKEN_TEXT
+    #[prost(string, tag = "4")]
+    pub text: ::prost::alloc::string::String,
+}
+/// Texts that many rules compare with.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct StringGroup {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub pairs: ::prost::alloc::vec::Vec<StringPair>,
+    /// of several keys that match, the longest gives the value; false: the shortest
+    #[prost(bool, tag = "4")]
+    pub longest_match: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StringPair {
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AddressGroup {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, repeated, tag = "3")]
+    pub subnets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "4")]
+    pub ranges: ::prost::alloc::vec::Vec<AddressRange>,
 }
 /// Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 /// taken is sent again, also to the next agent.
@@ -1376,35 +1763,43 @@ impl Hosting {
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
-pub enum PathCriterion {
+pub enum TextCriterion {
     Unspecified = 0,
     Equals = 1,
     BeginsWith = 2,
     EndsWith = 3,
     Contains = 4,
+    /// without values. Only of HTTP rules, as the next
+    Exists = 5,
+    /// each value is a regular expression that runs in linear time
+    Regex = 6,
 }
-impl PathCriterion {
+impl TextCriterion {
     /// String value of the enum field names used in the ProtoBuf definition.
     ///
     /// The values are not transformed in any way and thus are considered stable
     /// (if the ProtoBuf definition does not change) and safe for programmatic use.
     pub fn as_str_name(&self) -> &'static str {
         match self {
-            Self::Unspecified => "PATH_CRITERION_UNSPECIFIED",
-            Self::Equals => "PATH_CRITERION_EQUALS",
-            Self::BeginsWith => "PATH_CRITERION_BEGINS_WITH",
-            Self::EndsWith => "PATH_CRITERION_ENDS_WITH",
-            Self::Contains => "PATH_CRITERION_CONTAINS",
+            Self::Unspecified => "TEXT_CRITERION_UNSPECIFIED",
+            Self::Equals => "TEXT_CRITERION_EQUALS",
+            Self::BeginsWith => "TEXT_CRITERION_BEGINS_WITH",
+            Self::EndsWith => "TEXT_CRITERION_ENDS_WITH",
+            Self::Contains => "TEXT_CRITERION_CONTAINS",
+            Self::Exists => "TEXT_CRITERION_EXISTS",
+            Self::Regex => "TEXT_CRITERION_REGEX",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
-            "PATH_CRITERION_UNSPECIFIED" => Some(Self::Unspecified),
-            "PATH_CRITERION_EQUALS" => Some(Self::Equals),
-            "PATH_CRITERION_BEGINS_WITH" => Some(Self::BeginsWith),
-            "PATH_CRITERION_ENDS_WITH" => Some(Self::EndsWith),
-            "PATH_CRITERION_CONTAINS" => Some(Self::Contains),
+            "TEXT_CRITERION_UNSPECIFIED" => Some(Self::Unspecified),
+            "TEXT_CRITERION_EQUALS" => Some(Self::Equals),
+            "TEXT_CRITERION_BEGINS_WITH" => Some(Self::BeginsWith),
+            "TEXT_CRITERION_ENDS_WITH" => Some(Self::EndsWith),
+            "TEXT_CRITERION_CONTAINS" => Some(Self::Contains),
+            "TEXT_CRITERION_EXISTS" => Some(Self::Exists),
+            "TEXT_CRITERION_REGEX" => Some(Self::Regex),
             _ => None,
         }
     }
@@ -1686,6 +2081,136 @@ impl FailAction {
         match value {
             "FAIL_ACTION_CLOSE_CONNECTION" => Some(Self::CloseConnection),
             "FAIL_ACTION_LOCAL_RESPONSE" => Some(Self::LocalResponse),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EditKind {
+    Unspecified = 0,
+    Add = 1,
+    /// all of this name, or those with the value
+    Remove = 2,
+    /// all of this name by one; adds it where there is none
+    Replace = 3,
+}
+impl EditKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "EDIT_KIND_UNSPECIFIED",
+            Self::Add => "EDIT_KIND_ADD",
+            Self::Remove => "EDIT_KIND_REMOVE",
+            Self::Replace => "EDIT_KIND_REPLACE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EDIT_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "EDIT_KIND_ADD" => Some(Self::Add),
+            "EDIT_KIND_REMOVE" => Some(Self::Remove),
+            "EDIT_KIND_REPLACE" => Some(Self::Replace),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HeaderVariable {
+    None = 0,
+    ClientAddress = 1,
+    SourceAddress = 2,
+    ListenerAddress = 3,
+    ListenerPort = 4,
+    /// another field of the same request
+    Field = 5,
+    TlsVersion = 6,
+    TlsCipher = 7,
+    TlsServerName = 8,
+    RequestId = 9,
+}
+impl HeaderVariable {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "HEADER_VARIABLE_NONE",
+            Self::ClientAddress => "HEADER_VARIABLE_CLIENT_ADDRESS",
+            Self::SourceAddress => "HEADER_VARIABLE_SOURCE_ADDRESS",
+            Self::ListenerAddress => "HEADER_VARIABLE_LISTENER_ADDRESS",
+            Self::ListenerPort => "HEADER_VARIABLE_LISTENER_PORT",
+            Self::Field => "HEADER_VARIABLE_FIELD",
+            Self::TlsVersion => "HEADER_VARIABLE_TLS_VERSION",
+            Self::TlsCipher => "HEADER_VARIABLE_TLS_CIPHER",
+            Self::TlsServerName => "HEADER_VARIABLE_TLS_SERVER_NAME",
+            Self::RequestId => "HEADER_VARIABLE_REQUEST_ID",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HEADER_VARIABLE_NONE" => Some(Self::None),
+            "HEADER_VARIABLE_CLIENT_ADDRESS" => Some(Self::ClientAddress),
+            "HEADER_VARIABLE_SOURCE_ADDRESS" => Some(Self::SourceAddress),
+            "HEADER_VARIABLE_LISTENER_ADDRESS" => Some(Self::ListenerAddress),
+            "HEADER_VARIABLE_LISTENER_PORT" => Some(Self::ListenerPort),
+            "HEADER_VARIABLE_FIELD" => Some(Self::Field),
+            "HEADER_VARIABLE_TLS_VERSION" => Some(Self::TlsVersion),
+            "HEADER_VARIABLE_TLS_CIPHER" => Some(Self::TlsCipher),
+            "HEADER_VARIABLE_TLS_SERVER_NAME" => Some(Self::TlsServerName),
+            "HEADER_VARIABLE_REQUEST_ID" => Some(Self::RequestId),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum UriTokenKind {
+    Unspecified = 0,
+    Text = 1,
+    /// parts of the request's host
+    Host = 2,
+    /// parts of the request's path
+    Path = 3,
+    /// the value of the string group's key that the rule's match has found
+    GroupValue = 4,
+    /// what a group of the rule's expression for the path has found
+    PathRegex = 5,
+    QueryRegex = 6,
+}
+impl UriTokenKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "URI_TOKEN_KIND_UNSPECIFIED",
+            Self::Text => "URI_TOKEN_KIND_TEXT",
+            Self::Host => "URI_TOKEN_KIND_HOST",
+            Self::Path => "URI_TOKEN_KIND_PATH",
+            Self::GroupValue => "URI_TOKEN_KIND_GROUP_VALUE",
+            Self::PathRegex => "URI_TOKEN_KIND_PATH_REGEX",
+            Self::QueryRegex => "URI_TOKEN_KIND_QUERY_REGEX",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "URI_TOKEN_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "URI_TOKEN_KIND_TEXT" => Some(Self::Text),
+            "URI_TOKEN_KIND_HOST" => Some(Self::Host),
+            "URI_TOKEN_KIND_PATH" => Some(Self::Path),
+            "URI_TOKEN_KIND_GROUP_VALUE" => Some(Self::GroupValue),
+            "URI_TOKEN_KIND_PATH_REGEX" => Some(Self::PathRegex),
+            "URI_TOKEN_KIND_QUERY_REGEX" => Some(Self::QueryRegex),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -99,4 +100,33 @@ func (a *IPAddr) literal(field string) *schema.FieldError {
 		Field:   field + ".addr",
 		Problem: strconv.Quote(a.Addr) + " is a DNS name; give an IPv4 or IPv6 address",
 	}
+}
+
+// checkAddresses checks a set of addresses; within is the beginning of the names of its fields.
+func checkAddresses(
+	within string, addresses []IPAddr, ranges []IPAddrRange, prefixes []IPAddrPrefix,
+) *schema.FieldError {
+	for i := range addresses {
+		if problem := addresses[i].literal(fmt.Sprintf("%saddrs[%d]", within, i)); problem != nil {
+			return problem
+		}
+	}
+	for i := range prefixes {
+		if problem := prefixes[i].problem(fmt.Sprintf("%sprefixes[%d]", within, i)); problem != nil {
+			return problem
+		}
+	}
+	for i, span := range ranges {
+		at := fmt.Sprintf("%sranges[%d]", within, i)
+		if problem := cmp.Or(span.Begin.literal(at+".begin"), span.End.literal(at+".end")); problem != nil {
+			return problem
+		}
+		switch begin, end := span.Begin.Address(), span.End.Address(); {
+		case begin.BitLen() != end.BitLen():
+			return refuse(at, "its end is of another family than its beginning")
+		case end.Less(begin):
+			return refuse(at, "its end is before its beginning")
+		}
+	}
+	return nil
 }

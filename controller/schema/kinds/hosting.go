@@ -19,11 +19,6 @@ const (
 )
 
 var (
-	_ = schema.Enum("MatchCase", "SENSITIVE", "INSENSITIVE")
-	_ = schema.Enum("PathCriteria",
-		"BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "CONTAINS", "DOES_NOT_CONTAIN", "ENDS_WITH", "DOES_NOT_END_WITH",
-		"EQUALS", "DOES_NOT_EQUAL", "REGEX_MATCH", "REGEX_DOES_NOT_MATCH",
-	)
 	_ = schema.Enum("VirtualHostingType", "VS_TYPE_VH_SNI", vhEnhanced)
 	_ = schema.Enum("VirtualServiceType", "VS_TYPE_NORMAL", vhParent, vhChild)
 )
@@ -38,19 +33,6 @@ type VHMatch struct {
 type VHMatchRule struct {
 	Name    string       `json:"name" required:"true"`
 	Matches *MatchTarget `json:"matches" required:"true"`
-}
-
-// MatchTarget is what a request is compared with. All of its parts must match.
-type MatchTarget struct {
-	Path *PathMatch `json:"path"`
-}
-
-// PathMatch compares the path of a request with texts.
-type PathMatch struct {
-	Criteria string   `json:"match_criteria" enum:"PathCriteria" default:"CONTAINS"`
-	Values   []string `json:"match_str"`
-	Case     string   `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
-	Decoded  bool     `json:"match_decoded_string" default:"true"`
 }
 
 // IsParent tells whether a virtual service gives its clients to children.

@@ -29,6 +29,8 @@ type IPAddrMatch struct {
 	Addrs    []IPAddr       `json:"addrs" items:"256"`
 	Ranges   []IPAddrRange  `json:"ranges" items:"256"`
 	Prefixes []IPAddrPrefix `json:"prefixes" items:"256"`
+	// of address groups
+	GroupRefs []string `json:"group_refs" ref:"ipaddrgroup" items:"64"`
 }
 
 // IPAddrRange is the addresses from one to another.
@@ -95,29 +97,7 @@ func (p *AnalyticsPolicy) check() *schema.FieldError {
 }
 
 func (m *IPAddrMatch) problem(field string) *schema.FieldError {
-	for i := range m.Addrs {
-		if problem := m.Addrs[i].literal(fmt.Sprintf("%s.addrs[%d]", field, i)); problem != nil {
-			return problem
-		}
-	}
-	for i := range m.Prefixes {
-		if problem := m.Prefixes[i].problem(fmt.Sprintf("%s.prefixes[%d]", field, i)); problem != nil {
-			return problem
-		}
-	}
-	for i, span := range m.Ranges {
-		at := fmt.Sprintf("%s.ranges[%d]", field, i)
-		for end, address := range map[string]*IPAddr{"begin": span.Begin, "end": span.End} {
-			if problem := address.literal(at + "." + end); problem != nil {
-				return problem
-			}
-		}
-		begin, end := span.Begin.Address(), span.End.Address()
-		if begin.BitLen() != end.BitLen() || end.Less(begin) {
-			return &schema.FieldError{Field: at, Problem: "its end is before its beginning"}
-		}
-	}
-	return nil
+	return checkAddresses(field+".", m.Addrs, m.Ranges, m.Prefixes)
 }
 
 // Subnets are the addresses as subnets.

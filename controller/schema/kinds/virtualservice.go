@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,8 @@ type VirtualService struct {
 	PoolRef                 string `json:"pool_ref" ref:"pool"`
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
+
+	HTTPPolicies []HTTPPolicies `json:"http_policies" items:"64"`
 
 	SSLProfileRef           string   `json:"ssl_profile_ref" ref:"sslprofile"`
 	CertificateRefs         []string `json:"ssl_key_and_certificate_refs" ref:"sslkeyandcertificate"`
@@ -101,7 +104,6 @@ func init() {
 		Kept: []schema.Rule{
 			schema.Closes("engines do not apply network security policies yet", "network_security_policy_ref"),
 			schema.Closes("engines have no application firewall yet", "waf_policy_ref"),
-			schema.Closes("engines do not apply HTTP policies yet", "http_policies"),
 			schema.Closes("engines do not apply policies of layer 4 yet", "l4_policies"),
 			schema.Closes("engines do not apply DNS policies yet", "dns_policies topology_policies"),
 			schema.Closes("engines do not run DataScripts yet", "vs_datascripts"),
@@ -116,11 +118,8 @@ func init() {
 			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
-			schema.Closes("engines choose a child virtual service by host and path only yet",
-				"vh_matches.rules.matches.*"),
-			schema.NoEffect("Weir has no groups of addresses or of texts: give them one by one",
-				"analytics_policy.client_log_filters.client_ip.group_refs "+
-					"analytics_policy.client_log_filters.uri.string_group_refs"),
+			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
+			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.uri.string_group_refs"),
 			schema.NoEffect(noInsights, "analytics_policy"),
 			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
@@ -136,6 +135,12 @@ func init() {
 		Unread: append([]schema.Rule{
 			schema.NoEffect("engines change no pages to measure browsers", "analytics_policy.client_insights"),
 			schema.NoEffect(alwaysFine, "analytics_policy.metrics_realtime_update"),
+			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.client_ip.group_refs"),
+			schema.Closes(byHostAndPath, `vh_matches.rules.matches.client_ip vh_matches.rules.matches.source_ip
+				vh_matches.rules.matches.vs_port vh_matches.rules.matches.protocol vh_matches.rules.matches.method
+				vh_matches.rules.matches.version vh_matches.rules.matches.query vh_matches.rules.matches.hdrs
+				vh_matches.rules.matches.host_hdr vh_matches.rules.matches.cookie
+				vh_matches.rules.matches.path.string_group_refs`),
 		}, unreadOfVips...),
 	})
 }
@@ -257,10 +262,29 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
 	}
-	if problem := vs.AnalyticsPolicy.check(); problem != nil {
-		return problem
+	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips))
+}
+
+// checkPolicies refuses a list of sets of policies that has no order, or the same set twice.
+func (vs *VirtualService) checkPolicies() *schema.FieldError {
+	for i, policy := range vs.HTTPPolicies {
+		at := fmt.Sprintf("http_policies[%d]", i)
+		for j, earlier := range vs.HTTPPolicies[:i] {
+			switch {
+			case earlier.Index == policy.Index:
+				return refuse(at+".index", "%d is the index of http_policies[%d] already: the order would be open",
+					policy.Index, j)
+			case earlier.SetRef == policy.SetRef:
+				return refuse(at+".http_policy_set_ref", "is in http_policies[%d] already", j)
+			}
+		}
 	}
-	return checkVips(vs.Vips)
+	return nil
+}
+
+// PolicyOrder returns the places of http_policies in the order of their indexes.
+func (vs *VirtualService) PolicyOrder() []int {
+	return orderOf(len(vs.HTTPPolicies), func(at int) uint32 { return vs.HTTPPolicies[at].Index })
 }
 
 func (vs *VirtualService) checkPorts() *schema.FieldError {

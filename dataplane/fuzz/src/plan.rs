@@ -35,6 +35,9 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
         pools: plan.pools.iter().map(|pool| pool.uuid.clone()).collect(),
         certificates: plan.certificates.iter().map(|certificate| certificate.uuid.clone()).collect(),
         pki_profiles: plan.pki_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
+        http_policy_sets: plan.http_policy_sets.iter().map(|set| set.uuid.clone()).collect(),
+        string_groups: plan.string_groups.iter().map(|group| group.uuid.clone()).collect(),
+        address_groups: plan.address_groups.iter().map(|group| group.uuid.clone()).collect(),
     };
     let empty = Plan { revision: plan.revision, ..Plan::default() };
     let away = PlanChange { base_revision: plan.revision, changed: Some(empty), removed: Some(removed) };

@@ -28,7 +28,7 @@ pub use date::Date;
 pub use http2::Http2;
 pub use l4::{L4Profile, ProxyProtocol};
 pub use last_hop::LastHop;
-pub use path::{PathCriterion, PathMatch, RequestPath};
+pub use path::{RequestPath, TextCriterion, TextMatch};
 pub use persistence::{Persistence, PersistenceSettings};
 pub use profile::{HttpProfile, Timeouts};
 pub use redirect::Redirect;

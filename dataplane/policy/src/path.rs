@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum PathCriterion {
+pub enum TextCriterion {
     Equals,
     BeginsWith,
     EndsWith,
@@ -14,8 +14,8 @@ pub enum PathCriterion {
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PathMatch {
-    pub criterion: PathCriterion,
+pub struct TextMatch {
+    pub criterion: TextCriterion,
     /// It matches if no value does.
     pub negated: bool,
     /// One of them must match.
@@ -77,7 +77,7 @@ impl<'r> RequestPath<'r> {
     }
 }
 
-impl PathMatch {
+impl TextMatch {
     pub fn matches(&self, path: &RequestPath<'_>) -> bool {
         let text = path.text(self.decoded);
         self.values.iter().any(|value| self.fits(text, value.as_bytes())) != self.negated
@@ -102,10 +102,10 @@ impl PathMatch {
         };
         let Some(longer) = text.len().checked_sub(value.len()) else { return false };
         match self.criterion {
-            PathCriterion::Equals => longer == 0 && same(text),
-            PathCriterion::BeginsWith => same(&text[..value.len()]),
-            PathCriterion::EndsWith => same(&text[longer..]),
-            PathCriterion::Contains => value.is_empty() || text.windows(value.len()).any(same),
+            TextCriterion::Equals => longer == 0 && same(text),
+            TextCriterion::BeginsWith => same(&text[..value.len()]),
+            TextCriterion::EndsWith => same(&text[longer..]),
+            TextCriterion::Contains => value.is_empty() || text.windows(value.len()).any(same),
         }
     }
 }
@@ -140,18 +140,18 @@ fn hex(digit: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
-    fn of(criterion: PathCriterion, values: &[&str]) -> PathMatch {
+    fn of(criterion: TextCriterion, values: &[&str]) -> TextMatch {
         let values = values.iter().map(|value| value.to_string()).collect();
-        PathMatch { criterion, negated: false, values, case_sensitive: false, decoded: true }
+        TextMatch { criterion, negated: false, values, case_sensitive: false, decoded: true }
     }
 
-    fn matches(rule: &PathMatch, target: &str) -> bool {
+    fn matches(rule: &TextMatch, target: &str) -> bool {
         rule.matches(&RequestPath::of(target.as_bytes()))
     }
 
     #[test]
     fn each_criterion_looks_at_its_part_of_the_path() {
-        use PathCriterion::*;
+        use TextCriterion::*;
         for (criterion, value, target, expected) in [
             (Equals, "/a", "/a", true),
             (Equals, "/a", "/a/", false),
@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn one_of_the_values_suffices_and_none_where_it_is_negated() {
-        let rule = of(PathCriterion::BeginsWith, &["/a", "/b"]);
-        let negated = PathMatch { negated: true, ..rule.clone() };
+        let rule = of(TextCriterion::BeginsWith, &["/a", "/b"]);
+        let negated = TextMatch { negated: true, ..rule.clone() };
         for (target, expected) in [("/a", true), ("/b", true), ("/c", false)] {
             assert_eq!((matches(&rule, target), matches(&negated, target)), (expected, !expected), "{target}");
         }
@@ -181,19 +181,19 @@ mod tests {
 
     #[test]
     fn case_counts_if_the_rule_says_so() {
-        let rule = of(PathCriterion::Equals, &["/Shop"]);
+        let rule = of(TextCriterion::Equals, &["/Shop"]);
         assert!(matches(&rule, "/sHOP"));
-        assert!(!matches(&PathMatch { case_sensitive: true, ..rule }, "/sHOP"));
+        assert!(!matches(&TextMatch { case_sensitive: true, ..rule }, "/sHOP"));
     }
 
     #[test]
     fn path_is_decoded_once_and_only_if_the_rule_says_so() {
-        let rule = of(PathCriterion::Equals, &["/a/b"]);
-        let raw = PathMatch { decoded: false, ..rule.clone() };
+        let rule = of(TextCriterion::Equals, &["/a/b"]);
+        let raw = TextMatch { decoded: false, ..rule.clone() };
         assert!(matches(&rule, "/a%2fb") && matches(&rule, "/%61/b") && !matches(&rule, "/a%252fb"));
         assert!(!matches(&raw, "/a%2Fb") && matches(&raw, "/a/b"));
-        assert!(matches(&of(PathCriterion::Equals, &["/a%", "/%zz"]), "/a%"));
-        assert!(matches(&of(PathCriterion::Equals, &["/%zz"]), "/%zz"));
+        assert!(matches(&of(TextCriterion::Equals, &["/a%", "/%zz"]), "/a%"));
+        assert!(matches(&of(TextCriterion::Equals, &["/%zz"]), "/%zz"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::Date;
+use weir_rules::Scratch;
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
@@ -36,6 +37,8 @@ pub(crate) struct Core {
     /// How many connections of clients were accepted; begins again at 0.
     pub accepted: u32,
     pub fields: FieldTable,
+    /// For the rules that are tried on a request.
+    pub rules: Scratch,
     /// The date in this batch.
     pub date: Date,
     /// Bytes that TLS wants to send; empty between uses.
@@ -79,6 +82,7 @@ impl Core {
             draining: false,
             accepted: 0,
             fields: FieldTable::new(),
+            rules: Scratch::default(),
             date: Date::at(0),
             scratch: Vec::new(),
             opened: Vec::new(),

@@ -50,6 +50,10 @@ pub enum Error {
     /// The same, and a connection of its own would lead to where the host is served.
     Misdirected,
     NoServer,
+    /// A rule of an HTTP policy ends the client's connection.
+    Denied {
+        reset: bool,
+    },
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not

@@ -8,6 +8,7 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
 use weir_policy::ClientFacts;
+use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_snapshot::{FailAction, HostName, Pool, VirtualService};
 use weir_wire::{
     head::{BodyLength, FieldTable, RequestHead},
@@ -47,6 +48,9 @@ pub struct Explanation {
     /// The engine answers itself, or ends the connection; `None`: a server gets the request.
     pub local: Option<Local>,
     pub pool: Option<Arc<Pool>>,
+    /// The names of the rules that decided: of the security rules, and the first of the request rules.
+    pub security_rule: Option<String>,
+    pub request_rule: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
     pub servers: Vec<(Standing, u32)>,
     /// By position.
@@ -77,7 +81,8 @@ pub enum Picked {
 pub struct Local {
     /// `None`: its connection ends.
     pub status: Option<u16>,
-    /// As telemetry names it, or one of [`TLS_EXPECTED`], [`TLS_UNEXPECTED`], [`REDIRECT`], [`MAX_FORWARDS`].
+    /// As telemetry names it, or one of [`TLS_EXPECTED`], [`TLS_UNEXPECTED`], [`REDIRECT`], [`MAX_FORWARDS`],
+    /// [`SECURITY_RULE`], [`REQUEST_RULE`].
     pub cause: &'static str,
     pub location: Vec<u8>,
 }
@@ -88,6 +93,10 @@ pub const TLS_EXPECTED: &str = "tls_expected";
 pub const TLS_UNEXPECTED: &str = "tls_unexpected";
 /// The application profile redirects plain requests to HTTPS.
 pub const REDIRECT: &str = "redirect_to_https";
+/// A security rule answers, or redirects.
+pub const SECURITY_RULE: &str = "security_rule";
+/// A request rule does.
+pub const REQUEST_RULE: &str = "request_rule";
 /// Max-Forwards is 0.
 pub const MAX_FORWARDS: &str = "max_forwards";
 
@@ -130,7 +139,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
         service = child;
     }
     if service.http().is_none() {
-        return tell_server(core, now, &service, None, question.client, told);
+        return tell_server(core, now, (&service, Ruled::default()), None, question.client, told);
     }
     let Some(limits) = service.http().map(|http| http.request_limits) else { return Ok(()) };
     let mut fields = FieldTable::new();
@@ -163,6 +172,28 @@ fn tell_request(
     if http.refuses(head) {
         return Err(Error::Request(weir_wire::Error::Field).into());
     }
+    let ruled = match &service.policies {
+        None => Ruled::default(),
+        Some(policies) => {
+            let tls = question.tls.then(|| TlsFacts {
+                server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
+                ..TlsFacts::default()
+            });
+            let from =
+                Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
+            let version = HttpVersion::Http11;
+            let judged = policies.rules.judge(&Asked { head, version, from }, &mut core.rules);
+            told.security_rule = judged.security_rule.map(str::to_owned);
+            told.request_rule = judged.request_rule.map(str::to_owned);
+            let choice = judged.pool;
+            let ruled = Ruled {
+                pool: choice.and_then(|choice| policies.pool(&choice)).cloned(),
+                server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
+            };
+            decided(judged)?;
+            ruled
+        }
+    };
     if let Some(redirect) = http.redirect_to_https(head, &facts) {
         let location = redirect.location().concat();
         return Err(Local { status: Some(redirect.status()), cause: REDIRECT, location });
@@ -173,20 +204,39 @@ fn tell_request(
     if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
         return Err(Error::BodyTooLarge.into());
     }
-    tell_server(core, now, &service, Some(head), question.client, told)
+    tell_server(core, now, (&service, ruled), Some(head), question.client, told)
+}
+
+/// What rules have chosen.
+#[derive(Default)]
+struct Ruled {
+    pool: Option<Arc<Pool>>,
+    server: Option<u32>,
+}
+
+/// What the client gets where a rule ends the request.
+fn decided(judged: Judged<'_>) -> Result<(), Local> {
+    let cause = if judged.request_rule.is_some() { REQUEST_RULE } else { SECURITY_RULE };
+    match judged.verdict {
+        Verdict::Pass => Ok(()),
+        Verdict::Close { reset } => Err(Error::Denied { reset }.into()),
+        Verdict::Respond(response) => Err(Local::because(Some(response.status), cause)),
+        Verdict::Redirect { status, location } => Err(Local { status: Some(status), cause, location }),
+    }
 }
 
 fn tell_server(
     core: &mut Core,
     now: Time,
-    service: &Arc<VirtualService>,
+    (service, ruled): (&Arc<VirtualService>, Ruled),
     head: Option<&RequestHead<'_>>,
     client: SocketAddr,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let Some(pool) = service.pool.clone() else { return Err(lacks_pool(service).into()) };
+    let Some(pool) = ruled.pool.or_else(|| service.pool.clone()) else { return Err(lacks_pool(service).into()) };
     let key = balance_key(&pool, head, client);
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
+    let named = ruled.server.or(named);
     if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, named) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
         told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();

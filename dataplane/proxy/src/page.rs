@@ -6,7 +6,7 @@ use weir_wire::head::HeadSink;
 
 use crate::{
     call,
-    client::intake::Answer,
+    client::answer::Answer,
     error::Error,
     head::{self, Target},
     io::Io,
@@ -65,20 +65,31 @@ impl Page {
     }
 }
 
-fn reason(status: u16) -> &'static [u8] {
+pub(crate) fn reason(status: u16) -> &'static [u8] {
     match status {
+        200 => b"OK",
+        204 => b"No Content",
+        301 => b"Moved Permanently",
+        302 => b"Found",
+        303 => b"See Other",
+        307 => b"Temporary Redirect",
+        308 => b"Permanent Redirect",
         400 => b"Bad Request",
+        401 => b"Unauthorized",
+        403 => b"Forbidden",
         404 => b"Not Found",
         408 => b"Request Timeout",
         413 => b"Content Too Large",
         414 => b"URI Too Long",
         421 => b"Misdirected Request",
+        429 => b"Too Many Requests",
         431 => b"Request Header Fields Too Large",
+        500 => b"Internal Server Error",
         501 => b"Not Implemented",
         502 => b"Bad Gateway",
         503 => b"Service Unavailable",
         504 => b"Gateway Timeout",
         505 => b"HTTP Version Not Supported",
-        _ => b"Internal Server Error",
+        _ => b"",
     }
 }

@@ -10,12 +10,29 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         parted(&before.certificates, &after.certificates, |certificate| &certificate.uuid);
     let (pki_profiles, gone_pki_profiles) = parted(&before.pki_profiles, &after.pki_profiles, |profile| &profile.uuid);
     let (revision, worker_pinning) = (after.revision, after.worker_pinning);
-    let changed = Plan { revision, virtual_services, pools, certificates, pki_profiles, worker_pinning };
+    let (policy_sets, gone_policy_sets) = parted(&before.http_policy_sets, &after.http_policy_sets, |set| &set.uuid);
+    let (string_groups, gone_string_groups) = parted(&before.string_groups, &after.string_groups, |group| &group.uuid);
+    let (address_groups, gone_address_groups) =
+        parted(&before.address_groups, &after.address_groups, |group| &group.uuid);
+    let changed = Plan {
+        revision,
+        virtual_services,
+        pools,
+        certificates,
+        pki_profiles,
+        worker_pinning,
+        http_policy_sets: policy_sets,
+        string_groups,
+        address_groups,
+    };
     let removed = Removed {
         virtual_services: gone_services,
         pools: gone_pools,
         certificates: gone_certificates,
         pki_profiles: gone_pki_profiles,
+        http_policy_sets: gone_policy_sets,
+        string_groups: gone_string_groups,
+        address_groups: gone_address_groups,
     };
     PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) }
 }

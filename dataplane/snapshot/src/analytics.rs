@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use weir_api::dataplane::v1;
-use weir_policy::PathMatch;
+use weir_policy::TextMatch;
 use weir_telemetry::{
     Cause,
     record::{Class, Rate, Rules, Statuses},
@@ -54,7 +54,7 @@ pub struct RecordFilter {
     clients: Vec<Subnet>,
     clients_negated: bool,
     /// Of path and query.
-    uri: Option<PathMatch>,
+    uri: Option<TextMatch>,
     /// In seconds since 1970.
     until: u64,
     pub all_headers: bool,
@@ -63,7 +63,7 @@ pub struct RecordFilter {
 /// What records hide.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Mask {
-    pub name: PathMatch,
+    pub name: TextMatch,
     /// Not even the name shows.
     pub removes: bool,
 }

@@ -17,6 +17,7 @@ use crate::{
     ids::Renumbering,
     kept::Objects,
     pki_profile,
+    policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::{KeptPool, PoolReader},
     server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
@@ -52,7 +53,9 @@ impl Snapshot {
         let certificates = draft.certificates(&leaving.certificates);
         let pki_profiles = draft.pki_profiles(&leaving.pki_profiles);
         let pools = draft.pools(&leaving.pools, &certificates, &pki_profiles);
-        let services = draft.services(&leaving.services, &certificates, &pools);
+        let groups = draft.groups(&leaving);
+        let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
+        let services = draft.services(&leaving.services, &certificates, &pools, &policy_sets);
         draft.listeners(&leaving.services, &services);
         draft.hosts(&leaving.services, &services);
         draft.done()
@@ -70,6 +73,9 @@ struct Draft<'c> {
     pools: Objects<Arc<KeptPool>>,
     certificates: Objects<certificate::KeptCertificate>,
     pki_profiles: Objects<pki_profile::KeptPkiProfile>,
+    policy_sets: Objects<KeptPolicySet>,
+    string_groups: Objects<KeptStringGroup>,
+    address_groups: Objects<KeptAddressGroup>,
     references: References,
     warnings: Warnings,
     service_ids: Renumbering,
@@ -96,6 +102,9 @@ impl<'c> Draft<'c> {
             pools: Objects::of(&before.pools),
             certificates: Objects::of(&before.certificates),
             pki_profiles: Objects::of(&before.pki_profiles),
+            policy_sets: Objects::of(&before.policy_sets),
+            string_groups: Objects::of(&before.string_groups),
+            address_groups: Objects::of(&before.address_groups),
             references: before.references.clone(),
             warnings: before.warnings.clone(),
             service_ids: before.numbers.services.renumbering(),
@@ -166,6 +175,61 @@ impl<'c> Draft<'c> {
         stale
     }
 
+    /// Groups of strings, and groups of addresses. Their uuids differ.
+    fn groups(&mut self, leaving: &Leaving) -> Stale {
+        let mut stale = [leaving.string_groups.as_slice(), &leaving.address_groups].concat();
+        leaving.string_groups.iter().for_each(|uuid| drop(self.string_groups.all.remove(uuid)));
+        leaving.address_groups.iter().for_each(|uuid| drop(self.address_groups.all.remove(uuid)));
+        for source in &self.change.string_groups {
+            let before = self.before.string_groups.get(source.uuid());
+            let read = policies::read_strings(source, before);
+            if !before.is_some_and(|before| Arc::ptr_eq(&before.object, &read.object)) {
+                stale.push(source.uuid().into());
+                self.string_groups.put(source.uuid(), Some(read));
+            }
+        }
+        for source in &self.change.address_groups {
+            let before = self.before.address_groups.get(source.uuid());
+            let read = policies::read_addresses(source, before, &mut self.findings);
+            let same =
+                read.as_ref().zip(before).is_some_and(|(read, before)| Arc::ptr_eq(&read.object, &before.object));
+            if !same {
+                stale.push(source.uuid().into());
+                self.address_groups.put(source.uuid(), read);
+            }
+        }
+        stale
+    }
+
+    fn policy_sets(&mut self, leaving: &[Arc<str>], groups: &Stale) -> Stale {
+        let mut stale = leaving.to_vec();
+        for uuid in leaving {
+            let gone = self.policy_sets.all.remove(uuid);
+            self.references.follow_policy_set(uuid, gone.as_ref(), None);
+        }
+        let known = &self.before.references;
+        let users = groups.iter().flat_map(|uuid| known.sets_of_string_groups.of(uuid));
+        let users = users.chain(groups.iter().flat_map(|uuid| known.sets_of_address_groups.of(uuid)));
+        for source in due(&self.change.policy_sets, users, leaving, &self.before.policy_sets, |kept| &kept.source) {
+            let before = self.before.policy_sets.get(source.uuid());
+            let groups_now = policies::Groups { strings: &self.string_groups, addresses: &self.address_groups };
+            let has_stale_groups = before.is_some_and(|kept| {
+                let stale = |uuid: &str| groups.iter().any(|group| **group == *uuid);
+                kept.string_groups().any(stale) || kept.address_groups().any(stale)
+            });
+            if before.is_some_and(|kept| kept.source == source) && !has_stale_groups {
+                continue;
+            }
+            let read = groups_now.read_set(&source, &mut self.findings);
+            stale.push(source.uuid().into());
+            if let Some(read) = &read {
+                self.references.follow_policy_set(source.uuid(), before, Some(read));
+            }
+            self.policy_sets.put(source.uuid(), read);
+        }
+        stale
+    }
+
     fn pool_leaves(&mut self, uuid: &str) {
         let Some(gone) = self.pools.all.remove(uuid) else { return };
         self.servers -= gone.object.servers.len();
@@ -190,11 +254,18 @@ impl<'c> Draft<'c> {
     }
 
     /// Returns the sources of the services that are new, were rebuilt, or cannot be used.
-    fn services(&mut self, leaving: &[Arc<str>], certificates: &Stale, pools: &Stale) -> Vec<Arc<v1::VirtualService>> {
+    fn services(
+        &mut self,
+        leaving: &[Arc<str>],
+        certificates: &Stale,
+        pools: &Stale,
+        policy_sets: &Stale,
+    ) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
+        let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
         due.sort_by_key(|source| !source.parent_uuid.is_empty());
@@ -240,6 +311,7 @@ impl<'c> Draft<'c> {
                 services: &self.services,
                 ids: &mut self.service_ids,
                 pools: &self.pools,
+                policy_sets: &self.policy_sets,
                 certificates: &self.certificates,
                 worker: self.worker,
             };
@@ -369,6 +441,9 @@ impl<'c> Draft<'c> {
             pools: self.pools.all,
             certificates: self.certificates.all,
             pki_profiles: self.pki_profiles.all,
+            policy_sets: self.policy_sets.all,
+            string_groups: self.string_groups.all,
+            address_groups: self.address_groups.all,
             references: self.references,
             warnings: self.warnings,
             numbers: Numbers { services, pools: self.pool_ids.done().0, servers },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
-use crate::{certificate, finding::Subject, pki_profile, pool, service};
+use crate::{certificate, finding::Subject, pki_profile, policies, pool, service};
 
 #[derive(Debug)]
 pub struct Change {
@@ -15,6 +15,9 @@ pub struct Change {
     pub(crate) pools: Vec<Arc<v1::Pool>>,
     pub(crate) certificates: Vec<Arc<v1::Certificate>>,
     pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
+    pub(crate) policy_sets: Vec<Arc<v1::HttpPolicySet>>,
+    pub(crate) string_groups: Vec<Arc<v1::StringGroup>>,
+    pub(crate) address_groups: Vec<Arc<v1::AddressGroup>>,
     pub(crate) removed: Removed,
     worker_pinning: i32,
 }
@@ -53,6 +56,9 @@ impl Change {
             pools: shared(plan.pools),
             certificates: shared(plan.certificates),
             pki_profiles: shared(plan.pki_profiles),
+            policy_sets: shared(plan.http_policy_sets),
+            string_groups: shared(plan.string_groups),
+            address_groups: shared(plan.address_groups),
             removed,
         }
     }
@@ -95,6 +101,24 @@ impl Source for v1::Certificate {
 impl Source for v1::PkiProfile {
     fn subject(&self) -> Subject<'_> {
         pki_profile::subject(self)
+    }
+}
+
+impl Source for v1::HttpPolicySet {
+    fn subject(&self) -> Subject<'_> {
+        policies::subject_of_set(self)
+    }
+}
+
+impl Source for v1::StringGroup {
+    fn subject(&self) -> Subject<'_> {
+        policies::subject_of_strings(self)
+    }
+}
+
+impl Source for v1::AddressGroup {
+    fn subject(&self) -> Subject<'_> {
+        policies::subject_of_addresses(self)
     }
 }
 

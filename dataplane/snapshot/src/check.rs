@@ -23,6 +23,9 @@ pub(crate) struct Leaving {
     pub pools: Vec<Arc<str>>,
     pub certificates: Vec<Arc<str>>,
     pub pki_profiles: Vec<Arc<str>>,
+    pub policy_sets: Vec<Arc<str>>,
+    pub string_groups: Vec<Arc<str>>,
+    pub address_groups: Vec<Arc<str>>,
 }
 
 impl Leaving {
@@ -33,6 +36,9 @@ impl Leaving {
             pools: leaving(&before.pools, &change.pools, &removed.pools, whole),
             certificates: leaving(&before.certificates, &change.certificates, &removed.certificates, whole),
             pki_profiles: leaving(&before.pki_profiles, &change.pki_profiles, &removed.pki_profiles, whole),
+            policy_sets: leaving(&before.policy_sets, &change.policy_sets, &removed.http_policy_sets, whole),
+            string_groups: leaving(&before.string_groups, &change.string_groups, &removed.string_groups, whole),
+            address_groups: leaving(&before.address_groups, &change.address_groups, &removed.address_groups, whole),
         }
     }
 }
@@ -61,6 +67,12 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         growth(&before.certificates, &change.certificates, &leaving.certificates, |kept| &kept.source, |_| 1);
     let pki_profiles =
         growth(&before.pki_profiles, &change.pki_profiles, &leaving.pki_profiles, |kept| &kept.source, |_| 1);
+    let policy_sets =
+        growth(&before.policy_sets, &change.policy_sets, &leaving.policy_sets, |kept| &kept.source, |_| 1);
+    let string_groups =
+        growth(&before.string_groups, &change.string_groups, &leaving.string_groups, |kept| &kept.source, |_| 1);
+    let address_groups =
+        growth(&before.address_groups, &change.address_groups, &leaving.address_groups, |kept| &kept.source, |_| 1);
     for (kind, what, change, len, most) in [
         ("virtualservice", "virtual services", services(|_| 1), before.services.len(), OBJECTS_MAX),
         ("virtualservice", "listeners", services(|source| source.listeners.len()), before.listeners.len(), OBJECTS_MAX),
@@ -68,6 +80,9 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         ("pool", "servers", pools(|source| source.servers.len()), before.servers, SERVERS_MAX),
         ("sslkeyandcertificate", "certificates", certificates, before.certificates.len(), OBJECTS_MAX),
         ("pkiprofile", "PKI profiles", pki_profiles, before.pki_profiles.len(), OBJECTS_MAX),
+        ("httppolicyset", "HTTP policy sets", policy_sets, before.policy_sets.len(), OBJECTS_MAX),
+        ("stringgroup", "string groups", string_groups, before.string_groups.len(), OBJECTS_MAX),
+        ("ipaddrgroup", "groups of addresses", address_groups, before.address_groups.len(), OBJECTS_MAX),
     ] {
         let len = len + change.comes - change.goes;
         if len > most {
@@ -109,6 +124,9 @@ pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
     unique(&change.pools, findings);
     unique(&change.certificates, findings);
     unique(&change.pki_profiles, findings);
+    unique(&change.policy_sets, findings);
+    unique(&change.string_groups, findings);
+    unique(&change.address_groups, findings);
 }
 
 fn unique<S: Source>(sources: &[Arc<S>], findings: &mut Findings) {

@@ -8,7 +8,7 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use weir_policy::{PathCriterion, PathMatch, RequestPath};
+use weir_policy::{RequestPath, TextCriterion, TextMatch};
 
 use crate::{
     VirtualService,
@@ -23,7 +23,7 @@ pub struct AmbiguousPath;
 
 #[derive(Clone, Debug)]
 struct Route {
-    path: Option<PathMatch>,
+    path: Option<TextMatch>,
     child: Arc<VirtualService>,
 }
 
@@ -87,15 +87,15 @@ fn add_all(routes: &mut Vec<Route>, wish: &Wish, child: &Arc<VirtualService>) ->
 
 impl Route {
     /// Different for routes that differ. Of two rules that differ in case alone, the one that matches less goes first.
-    fn rank(&self) -> (u8, Reverse<usize>, bool, Option<&PathMatch>) {
+    fn rank(&self) -> (u8, Reverse<usize>, bool, Option<&TextMatch>) {
         let rank = match &self.path {
             None => 5,
             Some(rule) if rule.negated => 4,
             Some(rule) => match rule.criterion {
-                PathCriterion::Equals => 0,
-                PathCriterion::BeginsWith => 1,
-                PathCriterion::EndsWith => 2,
-                PathCriterion::Contains => 3,
+                TextCriterion::Equals => 0,
+                TextCriterion::BeginsWith => 1,
+                TextCriterion::EndsWith => 2,
+                TextCriterion::Contains => 3,
             },
         };
         let longest = self.path.iter().flat_map(|rule| &rule.values).map(String::len).max();
@@ -105,10 +105,10 @@ impl Route {
 }
 
 /// A rule that matches one of several values is as many rules, each with its own rank.
-fn each_value(path: &Option<PathMatch>) -> Vec<Option<PathMatch>> {
+fn each_value(path: &Option<TextMatch>) -> Vec<Option<TextMatch>> {
     match path {
         Some(rule) if !rule.negated => {
-            rule.values.iter().map(|value| Some(PathMatch { values: vec![value.clone()], ..rule.clone() })).collect()
+            rule.values.iter().map(|value| Some(TextMatch { values: vec![value.clone()], ..rule.clone() })).collect()
         }
         _ => vec![path.clone()],
     }

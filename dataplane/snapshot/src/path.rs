@@ -1,7 +1,7 @@
 //! Rules that compare texts of requests, in the form of the wire.
 
 use weir_api::dataplane::v1;
-use weir_policy::{PathCriterion, PathMatch};
+use weir_policy::{TextCriterion, TextMatch};
 
 use crate::finding::{Findings, Subject};
 
@@ -11,15 +11,15 @@ const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 pub(crate) fn read(
     service: Subject<'_>,
     field: &str,
-    rule: &v1::PathMatch,
+    rule: &v1::TextMatch,
     findings: &mut Findings,
-) -> Option<PathMatch> {
-    let criterion = match v1::PathCriterion::try_from(rule.criterion) {
-        Ok(v1::PathCriterion::Equals) => PathCriterion::Equals,
-        Ok(v1::PathCriterion::BeginsWith) => PathCriterion::BeginsWith,
-        Ok(v1::PathCriterion::EndsWith) => PathCriterion::EndsWith,
-        Ok(v1::PathCriterion::Contains) => PathCriterion::Contains,
-        Ok(v1::PathCriterion::Unspecified) | Err(_) => {
+) -> Option<TextMatch> {
+    let criterion = match v1::TextCriterion::try_from(rule.criterion) {
+        Ok(v1::TextCriterion::Equals) => TextCriterion::Equals,
+        Ok(v1::TextCriterion::BeginsWith) => TextCriterion::BeginsWith,
+        Ok(v1::TextCriterion::EndsWith) => TextCriterion::EndsWith,
+        Ok(v1::TextCriterion::Contains) => TextCriterion::Contains,
+        Ok(v1::TextCriterion::Unspecified | v1::TextCriterion::Exists | v1::TextCriterion::Regex) | Err(_) => {
             findings.error(service, format!("{field}.match_criteria"), UNKNOWN);
             return None;
         }
@@ -30,7 +30,7 @@ pub(crate) fn read(
     }
     // Values that mean the same are the same, so that two children cannot have them both.
     let text = |value: &String| if rule.case_sensitive { value.clone() } else { value.to_ascii_lowercase() };
-    Some(PathMatch {
+    Some(TextMatch {
         criterion,
         negated: rule.negated,
         values: rule.values.iter().map(text).collect(),

@@ -2,7 +2,7 @@
 //! children.
 
 use weir_api::dataplane::v1;
-use weir_policy::PathMatch;
+use weir_policy::TextMatch;
 
 use crate::{
     finding::{Findings, Subject},
@@ -37,7 +37,7 @@ pub enum Hosting {
 pub(crate) struct Wish {
     pub pattern: Pattern,
     /// `None`: every path.
-    pub path: Option<PathMatch>,
+    pub path: Option<TextMatch>,
     /// The field of the virtual service that says so.
     pub field: String,
 }

@@ -13,11 +13,12 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Finding, Hosting, Pool, Role, Subnet, Worker, address, analytics,
+    Analytics, Finding, Hosting, Pool, Role, ServicePolicies, Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
+    policies::{KeptPolicySet, Parts},
     pool::KeptPool,
     role::{self, Wish},
     tls::{self, KeptTls, Wanted},
@@ -46,6 +47,8 @@ pub struct VirtualService {
     pub pool: Option<Arc<Pool>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
     pub drains: bool,
+    /// `None`: no rules change its requests.
+    pub policies: Option<Box<ServicePolicies>>,
     /// `None`: its requests and connections leave no records.
     pub analytics: Option<Box<Analytics>>,
 }
@@ -133,6 +136,7 @@ pub(crate) struct ServiceReader<'s> {
     pub services: &'s Objects<Arc<KeptService>>,
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
+    pub policy_sets: &'s Objects<KeptPolicySet>,
     pub certificates: &'s Objects<KeptCertificate>,
     pub worker: &'s Worker,
 }
@@ -171,10 +175,14 @@ impl ServiceReader<'_> {
         let found = findings.errors.len();
         let role = self.role(source, findings);
         let pool = self.pool(source, findings);
+        let policies = self.policies(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
-            kept.source == *source && kept.is_made_of(pool.as_ref(), tls.as_ref()) && Some(kept.object.role) == role
+            kept.source == *source
+                && kept.is_made_of(pool.as_ref(), tls.as_ref())
+                && kept.has_policies(policies.as_ref())
+                && Some(kept.object.role) == role
         };
         if findings.errors.len() == found
             && let Some(kept) = before.filter(unchanged)
@@ -202,6 +210,7 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
+            policies: policies.and_then(Parts::into_policies),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });
@@ -226,6 +235,39 @@ impl ServiceReader<'_> {
             return None;
         };
         pool.map(|kept| kept.object.clone())
+    }
+
+    /// `None`: one of them cannot be used.
+    fn policies(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Parts> {
+        const FIELD: &str = "http_policies";
+        let mut parts = Parts::default();
+        if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
+            findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
+            return None;
+        }
+        for (at, uuid) in source.http_policy_set_uuids.iter().enumerate() {
+            let Some(set) = self.policy_sets.find(uuid) else {
+                findings.error(
+                    subject(source),
+                    format!("{FIELD}[{at}]"),
+                    format!("there is no HTTP policy set {uuid}"),
+                );
+                return None;
+            };
+            let set = set?;
+            let mut pools = Vec::new();
+            for uuid in set.pools.iter() {
+                let Some(pool) = self.pools.find(uuid) else {
+                    let message = format!("a rule of {} chooses the pool {uuid}, which is not there", set.object.name);
+                    findings.error(subject(source), format!("{FIELD}[{at}]"), message);
+                    return None;
+                };
+                pools.push(pool?.object.clone());
+            }
+            parts.sets.push(set.object.clone());
+            parts.pools.push(pools);
+        }
+        Some(parts)
     }
 
     fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
@@ -271,9 +313,23 @@ impl KeptService {
         if self.warnings == warnings { self.clone() } else { Arc::new(Self { warnings, ..Self::clone(self) }) }
     }
 
-    /// The uuid of its pool.
-    pub fn pool(&self) -> Option<&str> {
-        reference(&self.source.pool_uuid)
+    /// The uuids of its pools: its own, and those that rules choose.
+    pub fn pools(&self) -> impl Iterator<Item = &str> {
+        let chosen = self.object.policies.iter().flat_map(|policies| policies.pools());
+        reference(&self.source.pool_uuid).into_iter().chain(chosen.map(|pool| pool.uuid.as_str()))
+    }
+
+    /// The uuids of its policy sets.
+    pub fn policy_sets(&self) -> impl Iterator<Item = &str> {
+        self.source.http_policy_set_uuids.iter().map(String::as_str)
+    }
+
+    fn has_policies(&self, parts: Option<&Parts>) -> bool {
+        match (&self.object.policies, parts) {
+            (None, Some(parts)) => parts.sets.is_empty(),
+            (Some(policies), Some(parts)) => policies.is_made_of(parts),
+            (_, None) => false,
+        }
     }
 
     /// The uuid of its parent.

@@ -5,9 +5,17 @@ use std::sync::Arc;
 use weir_tls::ServerConfig;
 
 use crate::{
-    AmbiguousPath, Difference, HostName, Pool, TransportAddress, VirtualService, certificate::KeptCertificate,
-    children::Children, ids::Ids, pki_profile::KeptPkiProfile, pool::KeptPool, service::KeptService, shared::Shared,
-    users::References, warnings::Warnings,
+    AmbiguousPath, Difference, HostName, Pool, TransportAddress, VirtualService,
+    certificate::KeptCertificate,
+    children::Children,
+    ids::Ids,
+    pki_profile::KeptPkiProfile,
+    policies::{KeptAddressGroup, KeptPolicySet, KeptStringGroup},
+    pool::KeptPool,
+    service::KeptService,
+    shared::Shared,
+    users::References,
+    warnings::Warnings,
 };
 
 /// Built by [`Snapshot::build`] and [`Snapshot::changed`].
@@ -21,6 +29,9 @@ pub struct Snapshot {
     pub(crate) pools: Shared<Arc<str>, Arc<KeptPool>>,
     pub(crate) certificates: Shared<Arc<str>, KeptCertificate>,
     pub(crate) pki_profiles: Shared<Arc<str>, KeptPkiProfile>,
+    pub(crate) policy_sets: Shared<Arc<str>, KeptPolicySet>,
+    pub(crate) string_groups: Shared<Arc<str>, KeptStringGroup>,
+    pub(crate) address_groups: Shared<Arc<str>, KeptAddressGroup>,
     pub(crate) references: References,
     pub(crate) warnings: Warnings,
     pub(crate) numbers: Numbers,

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use weir_rules::AddressRange;
+
 /// A subnet: "10.0.0.0/8". IPv4 addresses inside IPv6 count as IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Subnet {
@@ -26,6 +28,23 @@ impl Subnet {
                 Some(Self { address: inside, mask_bits: mask_bits - IPV4_IN_IPV6_BITS })
             }
             _ => Some(Self { address, mask_bits }),
+        }
+    }
+
+    /// Its first and its last address.
+    pub(crate) fn range(&self) -> AddressRange {
+        let bits = u32::from(self.mask_bits);
+        match self.address {
+            IpAddr::V4(address) => {
+                let host = u32::MAX.checked_shr(bits).unwrap_or(0);
+                let first = u32::from(address) & !host;
+                AddressRange { first: IpAddr::V4(first.into()), last: IpAddr::V4((first | host).into()) }
+            }
+            IpAddr::V6(address) => {
+                let host = u128::MAX.checked_shr(bits).unwrap_or(0);
+                let first = u128::from(address) & !host;
+                AddressRange { first: IpAddr::V6(first.into()), last: IpAddr::V6((first | host).into()) }
+            }
         }
     }
 
@@ -68,7 +87,13 @@ mod tests {
             ("::ffff:0:0/96", "2001:db8::7", false),
         ] {
             let parsed = Subnet::parse(subnet).expect("a subnet");
-            assert_eq!(parsed.contains(address.parse().expect("an address")), contains, "{address} in {subnet}");
+            let address = address.parse().expect("an address");
+            assert_eq!(parsed.contains(address), contains, "{address} in {subnet}");
+            assert_eq!(
+                weir_rules::Addresses::of([parsed.range()]).contains(address),
+                contains,
+                "{address} in {subnet}"
+            );
         }
     }
 

@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{pool::KeptPool, service::KeptService, shared::Shared};
+use crate::{policies::KeptPolicySet, pool::KeptPool, service::KeptService, shared::Shared};
 
 /// Which objects refer to which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct References {
     pub services_of_pools: Users,
     pub services_of_certificates: Users,
+    pub services_of_policy_sets: Users,
+    pub sets_of_string_groups: Users,
+    pub sets_of_address_groups: Users,
     pub children_of_services: Users,
     pub pools_of_certificates: Users,
     pub pools_of_pki_profiles: Users,
@@ -28,12 +31,34 @@ impl References {
         );
     }
 
+    pub fn follow_policy_set(&mut self, uuid: &str, before: Option<&KeptPolicySet>, after: Option<&KeptPolicySet>) {
+        self.sets_of_string_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptPolicySet::string_groups),
+            after.into_iter().flat_map(KeptPolicySet::string_groups),
+        );
+        self.sets_of_address_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptPolicySet::address_groups),
+            after.into_iter().flat_map(KeptPolicySet::address_groups),
+        );
+    }
+
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
         let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
         if parents.0 != parents.1 {
             self.children_of_services.follow(uuid, parents.0, parents.1);
         }
-        self.services_of_pools.follow(uuid, before.and_then(KeptService::pool), after.and_then(KeptService::pool));
+        self.services_of_pools.follow(
+            uuid,
+            before.into_iter().flat_map(KeptService::pools),
+            after.into_iter().flat_map(KeptService::pools),
+        );
+        self.services_of_policy_sets.follow(
+            uuid,
+            before.into_iter().flat_map(KeptService::policy_sets),
+            after.into_iter().flat_map(KeptService::policy_sets),
+        );
         self.services_of_certificates.follow(
             uuid,
             before.into_iter().flat_map(KeptService::certificates),

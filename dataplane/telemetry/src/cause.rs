@@ -82,6 +82,8 @@ causes! {
     EngineMemory = "engine_memory",
     /// The client of a gRPC call waits no more.
     DeadlineExceeded = "deadline_exceeded",
+    /// A rule of an HTTP policy ends the client's connection.
+    ClientDenied = "client_denied",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -6,7 +6,7 @@ const text = (name: string, more: Partial<Field> = {}): Field => ({ name, type: 
 const names = (fields: Field[]) => fields.map((field) => field.name).join(' ')
 
 test('shows first what is set or must be, and what has no function last', () => {
-  const fields = [
+  const fields: Field[] = [
     text('uuid'),
     text('cloud_ref', { ref: 'cloud', default: '/api/cloud?name=Default-Cloud' }),
     text('pool_ref', { ref: 'pool' }),
@@ -16,10 +16,12 @@ test('shows first what is set or must be, and what has no function last', () => 
     text('waf', { effect: 'closes', kept: true }),
     text('bot', { effect: 'none', kept: true }),
     text('url', { computed: true }),
+    { name: 'policy', type: 'object', fields: [{ name: 'rules', type: 'list' }] },
+    { name: 'limits', type: 'object', fields: [text('a'), { name: 'b', type: 'list' }] },
   ]
   const sections = sectionsOf(fields, { name: 'x', port: 'C', hash: 'A', waf: 'w', cloud_ref: 'https://c/api/cloud/cloud-1#Default-Cloud' })
-  expect(names(sections.main)).toBe('name pool_ref port')
-  expect(names(sections.more)).toBe('cloud_ref hash')
+  expect(names(sections.main)).toBe('name pool_ref port policy')
+  expect(names(sections.more)).toBe('cloud_ref hash limits')
   expect(names(sections.idle)).toBe('waf')
   expect(names(sections.rest)).toBe('bot')
 })

@@ -35,9 +35,10 @@ export function sectionsOf(fields: Field[], object: JsonObject): Sections {
   return sections
 }
 
-/** What an object is made of: references and lists that have no default. */
+/** What an object is made of: references and lists that have no default, such as the rules of a policy. */
 function isWeighty(field: Field): boolean {
-  return field.default === undefined && (field.ref !== undefined || field.type === 'list') && field.name !== 'markers'
+  const isList = field.type === 'list' || (field.fields?.length === 1 && field.fields[0]?.type === 'list')
+  return field.default === undefined && (field.ref !== undefined || isList) && field.name !== 'markers'
 }
 
 /** Tells whether a value says more than an absent one would. */

@@ -17,6 +17,7 @@ export const refusalKinds: RefusalKind[] = [
   { key: 'slow', name: 'Too slow/s', colour: 'warn', dash: [8, 3], causes: ['client_accept_timeout', 'client_head_timeout', 'client_body_timeout', 'client_stalled'] },
   { key: 'flood', name: 'Floods/s', colour: 'transfer', dash: [2, 3], causes: ['client_flood', 'client_sessions'] },
   { key: 'stranger', name: 'Wrong source or host/s', colour: 'server-rtt', dash: [1, 3], causes: ['client_source_untrusted', 'client_other_host', 'client_unknown_host'] },
+  { key: 'denied', name: 'Closed by a rule/s', colour: 'good', dash: [2, 6], causes: ['client_denied'] },
   { key: 'full', name: 'No place/s', colour: 'accent', dash: [5, 3], causes: ['engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory'] },
 ]
 

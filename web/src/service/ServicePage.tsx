@@ -47,6 +47,7 @@ export default function ServicePage({ uuid }: { uuid: string }) {
             <div className={css.two}>
               <Panel title="Pool and servers" note={nameOf(value.pool_ref) ? undefined : 'none'}>
                 {poolUUID ? <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown> : <p className={css.none}>This virtual service has no pool of its own.</p>}
+                {value.runtime?.rule_pools?.map(({ pool_ref }) => <RulePool key={pool_ref} uuid={uuidOf(pool_ref)} every={every} />)}
               </Panel>
               <Panel title="Engines" note={value.runtime?.applied?.text}>
                 <Engines runtime={value.runtime} />
@@ -57,6 +58,17 @@ export default function ServicePage({ uuid }: { uuid: string }) {
         )}
       </Shown>
     </Page>
+  )
+}
+
+/** A pool that rules choose. */
+function RulePool({ uuid, every }: { uuid: string; every: number }) {
+  const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, every)
+  return (
+    <>
+      <p className={css.none}>By rules:</p>
+      <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown>
+    </>
   )
 }
 

@@ -84,8 +84,10 @@ impl Client {
                     };
                     let with = (websocket.as_ref(), trace);
                     let asked = self.asked(service, http, &request, with, hints);
-                    let (next, len) =
-                        (asked.take(io, self, self.connection.conn(), core.date.line(), exchanges), request.len);
+                    let (next, len) = (
+                        asked.take(io, self, self.connection.conn(), (core.date.line(), &mut core.rules), exchanges),
+                        request.len,
+                    );
                     self.connection.inbox.head_read(len);
                     if let Some(child) = child {
                         self.serve_once(child, core.epoch);

@@ -144,9 +144,6 @@ impl Client {
         if call.is_some() {
             core.counters.note(Happening::Call { service: service.id });
         }
-        if call.is_some() && service.pool.as_ref().is_some_and(|pool| pool.http2.is_none()) {
-            return Ok((Next::refused(Error::NoHttp2, head), child, call));
-        }
         let websocket = request.is_websocket.then(|| websocket::Key::of_nonce(io.random()));
         let numbers = (&mut core.draws, &mut core.records);
         let trace = traced(service).map(|with| span_of(io, numbers, with, head, self.noted));
@@ -163,7 +160,7 @@ impl Client {
             websocket: websocket.as_ref(),
             trace: trace.as_ref(),
         };
-        let next = received.take(io, self, conn, core.date.line(), exchanges);
+        let next = received.take(io, self, conn, (core.date.line(), &mut core.rules), exchanges);
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } = next
             && let Some(exchange) = exchanges.find(id)

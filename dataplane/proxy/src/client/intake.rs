@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
+use weir_rules::{Edits, Judged, Scratch, Verdict};
 use weir_snapshot::{Pool, VirtualService};
-use weir_telemetry::Cause;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -15,15 +15,21 @@ use weir_wire::{
 use crate::{
     buf::Buf,
     call,
-    client::Client,
+    client::{
+        Client,
+        answer::Answer,
+        ruled::{self, Asker},
+    },
     error::Error,
     exchange::{
         Exchange, Wait,
+        awaited::Awaited,
         incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
     head::{self, Sink, Target},
     io::{Conn, Io},
+    page,
     pool::balance_key,
 };
 
@@ -50,19 +56,6 @@ impl Next {
     pub fn refused(error: Error, head: &RequestHead<'_>) -> Self {
         Next::Refused { error, head_only: head.method == Method::Head }
     }
-}
-
-/// A response of Weir itself.
-pub(crate) struct Answer {
-    pub status: u16,
-    /// Of the failure that this answers.
-    pub cause: Option<Cause>,
-    /// With the content behind it, unless the connection needs them apart.
-    pub head: Buf,
-    pub content: Option<Buf>,
-    /// Of a call.
-    pub grpc_status: Option<u32>,
-    pub keep_alive: bool,
 }
 
 /// A request, and what its connection says besides the head.
@@ -95,13 +88,19 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        date: &[u8],
+        (date, scratch): (&[u8], &mut Scratch),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
         if http.refuses(head) {
             return Next::refused(Error::Request(weir_wire::Error::Field), head);
+        }
+        let judged = ruled::judge(service, head, conn.is_stream(), client, scratch);
+        if let Some(judged) = &judged
+            && let Some(next) = self.ended(io, client, judged, date)
+        {
+            return next;
         }
         if let Some(redirect) = http.redirect_to_https(head, facts) {
             let size = (redirect.status(), redirect.bytes_max());
@@ -114,7 +113,14 @@ impl Received<'_> {
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::refused(Error::BodyTooLarge, head);
         }
-        let pool = service.pool.as_deref();
+        let policies = judged.as_ref().and(service.policies.as_deref());
+        let choice = judged.as_ref().and_then(|judged| judged.pool);
+        let chosen = policies.zip(choice).and_then(|(policies, choice)| policies.pool(&choice)).cloned();
+        let pool = chosen.as_deref().or(service.pool.as_deref());
+        if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
+            return Next::refused(Error::NoHttp2, head);
+        }
+        let edits = judged.as_ref().map(|judged| &judged.edits).filter(|edits| !edits.is_empty());
         // The request of a stream has no key that its server could answer.
         let made_key = self.websocket.filter(|_| conn.is_stream());
         let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
@@ -124,13 +130,18 @@ impl Received<'_> {
             Some(_) if self.websocket.is_some() => {
                 return Next::refused(Error::Request(weir_wire::Error::Connect), head);
             }
-            None => head::write_text(io, http.request_bytes_max(head) + key_bytes, self.to_server, |out| {
-                http.write_request(head, facts, self.trace, out);
+            None => head::write_text(io, bytes_max(http, head, edits) + key_bytes, self.to_server, |out| {
+                match edits {
+                    None => http.write_request(head, facts, self.trace, out),
+                    Some(edits) => edits.write_request(&head.fields, out, |out| {
+                        http.write_request(head, facts, self.trace, out);
+                    }),
+                }
                 if let Some(key) = made_key {
                     out.field(websocket::KEY, [key.text()]);
                 }
             }),
-            Some(pool) => write_block(head, self.trace, facts, (http, pool)),
+            Some(pool) => write_block(head, self.trace, facts, (http, pool), edits),
         };
         let written = match written {
             Ok(written) => written,
@@ -145,9 +156,18 @@ impl Received<'_> {
             exchange.form = Form::Content;
         }
         if let Some(pool) = pool {
+            let host = edits.and_then(Edits::host).or(head.host);
             exchange.key = balance_key(pool, Some(head), client.peer);
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
-            exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(head.host)).map(Box::new);
+            exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
+        }
+        if let Some(judged) = judged {
+            let named = policies.zip(choice).and_then(|(policies, choice)| policies.server(&choice));
+            exchange.named = named.map(|server| server.id).or(exchange.named);
+            if !judged.due.is_empty() {
+                exchange.await_response(Awaited::of(judged.due, client.origin()));
+            }
+            exchange.chosen = chosen;
         }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);
@@ -163,6 +183,34 @@ impl Received<'_> {
             exchange.wait_for(Wait::Body);
         }
         Next::Exchange { id, answer_continue: exchange.continued && !self.more_has_come }
+    }
+
+    /// What the client gets where a rule ends the request; `None`: it goes on.
+    fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
+        let (http, facts) = (self.service.http()?, &client.facts);
+        match &judged.verdict {
+            Verdict::Pass => None,
+            Verdict::Close { reset } => Some(Next::refused(Error::Denied { reset: *reset }, self.head)),
+            Verdict::Respond(response) => {
+                let head_only = self.head.method == Method::Head;
+                let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
+                let answer = asker.answer(io, response);
+                Some(match answer {
+                    Ok(answer) => Next::Local(Box::new(answer)),
+                    Err(error) => Next::refused(error, self.head),
+                })
+            }
+            Verdict::Redirect { status, location } => {
+                let size = (*status, location.len() + ruled::HEAD_BYTES_MAX);
+                Some(self.answer(io, client, size, date, |out| {
+                    out.status(*status, page::reason(*status));
+                    out.field(b"Location", [location.as_slice()]);
+                    out.number(b"Content-Length", 0);
+                    out.line(date);
+                    out.line(http.security_lines(facts));
+                }))
+            }
+        }
     }
 
     #[cold]
@@ -191,6 +239,11 @@ impl Received<'_> {
     }
 }
 
+/// Bytes of the text of a request for a server, at most.
+fn bytes_max(http: &HttpProfile, head: &RequestHead<'_>, edits: Option<&Edits<'_>>) -> usize {
+    http.request_bytes_max(head) + edits.map_or(0, |edits| edits.bytes_max(&head.fields))
+}
+
 /// Writes the request for a server of HTTP/2.
 #[inline(never)]
 fn write_block(
@@ -198,12 +251,17 @@ fn write_block(
     trace: Option<&Trace>,
     facts: &ClientFacts,
     (http, pool): (&HttpProfile, &Pool),
+    edits: Option<&Edits<'_>>,
 ) -> Result<Buf, Error> {
     let scheme = if pool.tls.is_some() { &b"https"[..] } else { b"http" };
     let named = facts.listener_authority();
-    let target = hpack::Target { scheme, authority: head.host.unwrap_or(named.bytes()) };
-    head::write_request_block(http.request_bytes_max(head) + TAKES_TRAILERS.len(), target, |out| {
-        http.write_request(head, facts, trace, out);
+    let host = edits.and_then(Edits::host).or(head.host);
+    let target = hpack::Target { scheme, authority: host.unwrap_or(named.bytes()) };
+    head::write_request_block(bytes_max(http, head, edits) + TAKES_TRAILERS.len(), target, |out| {
+        match edits {
+            None => http.write_request(head, facts, trace, out),
+            Some(edits) => edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out)),
+        }
         if head.fields.take_trailers() {
             out.line(TAKES_TRAILERS);
         }

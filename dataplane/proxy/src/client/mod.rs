@@ -1,6 +1,7 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
+pub(crate) mod answer;
 mod handshake;
 pub(crate) mod hello;
 pub(crate) mod hosted;
@@ -11,6 +12,7 @@ mod introduction;
 pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
+mod ruled;
 mod seen;
 pub(crate) mod span;
 

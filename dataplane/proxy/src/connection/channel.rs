@@ -43,6 +43,14 @@ impl Channel {
         }
     }
 
+    /// The server name that a client has asked for, as far as it is known.
+    pub fn asked_name(&self) -> Option<&str> {
+        match self {
+            Channel::Tls(secure) => secure.asked_name(),
+            Channel::Plain | Channel::Stream(_) => None,
+        }
+    }
+
     /// Sends a ClientHello to a server.
     pub fn connect<I: Io>(
         io: &mut I,

@@ -1,6 +1,7 @@
 //! One request and its response: the decisions made for it, how far it has come ([`Phase`]), and the two connections
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
+pub(crate) mod awaited;
 mod held;
 pub(crate) mod incoming;
 mod pace;
@@ -13,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
 use weir_policy::HttpProfile;
-use weir_snapshot::{STREAMS_MAX, VirtualService};
+use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
 use weir_wire::{
     head::{BodyLength, Method, RequestHead, Version},
@@ -25,6 +26,7 @@ use crate::{
     connection::inbox::Inbox,
     error::{Error, defect},
     exchange::{
+        awaited::Awaited,
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
@@ -45,6 +47,8 @@ pub(crate) struct Exchange {
     pub keep_alive: bool,
     /// The client gets its 100 from Weir, not from the server.
     pub continued: bool,
+    /// The pool that a rule has chosen; `None`: that of the service.
+    pub chosen: Option<Arc<Pool>>,
     pub key: HashKey,
     /// The dense id of the server that the client's cookie names.
     pub named: Option<u32>,
@@ -84,6 +88,8 @@ struct Aside {
     left_at: Option<Time>,
     /// Of a request to switch to WebSocket: what the server's answer must prove.
     websocket: Option<Key>,
+    /// What rules wait for the response.
+    awaited: Option<Awaited>,
 }
 
 pub(crate) enum Phase {
@@ -150,6 +156,7 @@ impl Exchange {
             last: false,
             keep_alive: true,
             continued: false,
+            chosen: None,
             key: HashKey::default(),
             named: None,
             asked_name: None,
@@ -168,6 +175,23 @@ impl Exchange {
     /// The profile that applied when the request arrived.
     pub fn http(&self) -> Result<&HttpProfile, Error> {
         http_of(&self.service)
+    }
+
+    /// The pool whose servers may get the request.
+    #[inline]
+    pub fn pool(&self) -> Option<&Arc<Pool>> {
+        self.chosen.as_ref().or(self.service.pool.as_ref())
+    }
+
+    /// Has rules look at the response.
+    pub fn await_response(&mut self, awaited: Awaited) {
+        self.aside().awaited = Some(awaited);
+    }
+
+    /// What rules wait for the response.
+    #[inline]
+    pub fn awaited(&self) -> Option<&Awaited> {
+        self.aside.as_ref()?.awaited.as_ref()
     }
 
     /// The server connection that the exchange uses or waits for.

@@ -13,14 +13,14 @@ impl Exchange {
 
     /// Whether the pool wants other servers asked after some responses to this request.
     pub(super) fn wants_other_servers(&self) -> bool {
-        let reselect = self.service.pool.as_ref().and_then(|pool| pool.reselect.as_ref());
+        let reselect = self.pool().and_then(|pool| pool.reselect.as_ref());
         reselect.is_some_and(|reselect| reselect.any_method || self.method.is_idempotent()) && !self.binds_connection
     }
 
     /// After which responses another server gets the request; `None`: after none.
     pub fn reselect(&self) -> Option<&Reselect> {
         let is_kept = matches!(&self.phase, Phase::Sending { repeatable: Some(_), .. });
-        self.service.pool.as_ref()?.reselect.as_ref().filter(|_| is_kept && self.wants_other_servers())
+        self.pool()?.reselect.as_ref().filter(|_| is_kept && self.wants_other_servers())
     }
 
     /// How many servers have answered in vain.
@@ -34,11 +34,7 @@ impl Exchange {
         if self.tried.is_empty() || self.reselects() == 0 {
             return 0;
         }
-        self.service
-            .pool
-            .as_ref()
-            .and_then(|pool| pool.reselect.as_ref())
-            .map_or(0, |reselect| reselect.retry_timeout_ms)
+        self.pool().and_then(|pool| pool.reselect.as_ref()).map_or(0, |reselect| reselect.retry_timeout_ms)
     }
 
     /// How many servers were tried in vain without getting the request.

@@ -66,7 +66,7 @@ impl Proxy {
             self.core.pools.end(place);
             avoided.push(place.server);
             let exchange = self.exchanges.live(id)?;
-            let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+            let pool = exchange.pool().ok_or(Error::NoPool)?;
             place = self.core.pools.pick(io.now(), pool, exchange.key, &avoided).ok_or(otherwise)?;
         }
     }
@@ -74,7 +74,7 @@ impl Proxy {
     /// The pool has changed since the request came: its servers do not speak HTTP/2 any more.
     #[cold]
     fn find_without_http2<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
-        let before = self.exchanges.live(id)?.service.pool.as_ref().ok_or(Error::NoPool)?;
+        let before = self.exchanges.live(id)?.pool().ok_or(Error::NoPool)?;
         let Some(pool) = self.core.snapshot.pool(&before.uuid).cloned() else {
             self.core.pools.end(place);
             return Err(Error::NoPool);
@@ -163,7 +163,7 @@ impl Proxy {
     fn open_carrier<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<Conn, Error> {
         let sole = self.sole_client(id)?;
         let exchange = self.exchanges.live(id)?;
-        let pool = exchange.service.pool.clone().ok_or(Error::NoPool)?;
+        let pool = exchange.pool().cloned().ok_or(Error::NoPool)?;
         let http2 = pool.http2.ok_or(Error::Defect)?;
         let fresh = io.connect(place.address);
         let mut server = Server::new(fresh, place, pool, Work::Streams, io.now());

@@ -39,7 +39,7 @@ impl Proxy {
         }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.service.pool.as_ref().ok_or_else(|| lacks_pool(&exchange.service))?;
+        let pool = exchange.pool().ok_or_else(|| lacks_pool(&exchange.service))?;
         let tries = core.limits.server_tries;
         if exchange.tried.len() >= tries && exchange.failed_tries() >= tries {
             return Err(otherwise);
@@ -59,7 +59,7 @@ impl Proxy {
     pub(crate) fn find_connection<I: Io>(&mut self, io: &mut I, id: ExchangeId, place: Place) -> Result<(), Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.service.pool.as_ref().ok_or(Error::NoPool)?;
+        let pool = exchange.pool().ok_or(Error::NoPool)?;
         let suits = |idle| {
             !exchange.repeated && servers.find(idle).is_some_and(|server| server.asked_name == exchange.asked_name)
         };
@@ -108,7 +108,7 @@ impl Proxy {
     pub(crate) fn take_reserved<I: Io>(&mut self, io: &mut I, id: ExchangeId, reserved: Conn) -> Result<bool, Error> {
         let Self { exchanges, servers, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let (Some(server), Some(pool)) = (servers.find(reserved), exchange.service.pool.as_ref()) else {
+        let (Some(server), Some(pool)) = (servers.find(reserved), exchange.pool()) else {
             return Ok(false);
         };
         let has_room = match &server.back {

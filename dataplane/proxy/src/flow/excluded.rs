@@ -1,7 +1,9 @@
 //! Counts errors that operators exclude from the errors, beside the class of their status. Both are called for statuses
 //! from 400 on only.
 
-use weir_snapshot::VirtualService;
+use std::sync::Arc;
+
+use weir_snapshot::{Pool, VirtualService};
 use weir_telemetry::{Cause, Counters, Happening};
 
 /// A response to a client; `cause`: why Weir itself answers.
@@ -13,10 +15,10 @@ pub(crate) fn count(counters: &mut Counters, service: &VirtualService, status: u
     }
 }
 
-/// A response of a server of the pool of a service.
+/// A response of a server of a pool.
 #[cold]
-pub(crate) fn count_of_server(counters: &mut Counters, service: &VirtualService, server: u32, status: u16) {
-    if service.pool.as_ref().is_some_and(|pool| pool.not_errors.has(status)) {
+pub(crate) fn count_of_server(counters: &mut Counters, pool: Option<&Arc<Pool>>, server: u32, status: u16) {
+    if pool.is_some_and(|pool| pool.not_errors.has(status)) {
         counters.note(Happening::ServerExcluded { server, status });
     }
 }

@@ -35,6 +35,9 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         // Lingers, so that the client gets the alert with the reason.
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
+        Error::Denied { reset } => {
+            return without_page(if reset { Close::Abort } else { Close::Linger }, Cause::ClientDenied);
+        }
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
@@ -202,7 +205,7 @@ impl Proxy {
             stream.code = call::reset_by(error);
         }
         let hangs_up = error == Error::NoServer
-            && exchange.service.pool.as_ref().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+            && exchange.pool().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
         let server_conn = exchange.server();
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);

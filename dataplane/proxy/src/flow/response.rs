@@ -5,15 +5,16 @@
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
 use weir_policy::{ClientFacts, HttpProfile, Reply};
+use weir_rules::Edits;
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{SWITCHING_PROTOCOLS, Version},
+    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
     http1::{Outgoing, Response},
 };
 
 use crate::{
     buf::Buf,
-    client::{Client, intake::Answer},
+    client::{Client, answer::Answer},
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
@@ -21,7 +22,7 @@ use crate::{
         table::ExchangeId,
     },
     flow::{excluded, reselect::is_withheld},
-    head,
+    head::{self, Target},
     io::{After, Close, Conn, Io},
     pool::Idle,
     proxy::{Parties, Proxy},
@@ -249,7 +250,7 @@ impl Parties<'_> {
                 core.records.note_head(client.noted, &exchange.service, head, received.len);
             }
             if head.status >= 400 {
-                excluded::count_of_server(&mut core.counters, &exchange.service, place.server, head.status);
+                excluded::count_of_server(&mut core.counters, exchange.pool(), place.server, head.status);
                 if is_withheld(exchange, &mut core.pools, place, head.status)
                     && !(binds || context.http.binds_connection_by(head))
                 {
@@ -280,7 +281,7 @@ impl Parties<'_> {
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
-            excluded::count_of_server(&mut core.counters, &exchange.service, server.place.server, status);
+            excluded::count_of_server(&mut core.counters, exchange.pool(), server.place.server, status);
         }
         if client.noted.is_something() {
             core.records.note_head(client.noted, &exchange.service, &received.head, received.len);
@@ -361,8 +362,8 @@ impl<'p> Context<'p> {
         goes_on: bool,
         date: &'p [u8],
     ) -> Result<Self, Error> {
-        let (service, facts) = (&exchange.service, &client.facts);
-        let persistence = service.pool.as_ref().and_then(|pool| pool.persistence.as_ref());
+        let facts = &client.facts;
+        let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
         let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, facts));
         Ok(Self {
             http: exchange.http()?,
@@ -383,8 +384,16 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
+        let edits = if head.status < 200 { None } else { edits_of(self.exchange, head) };
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
+            _ if let Some(edits) = edits => {
+                let bytes_max = bytes_max + edits.bytes_max(&head.fields);
+                let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
+                head::write_own(io, bytes_max, target, |out| {
+                    edits.write_response(out, |out| http.write_response(head, facts, reply, out));
+                })?
+            }
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -396,6 +405,15 @@ impl<'p> Context<'p> {
         };
         Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
+}
+
+/// What rules change about a response.
+#[inline]
+fn edits_of<'e>(exchange: &'e Exchange, head: &ResponseHead<'_>) -> Option<Edits<'e>> {
+    let awaited = exchange.awaited()?;
+    let policies = exchange.service.policies.as_ref()?;
+    let judged = policies.rules.judge_response(&awaited.due, head, &awaited.origin());
+    (!judged.edits.is_empty()).then_some(judged.edits)
 }
 
 /// What has become of a server's response head.

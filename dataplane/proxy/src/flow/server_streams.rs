@@ -94,7 +94,7 @@ impl Proxy {
         let Some((conn, id)) = self.stream_of(carrier, stream) else { return Err(Code::InternalError) };
         let Self { exchanges, clients, servers, core, replies, .. } = self;
         let Ok(exchange) = exchanges.live(id) else { return Err(Code::InternalError) };
-        let (Some(http), Some(pool)) = (exchange.service.http(), exchange.service.pool.as_ref()) else {
+        let (Some(http), Some(pool)) = (exchange.service.http(), exchange.pool()) else {
             return Err(Code::InternalError);
         };
         let mut limits: Limits = http.response_limits;

@@ -376,8 +376,8 @@ fn record_of_a_call_lacks_a_status_of_grpc_that_a_mask_hides() {
         for is_only_head in [false, true] {
             let mut plan = recording(plan(1));
             plan.virtual_services[0].analytics.as_mut().expect("a policy").header_masks = vec![api::Mask {
-                name: Some(api::PathMatch {
-                    criterion: api::PathCriterion::Equals.into(),
+                name: Some(api::TextMatch {
+                    criterion: api::TextCriterion::Equals.into(),
                     values: vec![header.into()],
                     ..Default::default()
                 }),

@@ -39,8 +39,8 @@ fn child(plan: &mut api::Plan, number: u8, edit: impl FnOnce(&mut api::VirtualSe
 fn under(host: &str, paths: &[&str]) -> api::HostMatch {
     let rule = |path: &&str| api::HostRule {
         name: (*path).into(),
-        path: Some(api::PathMatch {
-            criterion: api::PathCriterion::BeginsWith.into(),
+        path: Some(api::TextMatch {
+            criterion: api::TextCriterion::BeginsWith.into(),
             values: vec![(*path).into()],
             ..Default::default()
         }),

@@ -16,6 +16,7 @@ mod http2_servers;
 mod introductions;
 mod origin;
 mod persistence;
+mod policies;
 mod records;
 mod repeats;
 mod reselects;

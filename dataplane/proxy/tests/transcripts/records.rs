@@ -415,8 +415,8 @@ fn what_waits_outlives_its_policy() {
 fn first_class_that_holds_counts() {
     let filter = |uri: &str, subnet: &str| api::RecordFilter {
         client_subnets: vec![subnet.into()],
-        uri: Some(api::PathMatch {
-            criterion: api::PathCriterion::Contains as i32,
+        uri: Some(api::TextMatch {
+            criterion: api::TextCriterion::Contains as i32,
             values: vec![uri.into()],
             ..Default::default()
         }),
@@ -444,8 +444,8 @@ fn first_class_that_holds_counts() {
 #[test]
 fn header_fields_show_without_secrets() {
     let name = |value: &str| {
-        Some(api::PathMatch {
-            criterion: api::PathCriterion::Equals as i32,
+        Some(api::TextMatch {
+            criterion: api::TextCriterion::Equals as i32,
             values: vec![value.into()],
             ..Default::default()
         })
@@ -493,8 +493,8 @@ fn header_fields_show_without_secrets() {
 /// The texts that header fields have of their own in a record hide what the header fields hide.
 #[test]
 fn texts_of_header_fields_show_without_secrets() {
-    let mask = |criterion: api::PathCriterion, value: &str, remove| api::Mask {
-        name: Some(api::PathMatch { criterion: criterion as i32, values: vec![value.into()], ..Default::default() }),
+    let mask = |criterion: api::TextCriterion, value: &str, remove| api::Mask {
+        name: Some(api::TextMatch { criterion: criterion as i32, values: vec![value.into()], ..Default::default() }),
         remove,
     };
     let texts = |header_masks: Vec<api::Mask>| {
@@ -512,7 +512,7 @@ fn texts_of_header_fields_show_without_secrets() {
         let texts = [0, 3, 4, 5, CONTENT_TYPE].map(|text| String::from_utf8_lossy(record.text(text)).into_owned());
         (texts, record.flags() & 1 << 12 != 0)
     };
-    use api::PathCriterion::{BeginsWith, Equals};
+    use api::TextCriterion::{BeginsWith, Equals};
     assert_eq!(texts(vec![]), (["secret"; 5].map(String::from), true));
     let some = vec![mask(Equals, "User-Agent", false), mask(Equals, "content-type", true), mask(Equals, "Host", true)];
     assert_eq!(texts(some), (["", "***", "secret", "secret", ""].map(String::from), true));

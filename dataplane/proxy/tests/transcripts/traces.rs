@@ -138,10 +138,10 @@ fn without_the_option_traces_pass_as_they_are() {
 fn record_does_not_show_a_trace_that_is_hidden() {
     let mut hiding = tracing(plan(1), 1_000_000);
     hiding.virtual_services[0].analytics.as_mut().expect("a policy").header_masks = vec![api::Mask {
-        name: Some(api::PathMatch {
-            criterion: api::PathCriterion::Equals as i32,
+        name: Some(api::TextMatch {
+            criterion: api::TextCriterion::Equals as i32,
             values: vec!["traceparent".into()],
-            ..api::PathMatch::default()
+            ..api::TextMatch::default()
         }),
         remove: false,
     }];

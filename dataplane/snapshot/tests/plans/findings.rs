@@ -63,7 +63,7 @@ pub const CASES: &[Case] = &[
         child(p, |child| {
             let rule = |criterion| HostRule {
                 name: String::new(),
-                path: Some(PathMatch { criterion, ..PathMatch::default() }),
+                path: Some(TextMatch { criterion, ..TextMatch::default() }),
             };
             let host = "a.test".to_owned();
             child.host_matches = vec![HostMatch { host, rules: vec![rule(1), rule(9)] }];
@@ -73,7 +73,7 @@ pub const CASES: &[Case] = &[
     ("two children of one path in letters of another case", |p| {
         for (uuid, value) in [("child-1", "/Cart"), ("child-2", "/cart")] {
             child(p, |child| {
-                let path = PathMatch { criterion: 1, values: vec![value.to_owned()], ..PathMatch::default() };
+                let path = TextMatch { criterion: 1, values: vec![value.to_owned()], ..TextMatch::default() };
                 let rules = vec![HostRule { name: String::new(), path: Some(path) }];
                 child.host_matches = vec![HostMatch { host: "a.test".to_owned(), rules }];
                 (child.uuid, child.name) = (uuid.to_owned(), uuid.to_owned());

@@ -1,27 +1,27 @@
 //! Which child of a parent a request is for.
 
-use weir_api::dataplane::v1::{HostMatch, HostRule, Hosting, PathCriterion, PathMatch, Plan, VirtualService};
+use weir_api::dataplane::v1::{HostMatch, HostRule, Hosting, Plan, TextCriterion, TextMatch, VirtualService};
 use weir_snapshot::{AmbiguousPath, HostName, Snapshot};
 
 use crate::plan::*;
 
 const HOST: &str = "a.test";
 
-fn begins_with(path: &str) -> PathMatch {
-    PathMatch {
-        criterion: PathCriterion::BeginsWith.into(),
+fn begins_with(path: &str) -> TextMatch {
+    TextMatch {
+        criterion: TextCriterion::BeginsWith.into(),
         values: vec![path.to_owned()],
         decoded: true,
-        ..PathMatch::default()
+        ..TextMatch::default()
     }
 }
 
-fn sensitive(path: &str) -> PathMatch {
-    PathMatch { case_sensitive: true, ..begins_with(path) }
+fn sensitive(path: &str) -> TextMatch {
+    TextMatch { case_sensitive: true, ..begins_with(path) }
 }
 
 /// The shop with a child for each rule.
-fn by_request(rules: &[Option<PathMatch>]) -> Snapshot {
+fn by_request(rules: &[Option<TextMatch>]) -> Snapshot {
     let mut plan = plan();
     plan.virtual_services[0].hosting = Hosting::ByRequest.into();
     for (n, path) in rules.iter().enumerate() {
@@ -80,7 +80,7 @@ fn path_that_servers_may_take_for_one_of_another_child_is_for_none() {
 
 #[test]
 fn rule_that_matches_less_goes_before_one_that_differs_in_case_alone() {
-    let not = |path: PathMatch| PathMatch { criterion: PathCriterion::Equals.into(), negated: true, ..path };
+    let not = |path: TextMatch| TextMatch { criterion: TextCriterion::Equals.into(), negated: true, ..path };
     for (rules, path, expected) in [
         ([begins_with("/shop"), sensitive("/shop")], ["/shop", "/Shop"], ["1", "0"]),
         ([begins_with("/SHOP"), sensitive("/shop")], ["/shop", "/Shop"], ["1", "0"]),

@@ -81,12 +81,12 @@ pub fn plan() -> Plan {
             },
         ],
         certificates: vec![certificate!("certificate-1", "default-ec"), certificate!("certificate-2", "shop-rsa")],
-        worker_pinning: 0,
         pki_profiles: vec![PkiProfile {
             uuid: "pkiprofile-1".to_owned(),
             name: "internal".to_owned(),
             ca_certs_der: vec![include_bytes!("../../../tls/testdata/authority.crt.der").to_vec()],
         }],
+        ..Plan::default()
     }
 }
 

@@ -94,10 +94,10 @@ fn put<T>(all: &mut Vec<T>, new: T, uuid: fn(&T) -> &str) {
 
 /// Child 0 wants every path, the others one each.
 fn host_match(host: &str, n: usize) -> HostMatch {
-    let path = PathMatch {
-        criterion: PathCriterion::BeginsWith.into(),
+    let path = TextMatch {
+        criterion: TextCriterion::BeginsWith.into(),
         values: vec![format!("/{n}")],
-        ..PathMatch::default()
+        ..TextMatch::default()
     };
     let rules = if n == 0 { Vec::new() } else { vec![HostRule { name: String::new(), path: Some(path) }] };
     HostMatch { host: host.to_owned(), rules }

@@ -70,6 +70,7 @@ impl Reasons {
             | ClientOtherHost
             | ClientUnknownHost
             | ClientSessions
+            | ClientDenied
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
             | ClientFlood => Self::CLIENT_BAD_REQUEST,

@@ -1,5 +1,7 @@
 //! The grammar of values that mean the same in every version of HTTP.
 
+use crate::scan;
+
 /// The longest body or chunk: a reader that keeps lengths in 64 bits with a sign takes more for less than nothing.
 pub(crate) const LENGTH_MAX: u64 = i64::MAX as u64;
 
@@ -18,6 +20,16 @@ pub(crate) fn decimal(value: &[u8]) -> Option<u64> {
 /// A fragment never belongs in a target. Bytes outside ASCII are read as UTF-8 by some readers and as Latin-1 by others.
 pub(crate) fn may_be_target(text: &[u8]) -> bool {
     text.iter().fold(true, |fits, &b| fits & b.is_ascii() & (b != b'#'))
+}
+
+/// A name of a field (RFC 9110 §5.6.2).
+pub fn is_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|&byte| scan::is_token(byte))
+}
+
+/// A value of a field, whatever it means (RFC 9110 §5.5).
+pub fn may_be_value(text: &[u8]) -> bool {
+    text.iter().all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f)
 }
 
 /// uri-host [ ":" port ] (RFC 9110 §7.2), without user information. The grammar allows an empty host.
@@ -58,6 +70,21 @@ const NAME_BYTES: [bool; 256] = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_and_values_of_fields_are_told_from_what_is_none() {
+        for (text, token, value) in [
+            ("X-A", true, true),
+            ("", false, true),
+            ("a b", false, true),
+            ("a:", false, true),
+            ("a\r\nb", false, false),
+            ("a\0", false, false),
+            ("\u{e9}", false, true),
+        ] {
+            assert_eq!((is_token(text.as_bytes()), may_be_value(text.as_bytes())), (token, value), "{text:?}");
+        }
+    }
 
     #[test]
     fn hosts_are_told_from_what_is_none() {

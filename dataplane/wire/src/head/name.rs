@@ -42,6 +42,11 @@ impl Name {
         }
     }
 
+    /// Whether the field belongs to one connection, says whom the request is for, or how its content is framed.
+    pub fn is_of_framing(self) -> bool {
+        HOP_BY_HOP.with(Name::Host).with(Name::ContentLength).has(self)
+    }
+
     /// The same for a name in small letters that the compiler knows.
     pub(crate) const fn of_constant(name: &[u8]) -> Name {
         let mut i = 0;

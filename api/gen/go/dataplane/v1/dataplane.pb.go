@@ -337,61 +337,6 @@ func (Hosting) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
-type PathCriterion int32
-
-const (
-	PathCriterion_PATH_CRITERION_UNSPECIFIED PathCriterion = 0
-	PathCriterion_PATH_CRITERION_EQUALS      PathCriterion = 1
-	PathCriterion_PATH_CRITERION_BEGINS_WITH PathCriterion = 2
-	PathCriterion_PATH_CRITERION_ENDS_WITH   PathCriterion = 3
-	PathCriterion_PATH_CRITERION_CONTAINS    PathCriterion = 4
-)
-
-// Enum value maps for PathCriterion.
-var (
-	PathCriterion_name = map[int32]string{
-		0: "PATH_CRITERION_UNSPECIFIED",
-		1: "PATH_CRITERION_EQUALS",
-		2: "PATH_CRITERION_BEGINS_WITH",
-		3: "PATH_CRITERION_ENDS_WITH",
-		4: "PATH_CRITERION_CONTAINS",
-	}
-	PathCriterion_value = map[string]int32{
-		"PATH_CRITERION_UNSPECIFIED": 0,
-		"PATH_CRITERION_EQUALS":      1,
-		"PATH_CRITERION_BEGINS_WITH": 2,
-		"PATH_CRITERION_ENDS_WITH":   3,
-		"PATH_CRITERION_CONTAINS":    4,
-	}
-)
-
-func (x PathCriterion) Enum() *PathCriterion {
-	p := new(PathCriterion)
-	*p = x
-	return p
-}
-
-func (x PathCriterion) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (PathCriterion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
-}
-
-func (PathCriterion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
-}
-
-func (x PathCriterion) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use PathCriterion.Descriptor instead.
-func (PathCriterion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
-}
-
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
 type Duty int32
 
@@ -426,11 +371,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -439,7 +384,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type ProxyProtocol int32
@@ -475,11 +420,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -488,7 +433,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -525,11 +470,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -538,7 +483,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type XffUpdate int32
@@ -574,11 +519,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -587,7 +532,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -624,11 +569,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -637,7 +582,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type TlsVersion int32
@@ -679,11 +624,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -692,7 +637,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type Algorithm int32
@@ -728,11 +673,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -741,7 +686,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type HashInput int32
@@ -780,11 +725,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -793,7 +738,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 // What a client gets when no server can take its request.
@@ -827,11 +772,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -840,7 +785,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 type ToDataplane struct {
@@ -2011,7 +1956,7 @@ type Explanation struct {
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
 	Status        uint32      `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards"
+	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
 	Location      string      `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
 	PoolUuid      string      `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
 	Algorithm     Algorithm   `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
@@ -2020,6 +1965,8 @@ type Explanation struct {
 	Picked        Picked      `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
 	Servers       []*Standing `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
 	ServersTotal  uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule  string      `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"` // the name of the rule that ended the security rules; empty: none did
+	RequestRule   string      `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`    // the name of the first request rule that acts; empty: none does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2187,6 +2134,20 @@ func (x *Explanation) GetServersTotal() uint32 {
 	return 0
 }
 
+func (x *Explanation) GetSecurityRule() string {
+	if x != nil {
+		return x.SecurityRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetRequestRule() string {
+	if x != nil {
+		return x.RequestRule
+	}
+	return ""
+}
+
 // What a worker knows of a server.
 type Standing struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -2272,6 +2233,9 @@ type Plan struct {
 	Certificates    []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
 	PkiProfiles     []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
 	WorkerPinning   WorkerPinning          `protobuf:"varint,60,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
+	HttpPolicySets  []*HttpPolicySet       `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
+	StringGroups    []*StringGroup         `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
+	AddressGroups   []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2348,6 +2312,27 @@ func (x *Plan) GetWorkerPinning() WorkerPinning {
 	return WorkerPinning_WORKER_PINNING_AUTO
 }
 
+func (x *Plan) GetHttpPolicySets() []*HttpPolicySet {
+	if x != nil {
+		return x.HttpPolicySets
+	}
+	return nil
+}
+
+func (x *Plan) GetStringGroups() []*StringGroup {
+	if x != nil {
+		return x.StringGroups
+	}
+	return nil
+}
+
+func (x *Plan) GetAddressGroups() []*AddressGroup {
+	if x != nil {
+		return x.AddressGroups
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2417,6 +2402,9 @@ type Removed struct {
 	Pools           []string               `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
 	Certificates    []string               `protobuf:"bytes,3,rep,name=certificates,proto3" json:"certificates,omitempty"`
 	PkiProfiles     []string               `protobuf:"bytes,4,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	HttpPolicySets  []string               `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
+	StringGroups    []string               `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
+	AddressGroups   []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2479,26 +2467,48 @@ func (x *Removed) GetPkiProfiles() []string {
 	return nil
 }
 
+func (x *Removed) GetHttpPolicySets() []string {
+	if x != nil {
+		return x.HttpPolicySets
+	}
+	return nil
+}
+
+func (x *Removed) GetStringGroups() []string {
+	if x != nil {
+		return x.StringGroups
+	}
+	return nil
+}
+
+func (x *Removed) GetAddressGroups() []string {
+	if x != nil {
+		return x.AddressGroups
+	}
+	return nil
+}
+
 type VirtualService struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name             string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Listeners        []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	PoolUuid         string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
-	Http             *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
-	L4               *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
-	Tcp              *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
-	Udp              *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
-	Tls              *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
-	CertificateUuids []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
-	Duty             Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
-	Hosting          Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"` // of a parent: how its clients are given to its children
-	ParentUuid       string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`         // of a child: clients come through the parent, and it has no listeners
-	ServerNames      []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`      // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
-	HostMatches      []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`      // of a child, for HOSTING_BY_REQUEST
-	Analytics        *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                             // unset: nothing is recorded
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name               string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Listeners          []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	PoolUuid           string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
+	Http               *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
+	L4                 *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
+	Tcp                *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
+	Udp                *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
+	Tls                *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
+	CertificateUuids   []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
+	Duty               Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
+	Hosting            Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                     // of a parent: how its clients are given to its children
+	ParentUuid         string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                             // of a child: clients come through the parent, and it has no listeners
+	ServerNames        []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                          // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+	HostMatches        []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                          // of a child, for HOSTING_BY_REQUEST
+	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
+	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *VirtualService) Reset() {
@@ -2639,6 +2649,13 @@ func (x *VirtualService) GetHostMatches() []*HostMatch {
 func (x *VirtualService) GetAnalytics() *Analytics {
 	if x != nil {
 		return x.Analytics
+	}
+	return nil
+}
+
+func (x *VirtualService) GetHttpPolicySetUuids() []string {
+	if x != nil {
+		return x.HttpPolicySetUuids
 	}
 	return nil
 }
@@ -2859,7 +2876,7 @@ type RecordFilter struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ClientSubnets  []string               `protobuf:"bytes,1,rep,name=client_subnets,json=clientSubnets,proto3" json:"client_subnets,omitempty"` // "10.0.0.0/8"; none: every client
 	ClientsNegated bool                   `protobuf:"varint,2,opt,name=clients_negated,json=clientsNegated,proto3" json:"clients_negated,omitempty"`
-	Uri            *PathMatch             `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`                                    // of path and query; unset: every URI
+	Uri            *TextMatch             `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`                                    // of path and query; unset: every URI
 	UntilUnixS     uint64                 `protobuf:"varint,4,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // the largest number: always
 	AllHeaders     bool                   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -2910,7 +2927,7 @@ func (x *RecordFilter) GetClientsNegated() bool {
 	return false
 }
 
-func (x *RecordFilter) GetUri() *PathMatch {
+func (x *RecordFilter) GetUri() *TextMatch {
 	if x != nil {
 		return x.Uri
 	}
@@ -2934,7 +2951,7 @@ func (x *RecordFilter) GetAllHeaders() bool {
 // What a record hides.
 type Mask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *PathMatch             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name          *TextMatch             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Remove        bool                   `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"` // the field; false: only its value
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2970,7 +2987,7 @@ func (*Mask) Descriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
-func (x *Mask) GetName() *PathMatch {
+func (x *Mask) GetName() *TextMatch {
 	if x != nil {
 		return x.Name
 	}
@@ -3040,7 +3057,7 @@ func (x *HostMatch) GetRules() []*HostRule {
 type HostRule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Path          *PathMatch             `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // unset: every path
+	Path          *TextMatch             `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // unset: every path
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3082,87 +3099,11 @@ func (x *HostRule) GetName() string {
 	return ""
 }
 
-func (x *HostRule) GetPath() *PathMatch {
+func (x *HostRule) GetPath() *TextMatch {
 	if x != nil {
 		return x.Path
 	}
 	return nil
-}
-
-type PathMatch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Criterion     PathCriterion          `protobuf:"varint,1,opt,name=criterion,proto3,enum=weir.dataplane.v1.PathCriterion" json:"criterion,omitempty"`
-	Negated       bool                   `protobuf:"varint,2,opt,name=negated,proto3" json:"negated,omitempty"` // matches if no value does
-	Values        []string               `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`    // one of them must match
-	CaseSensitive bool                   `protobuf:"varint,4,opt,name=case_sensitive,json=caseSensitive,proto3" json:"case_sensitive,omitempty"`
-	Decoded       bool                   `protobuf:"varint,5,opt,name=decoded,proto3" json:"decoded,omitempty"` // compares the path with its percent-encodings decoded
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PathMatch) Reset() {
-	*x = PathMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PathMatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PathMatch) ProtoMessage() {}
-
-func (x *PathMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PathMatch.ProtoReflect.Descriptor instead.
-func (*PathMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *PathMatch) GetCriterion() PathCriterion {
-	if x != nil {
-		return x.Criterion
-	}
-	return PathCriterion_PATH_CRITERION_UNSPECIFIED
-}
-
-func (x *PathMatch) GetNegated() bool {
-	if x != nil {
-		return x.Negated
-	}
-	return false
-}
-
-func (x *PathMatch) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *PathMatch) GetCaseSensitive() bool {
-	if x != nil {
-		return x.CaseSensitive
-	}
-	return false
-}
-
-func (x *PathMatch) GetDecoded() bool {
-	if x != nil {
-		return x.Decoded
-	}
-	return false
 }
 
 type Listener struct {
@@ -3178,7 +3119,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3131,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3144,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3282,7 +3223,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3294,7 +3235,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,7 +3248,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3549,7 +3490,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +3502,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +3515,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3630,7 +3571,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3642,7 +3583,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3655,7 +3596,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3688,7 +3629,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3700,7 +3641,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3713,7 +3654,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -3766,7 +3707,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +3719,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +3732,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -3838,7 +3779,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +3791,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +3804,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -3936,7 +3877,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3948,7 +3889,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3961,7 +3902,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -3997,7 +3938,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +3950,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +3963,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4065,7 +4006,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4018,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4031,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4142,7 +4083,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4095,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4108,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4323,7 +4264,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4335,7 +4276,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4348,7 +4289,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4389,7 +4330,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4401,7 +4342,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4414,7 +4355,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4443,7 +4384,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4396,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4409,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4498,7 +4439,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4510,7 +4451,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4523,7 +4464,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4571,7 +4512,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4583,7 +4524,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4596,7 +4537,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4664,7 +4605,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4676,7 +4617,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4689,7 +4630,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Server) GetId() string {
@@ -4768,7 +4709,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +4721,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +4734,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -4855,7 +4796,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4867,7 +4808,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +4821,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -4908,7 +4849,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4920,7 +4861,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4933,7 +4874,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -4968,7 +4909,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +4921,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +4934,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5029,7 +4970,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5041,7 +4982,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5054,7 +4995,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5099,7 +5040,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +5052,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5124,7 +5065,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5246,7 +5187,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5199,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5212,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5496,7 +5437,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5508,7 +5449,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5521,7 +5462,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5560,7 +5501,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5572,7 +5513,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5585,7 +5526,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5646,7 +5587,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5658,7 +5599,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5671,7 +5612,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5730,7 +5671,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5742,7 +5683,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5755,7 +5696,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -5789,7 +5730,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5801,7 +5742,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5814,7 +5755,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -5859,7 +5800,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +5812,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5884,7 +5825,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6022,7 +5963,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6034,7 +5975,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6047,7 +5988,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6103,7 +6044,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6182,7 +6123,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xb4\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xfe\x05\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6205,30 +6146,38 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\tserver_id\x18\x10 \x01(\tR\bserverId\x121\n" +
 	"\x06picked\x18\x11 \x01(\x0e2\x19.weir.dataplane.v1.PickedR\x06picked\x125\n" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
-	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\"\xca\x01\n" +
+	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
+	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\"\xca\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xee\x02\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xca\x04\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
 	"\x05pools\x18\x03 \x03(\v2\x17.weir.dataplane.v1.PoolR\x05pools\x12B\n" +
 	"\fcertificates\x18\x04 \x03(\v2\x1e.weir.dataplane.v1.CertificateR\fcertificates\x12@\n" +
 	"\fpki_profiles\x18\x05 \x03(\v2\x1d.weir.dataplane.v1.PkiProfileR\vpkiProfiles\x12G\n" +
-	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\"\x9a\x01\n" +
+	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\x12K\n" +
+	"\x10http_policy_sets\x18\xd8\x04 \x03(\v2 .weir.dataplane.v1.HttpPolicySetR\x0ehttpPolicySets\x12D\n" +
+	"\rstring_groups\x18\xd9\x04 \x03(\v2\x1e.weir.dataplane.v1.StringGroupR\fstringGroups\x12G\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x91\x01\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x8a\x02\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
 	"\fcertificates\x18\x03 \x03(\tR\fcertificates\x12!\n" +
-	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\"\xd7\x05\n" +
+	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\x12)\n" +
+	"\x10http_policy_sets\x18\xd8\x04 \x03(\tR\x0ehttpPolicySets\x12$\n" +
+	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\x8b\x06\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6247,7 +6196,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"parentUuid\x12!\n" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
-	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\"\xda\x05\n" +
+	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
+	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6274,26 +6224,20 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fRecordFilter\x12%\n" +
 	"\x0eclient_subnets\x18\x01 \x03(\tR\rclientSubnets\x12'\n" +
 	"\x0fclients_negated\x18\x02 \x01(\bR\x0eclientsNegated\x12.\n" +
-	"\x03uri\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x03uri\x12 \n" +
+	"\x03uri\x18\x03 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x03uri\x12 \n" +
 	"\funtil_unix_s\x18\x04 \x01(\x04R\n" +
 	"untilUnixS\x12\x1f\n" +
 	"\vall_headers\x18\x05 \x01(\bR\n" +
 	"allHeaders\"P\n" +
 	"\x04Mask\x120\n" +
-	"\x04name\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x04name\x12\x16\n" +
+	"\x04name\x18\x01 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04name\x12\x16\n" +
 	"\x06remove\x18\x02 \x01(\bR\x06remove\"R\n" +
 	"\tHostMatch\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x121\n" +
 	"\x05rules\x18\x02 \x03(\v2\x1b.weir.dataplane.v1.HostRuleR\x05rules\"P\n" +
 	"\bHostRule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
-	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.PathMatchR\x04path\"\xbe\x01\n" +
-	"\tPathMatch\x12>\n" +
-	"\tcriterion\x18\x01 \x01(\x0e2 .weir.dataplane.v1.PathCriterionR\tcriterion\x12\x18\n" +
-	"\anegated\x18\x02 \x01(\bR\anegated\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\x12%\n" +
-	"\x0ecase_sensitive\x18\x04 \x01(\bR\rcaseSensitive\x12\x18\n" +
-	"\adecoded\x18\x05 \x01(\bR\adecoded\"\xa2\x01\n" +
+	"\x04path\x18\x02 \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\x04path\"\xa2\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x10\n" +
@@ -6604,13 +6548,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aHosting\x12\x10\n" +
 	"\fHOSTING_NONE\x10\x00\x12\x1a\n" +
 	"\x16HOSTING_BY_SERVER_NAME\x10\x01\x12\x16\n" +
-	"\x12HOSTING_BY_REQUEST\x10\x02*\xa5\x01\n" +
-	"\rPathCriterion\x12\x1e\n" +
-	"\x1aPATH_CRITERION_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15PATH_CRITERION_EQUALS\x10\x01\x12\x1e\n" +
-	"\x1aPATH_CRITERION_BEGINS_WITH\x10\x02\x12\x1c\n" +
-	"\x18PATH_CRITERION_ENDS_WITH\x10\x03\x12\x1b\n" +
-	"\x17PATH_CRITERION_CONTAINS\x10\x04*8\n" +
+	"\x12HOSTING_BY_REQUEST\x10\x02*8\n" +
 	"\x04Duty\x12\x0e\n" +
 	"\n" +
 	"DUTY_SERVE\x10\x00\x12\x0e\n" +
@@ -6667,8 +6605,8 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(Chosen)(0),                    // 1: weir.dataplane.v1.Chosen
@@ -6676,175 +6614,179 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(Eligibility)(0),               // 3: weir.dataplane.v1.Eligibility
 	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
 	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
-	(PathCriterion)(0),             // 6: weir.dataplane.v1.PathCriterion
-	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 16: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 17: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 18: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 19: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 20: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 21: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 22: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 23: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 24: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 25: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 26: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 27: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 28: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 29: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 30: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 31: weir.dataplane.v1.Explanation
-	(*Standing)(nil),               // 32: weir.dataplane.v1.Standing
-	(*Plan)(nil),                   // 33: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 34: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 35: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 36: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 37: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 38: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 39: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 40: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 41: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 42: weir.dataplane.v1.HostRule
-	(*PathMatch)(nil),              // 43: weir.dataplane.v1.PathMatch
-	(*Listener)(nil),               // 44: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 45: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 46: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 47: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 48: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 49: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 53: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 54: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 55: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 56: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 57: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 58: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 59: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 60: weir.dataplane.v1.Server
-	(*Records)(nil),                // 61: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 62: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 63: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 64: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 65: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 66: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 67: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 68: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 69: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 70: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 71: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
+	(Duty)(0),                      // 6: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 7: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 28: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
+	(*Standing)(nil),               // 31: weir.dataplane.v1.Standing
+	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 51: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 52: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 53: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 54: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 55: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 56: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 57: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 58: weir.dataplane.v1.Server
+	(*Records)(nil),                // 59: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 60: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 61: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 62: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 63: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 64: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 65: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 66: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 67: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 68: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 69: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 70: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 71: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 72: weir.dataplane.v1.WorkerCounters
+	(*HttpPolicySet)(nil),          // 73: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 74: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 75: weir.dataplane.v1.AddressGroup
+	(*TextMatch)(nil),              // 76: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	20, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	33, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	25, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	28, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	27, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	34, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	65, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	17, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	29, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	19, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	20, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	22, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	23, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	66, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	61, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	31, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	21, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	19, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	32, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	24, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	27, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	26, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	33, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	63, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	16, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	28, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	18, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	19, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	22, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	64, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	59, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	30, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	20, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	24, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	24, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	26, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	30, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	23, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	23, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	25, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
 	1,  // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	13, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	12, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	2,  // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	32, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	31, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
 	3,  // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	36, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	54, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	52, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	53, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	35, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	52, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	51, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
 	4,  // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	33, // 33: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	35, // 34: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44, // 35: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45, // 36: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47, // 37: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48, // 38: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49, // 39: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50, // 40: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,  // 41: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,  // 42: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	41, // 43: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	37, // 44: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	39, // 45: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	40, // 46: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	40, // 47: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56, // 48: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	38, // 49: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	43, // 50: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.PathMatch
-	43, // 51: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.PathMatch
-	42, // 52: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	43, // 53: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.PathMatch
-	6,  // 54: weir.dataplane.v1.PathMatch.criterion:type_name -> weir.dataplane.v1.PathCriterion
-	0,  // 55: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10, // 56: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,  // 57: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46, // 58: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,  // 59: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11, // 60: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12, // 61: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51, // 62: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	13, // 63: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14, // 64: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60, // 65: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15, // 66: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59, // 67: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58, // 68: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57, // 69: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55, // 70: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56, // 71: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	56, // 72: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50, // 73: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62, // 74: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63, // 75: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64, // 76: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67, // 77: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73, // 78: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74, // 79: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72, // 80: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70, // 81: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71, // 82: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68, // 83: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69, // 84: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72, // 85: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71, // 86: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71, // 87: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71, // 88: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71, // 89: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71, // 90: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71, // 91: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71, // 92: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	93, // [93:93] is the sub-list for method output_type
-	93, // [93:93] is the sub-list for method input_type
-	93, // [93:93] is the sub-list for extension type_name
-	93, // [93:93] is the sub-list for extension extendee
-	0,  // [0:93] is the sub-list for field type_name
+	73, // 33: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	74, // 34: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	75, // 35: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	32, // 36: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34, // 37: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42, // 38: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43, // 39: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45, // 40: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46, // 41: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47, // 42: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48, // 43: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,  // 44: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,  // 45: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40, // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36, // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	38, // 48: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39, // 49: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39, // 50: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	54, // 51: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37, // 52: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	76, // 53: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	76, // 54: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41, // 55: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	76, // 56: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,  // 57: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,  // 58: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,  // 59: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44, // 60: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,  // 61: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10, // 62: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11, // 63: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49, // 64: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	12, // 65: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 66: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	58, // 67: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14, // 68: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	57, // 69: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	56, // 70: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	55, // 71: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	53, // 72: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54, // 73: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	54, // 74: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48, // 75: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	60, // 76: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	61, // 77: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	62, // 78: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	65, // 79: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	71, // 80: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	72, // 81: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	70, // 82: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	68, // 83: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	69, // 84: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	66, // 85: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	67, // 86: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	70, // 87: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	69, // 88: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	69, // 89: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	69, // 90: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	69, // 91: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	69, // 92: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	69, // 93: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	69, // 94: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	95, // [95:95] is the sub-list for method output_type
+	95, // [95:95] is the sub-list for method input_type
+	95, // [95:95] is the sub-list for extension type_name
+	95, // [95:95] is the sub-list for extension extendee
+	0,  // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -6852,6 +6794,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_rules_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
 		(*ToDataplane_Plan)(nil),
@@ -6877,8 +6820,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      16,
-			NumMessages:   59,
+			NumEnums:      15,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

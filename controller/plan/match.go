@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// match converts what a request is compared with. Of security rules, a path may lack its first "/".
+func (r *ruleReader) match(from *kinds.MatchTarget, isSecurity bool) *dataplanev1.HttpMatch {
+	if from == nil {
+		return nil
+	}
+	to := &dataplanev1.HttpMatch{
+		Client:       r.addresses(from.ClientIP),
+		Source:       r.addresses(from.SourceIP),
+		ListenerPort: ports(from.VSPort),
+		Scheme:       scheme(from.Protocol),
+		Method:       methods(from.Method),
+		Version:      versions(from.Version),
+		Fields:       fields(from.Hdrs),
+	}
+	if path := from.Path; path != nil {
+		to.Path = r.grouped("match.path", texts(path.Criteria, path.Case, path.Values), path.GroupRefs)
+		to.Path.Decoded = path.Decoded
+		if isSecurity {
+			to.Path.Values = rooted(to.GetPath())
+		}
+	}
+	if query := from.Query; query != nil {
+		to.Query = r.grouped("match.query", texts(query.Criteria, query.Case, query.Values), query.GroupRefs)
+		to.Query.Decoded = query.Decoded
+	}
+	if host := from.HostHdr; host != nil {
+		to.Host = texts(host.Criteria, host.Case, host.Values)
+	}
+	if cookie := from.Cookie; cookie != nil {
+		value := texts(cookie.Criteria, cookie.Case, cookie.Texts())
+		to.Cookie = &dataplanev1.FieldMatch{Name: cookie.Name, Value: value}
+	}
+	return to
+}
+
+// matchResponse adds what the response is compared with.
+func (r *ruleReader) matchResponse(from *kinds.ResponseMatchTarget, to *dataplanev1.HttpMatch) {
+	if status := from.Status; status != nil {
+		to.Status = &dataplanev1.NumberMatch{Negated: isNegated(status.Criteria)}
+		for _, code := range status.Codes {
+			to.Status.Ranges = append(to.Status.Ranges, &dataplanev1.NumberRange{First: code, Last: code})
+		}
+		for _, span := range status.Ranges {
+			to.Status.Ranges = append(to.Status.Ranges, &dataplanev1.NumberRange{First: span.Begin, Last: span.End})
+		}
+	}
+	if location := from.Location; location != nil {
+		to.Location = texts(location.Criteria, location.Case, location.Values)
+	}
+	to.ResponseFields = fields(from.ResponseHdrs)
+}
+
+func isNegated(operation string) bool { return operation == "IS_NOT_IN" }
+
+func (r *ruleReader) addresses(from *kinds.IPAddrMatch) *dataplanev1.AddressMatch {
+	if from == nil {
+		return nil
+	}
+	to := &dataplanev1.AddressMatch{Negated: isNegated(from.Criteria)}
+	to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
+	for _, reference := range from.GroupRefs {
+		if group := r.set.AddressGroups[reference]; group != nil {
+			to.AddressGroupUuids = append(to.AddressGroupUuids, group.UUID)
+		} else {
+			r.report.blocked = true // model has a finding about that
+		}
+	}
+	return to
+}
+
+func addressSet(
+	addresses []kinds.IPAddr, prefixes []kinds.IPAddrPrefix, spans []kinds.IPAddrRange,
+) (subnets []string, ranges []*dataplanev1.AddressRange) {
+	for i := range addresses {
+		address := addresses[i].Address()
+		subnets = append(subnets, fmt.Sprintf("%s/%d", address, address.BitLen()))
+	}
+	for i := range prefixes {
+		subnets = append(subnets, prefixes[i].Prefix().String())
+	}
+	for _, span := range spans {
+		ranges = append(ranges, &dataplanev1.AddressRange{
+			First: span.Begin.Address().String(), Last: span.End.Address().String()})
+	}
+	return subnets, ranges
+}
+
+func ports(from *kinds.PortMatch) *dataplanev1.NumberMatch {
+	if from == nil {
+		return nil
+	}
+	to := &dataplanev1.NumberMatch{Negated: isNegated(from.Criteria)}
+	for _, port := range from.Ports {
+		to.Ranges = append(to.Ranges, &dataplanev1.NumberRange{First: port, Last: port})
+	}
+	return to
+}
+
+func scheme(from *kinds.ProtocolMatch) *dataplanev1.SchemeMatch {
+	if from == nil {
+		return nil
+	}
+	return &dataplanev1.SchemeMatch{Tls: (from.Protocol == "HTTPS") != isNegated(from.Criteria)}
+}
+
+func methods(from *kinds.MethodMatch) *dataplanev1.NameMatch {
+	if from == nil {
+		return nil
+	}
+	to := &dataplanev1.NameMatch{Negated: isNegated(from.Criteria)}
+	for _, method := range from.Methods {
+		to.Names = append(to.Names, strings.TrimPrefix(method, "HTTP_METHOD_"))
+	}
+	return to
+}
+
+var versionNames = map[string]string{
+	"ZERO_NINE": "HTTP/0.9", "ONE_ZERO": "HTTP/1.0", "ONE_ONE": "HTTP/1.1", "TWO_ZERO": "HTTP/2",
+}
+
+func versions(from *kinds.HTTPVersionMatch) *dataplanev1.NameMatch {
+	if from == nil {
+		return nil
+	}
+	to := &dataplanev1.NameMatch{Negated: isNegated(from.Criteria)}
+	for _, version := range from.Versions {
+		to.Names = append(to.Names, versionNames[version])
+	}
+	return to
+}
+
+func fields(from []kinds.HdrMatch) (to []*dataplanev1.FieldMatch) {
+	for _, match := range from {
+		value := texts(match.Criteria, match.Case, match.Values)
+		to = append(to, &dataplanev1.FieldMatch{Name: match.Hdr, Value: value})
+	}
+	return to
+}
+
+// textCriteria are those of rules.
+var textCriteria = withMore(pathCriteria, map[string]textCriterion{
+	"EXISTS":               {dataplanev1.TextCriterion_TEXT_CRITERION_EXISTS, false},
+	"DOES_NOT_EXIST":       {dataplanev1.TextCriterion_TEXT_CRITERION_EXISTS, true},
+	"REGEX_MATCH":          {dataplanev1.TextCriterion_TEXT_CRITERION_REGEX, false},
+	"REGEX_DOES_NOT_MATCH": {dataplanev1.TextCriterion_TEXT_CRITERION_REGEX, true},
+})
+
+func withMore(some, more map[string]textCriterion) map[string]textCriterion {
+	all := maps.Clone(some)
+	maps.Copy(all, more)
+	return all
+}
+
+// texts converts a comparison with texts. All kinds of comparison have the same criteria, with prefixes of their own.
+func texts(criteria, letterCase string, values []string) *dataplanev1.TextMatch {
+	how := textCriteria[kinds.Comparison(criteria)]
+	return &dataplanev1.TextMatch{
+		Criterion: how.criterion, Negated: how.negated, Values: values, CaseSensitive: letterCase == "SENSITIVE",
+	}
+}
+
+// grouped adds the groups whose keys are values too.
+func (r *ruleReader) grouped(field string, to *dataplanev1.TextMatch, references []string) *dataplanev1.TextMatch {
+	for i, reference := range references {
+		group := r.set.StringGroups[reference]
+		if group == nil {
+			r.report.blocked = true // model has a finding about that
+			continue
+		}
+		to.StringGroupUuids = append(to.StringGroupUuids, group.UUID)
+		if to.GetCriterion() != dataplanev1.TextCriterion_TEXT_CRITERION_REGEX {
+			continue
+		}
+		keys := make([]string, len(group.Pairs))
+		for at, pair := range group.Pairs {
+			keys[at] = pair.Key
+		}
+		if at, err := kinds.CheckExpressions(keys); err != nil {
+			r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i),
+				"string group %s: kv[%d].key: %v", group.Name, at,
+				err)
+		}
+	}
+	return to
+}
+
+// rooted gives texts that begin a path, or are one, the "/" that every path begins with.
+func rooted(match *dataplanev1.TextMatch) []string {
+	switch match.GetCriterion() {
+	case dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH:
+	default:
+		return match.GetValues()
+	}
+	values := make([]string, len(match.GetValues()))
+	for i, value := range match.GetValues() {
+		values[i] = "/" + strings.TrimPrefix(value, "/")
+	}
+	return values
+}

@@ -1,0 +1,96 @@
+//! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
+
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_rules::{Asked, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_snapshot::VirtualService;
+use weir_wire::head::{HeadSink, RequestHead, Version};
+
+use crate::{
+    call,
+    client::{Client, answer::Answer},
+    error::Error,
+    head::{self, Target},
+    io::Io,
+    page,
+};
+
+/// More than the head of a response needs besides what a rule says.
+pub(super) const HEAD_BYTES_MAX: usize = 512;
+
+impl Client {
+    pub fn origin(&self) -> Origin<'_> {
+        let tls = self.connection.channel.handshaken().map(|agreed| TlsFacts {
+            version: agreed.version.name(),
+            cipher: agreed.cipher_suite,
+            server_name: self.connection.channel.asked_name(),
+        });
+        let tls = tls.or_else(|| self.facts.is_tls().then_some(TlsFacts::default()));
+        Origin { client: self.peer.ip(), source: self.sender().ip(), listener: self.destination(), tls }
+    }
+}
+
+/// Tries the rules of the virtual service. `None`: it has none.
+#[inline]
+pub(super) fn judge<'s>(
+    service: &'s VirtualService,
+    head: &RequestHead<'_>,
+    is_stream: bool,
+    client: &Client,
+    scratch: &mut Scratch,
+) -> Option<Judged<'s>> {
+    let policies = service.policies.as_ref()?;
+    let version = match (is_stream, head.version) {
+        (true, _) => HttpVersion::Http2,
+        (false, Version::Http10) => HttpVersion::Http10,
+        (false, Version::Http11) => HttpVersion::Http11,
+    };
+    Some(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+}
+
+/// Who gets a response of the engine.
+pub(super) struct Asker<'a> {
+    pub http: &'a HttpProfile,
+    pub facts: &'a ClientFacts,
+    /// What its head says of the connection.
+    pub to: Target,
+    /// It asked with HEAD.
+    pub head_only: bool,
+    pub keep_alive: bool,
+    pub date: &'a [u8],
+}
+
+impl Asker<'_> {
+    /// Writes what a rule answers.
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse) -> Result<Answer, Error> {
+        let LocalResponse { status, content_type, content } = response;
+        let Self { http, facts, to, keep_alive, date, .. } = *self;
+        if let Target::Call = to {
+            let code = call::code(*status);
+            let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
+            let grpc_status = Some(code);
+            return Ok(Answer { status: call::STATUS, cause: None, head, content: None, grpc_status, keep_alive });
+        }
+        let head_only = self.head_only || matches!(status, 204 | 304);
+        let is_apart = matches!(to, Target::Block);
+        let inline: &[u8] = if head_only || is_apart { b"" } else { content };
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + inline.len();
+        let mut head = head::write_own(io, bytes_max, to, |out| {
+            out.status(*status, page::reason(*status));
+            if !content_type.is_empty() && !content.is_empty() {
+                out.field(b"Content-Type", [content_type.as_bytes()]);
+            }
+            if *status != 204 {
+                out.number(b"Content-Length", content.len() as u64);
+            }
+            out.line(date);
+            out.line(http.security_lines(facts));
+        })?;
+        let apart = (is_apart && !head_only && !content.is_empty()).then(|| {
+            let mut apart = io.buffer_for(content.len());
+            apart.append(content);
+            apart
+        });
+        head.append(inline);
+        Ok(Answer { status: *status, cause: None, head, content: apart, grpc_status: None, keep_alive })
+    }
+}

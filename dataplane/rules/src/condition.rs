@@ -1,0 +1,206 @@
+//! The conditions of a rule.
+
+use std::{ops::RangeInclusive, sync::Arc};
+
+use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
+
+use crate::{
+    addresses::{AddressGroup, AddressRule, Addresses},
+    asked::{HttpVersion, Needs, View, without_port},
+    cookies,
+    criterion::{Criterion, TextError},
+    text::{TextMatch, TextRule},
+};
+
+/// All conditions of a rule must hold.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    Client(AddressMatch),
+    Source(AddressMatch),
+    ListenerPort(NumberMatch),
+    /// The client's connection uses TLS, or does not.
+    Tls(bool),
+    Method(NameMatch),
+    Version(VersionMatch),
+    Path(TextRule),
+    Query(TextRule),
+    Host(HostRule),
+    Field(FieldMatch),
+    Cookie(FieldMatch),
+
+    // Of responses.
+    Status(NumberMatch),
+    Location(TextRule),
+    ResponseField(FieldMatch),
+}
+
+#[derive(Clone, Debug)]
+pub struct AddressMatch(AddressRule);
+
+impl AddressMatch {
+    pub fn new(negated: bool, own: Addresses, groups: Vec<Arc<AddressGroup>>) -> Self {
+        Self(AddressRule { negated, own, groups: groups.into() })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct NumberMatch {
+    pub negated: bool,
+    pub ranges: Vec<RangeInclusive<u32>>,
+}
+
+impl NumberMatch {
+    fn matches(&self, number: u32) -> bool {
+        self.ranges.iter().any(|range| range.contains(&number)) != self.negated
+    }
+}
+
+/// Of methods, whose case counts (RFC 9110 §9.1).
+#[derive(Clone, Debug)]
+pub struct NameMatch {
+    pub negated: bool,
+    pub names: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct VersionMatch {
+    pub negated: bool,
+    pub versions: Vec<HttpVersion>,
+}
+
+/// A field by its name, or a cookie.
+#[derive(Clone, Debug)]
+pub struct FieldMatch {
+    pub name: String,
+    pub value: TextRule,
+}
+
+impl FieldMatch {
+    fn matches<'b>(&self, values: impl Iterator<Item = &'b [u8]>) -> bool {
+        let mut values = values;
+        values.any(|value| self.value.any_as_is(value)) != self.value.negated
+    }
+}
+
+/// Compares hosts without their port, and values that have one with host and port.
+#[derive(Clone, Debug)]
+pub struct HostRule {
+    pub(crate) bare: Option<TextRule>,
+    pub(crate) with_port: Option<TextRule>,
+    pub(crate) negated: bool,
+}
+
+impl HostRule {
+    pub fn compile(source: &TextMatch) -> Result<Self, TextError> {
+        let is_literal = !matches!(source.criterion, Criterion::Exists | Criterion::Regex);
+        let (with_port, bare): (Vec<String>, Vec<String>) =
+            source.values.iter().cloned().partition(|value| is_literal && has_port(value));
+        let part = |values: Vec<String>| TextRule::compile(&TextMatch { values, negated: false, ..source.clone() });
+        let wants_bare = !bare.is_empty() || with_port.is_empty();
+        Ok(Self {
+            bare: wants_bare.then(|| part(bare)).transpose()?,
+            with_port: (!with_port.is_empty()).then(|| part(with_port)).transpose()?,
+            negated: source.negated,
+        })
+    }
+
+    fn compares_small(&self) -> bool {
+        self.bare.iter().chain(&self.with_port).any(TextRule::compares_small)
+    }
+
+    fn matches(&self, view: &View<'_>) -> bool {
+        let found = |rule: &Option<TextRule>, text: fn(&[u8]) -> &[u8]| {
+            rule.as_ref().is_some_and(|rule| view.host(rule.compares_small()).is_some_and(|host| rule.any(text(host))))
+        };
+        (found(&self.bare, without_port) || found(&self.with_port, |host| host)) != self.negated
+    }
+}
+
+fn has_port(value: &str) -> bool {
+    let (host, port) = value.rsplit_once(':').unwrap_or_default();
+    !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && (!host.contains(':') || host.ends_with(']'))
+}
+
+impl Condition {
+    pub(crate) fn needs(&self, needs: &mut Needs) {
+        match self {
+            Condition::Path(rule) => needs.path.note(rule),
+            Condition::Query(rule) => needs.query.note(rule),
+            Condition::Host(rule) => needs.host_small |= rule.compares_small(),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn holds(&self, view: &View<'_>) -> bool {
+        let asked = view.asked;
+        match self {
+            Condition::Client(rule) => rule.0.matches(asked.from.client),
+            Condition::Source(rule) => rule.0.matches(asked.from.source),
+            Condition::ListenerPort(rule) => rule.matches(asked.from.listener.port().into()),
+            Condition::Tls(tls) => asked.from.tls.is_some() == *tls,
+            Condition::Method(rule) => {
+                rule.names.iter().any(|name| name.as_bytes() == asked.head.method_text) != rule.negated
+            }
+            Condition::Version(rule) => rule.versions.contains(&asked.version) != rule.negated,
+            Condition::Path(rule) => rule.any(view.path(rule.decoded, rule.compares_small())) != rule.negated,
+            Condition::Query(rule) => {
+                view.query(rule.decoded, rule.compares_small()).is_some_and(|query| rule.any(query)) != rule.negated
+            }
+            Condition::Host(rule) => rule.matches(view),
+            Condition::Field(rule) => rule.matches(values(&asked.head.fields, &rule.name)),
+            Condition::Cookie(rule) => rule.matches(cookies::values(&asked.head.fields, rule.name.as_bytes())),
+            Condition::Status(_) | Condition::Location(_) | Condition::ResponseField(_) => true,
+        }
+    }
+
+    /// The same for a response, once its request is known to match.
+    pub(crate) fn holds_of_response(&self, head: &ResponseHead<'_>) -> bool {
+        match self {
+            Condition::Status(rule) => rule.matches(head.status.into()),
+            Condition::Location(rule) => {
+                let mut locations = head.fields.among(NameSet::of(&[Name::Location]));
+                locations.any(|field| rule.any_as_is(field.value)) != rule.negated
+            }
+            Condition::ResponseField(rule) => rule.matches(values(&head.fields, &rule.name)),
+            _ => true,
+        }
+    }
+}
+
+fn values<'f>(fields: &Fields<'f>, name: &str) -> impl Iterator<Item = &'f [u8]> {
+    let name = name.as_bytes();
+    fields.iter().filter(move |field| field.name_text.eq_ignore_ascii_case(name)).map(|field| field.value)
+}
+
+impl Needs {
+    pub fn of<'c>(conditions: impl Iterator<Item = &'c Condition>) -> Self {
+        let mut needs = Needs::default();
+        conditions.for_each(|condition| condition.needs(&mut needs));
+        needs
+    }
+
+    pub fn join(&mut self, other: Self) {
+        self.path.join(other.path);
+        self.query.join(other.query);
+        self.host_small |= other.host_small;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_with_a_port_is_told_from_an_address() {
+        for (value, expected) in [
+            ("a.test", false),
+            ("a.test:80", true),
+            ("[::1]:80", true),
+            ("[::1]", false),
+            ("::1", false),
+            ("a:b", false),
+        ] {
+            assert_eq!(has_port(value), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How texts are compared, and the expressions of those that are compared with one.
+
+use std::fmt;
+
+use regex_automata::{MatchKind, meta::Regex, util::syntax};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Criterion {
+    Equals,
+    BeginsWith,
+    EndsWith,
+    Contains,
+    /// The text is there, whatever it is.
+    Exists,
+    /// A regular expression that runs in linear time.
+    Regex,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TextError {
+    NoValue,
+    Regex(String),
+    /// So many texts cannot be looked for at once.
+    TooLarge,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TextError::NoValue => write!(f, "has no text to compare with"),
+            TextError::Regex(why) => write!(f, "{why}; look-around and back-references are not possible"),
+            TextError::TooLarge => write!(f, "has too many texts to look for at once"),
+        }
+    }
+}
+
+/// The most that an expression may take in memory.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+
+/// Finds the first of the patterns that matches.
+pub(crate) fn compile_regex(patterns: &[&str], case_sensitive: bool) -> Result<Regex, TextError> {
+    compile(patterns, case_sensitive, MatchKind::LeftmostFirst)
+}
+
+/// Finds all of the patterns that match.
+pub(crate) fn compile_regex_set(patterns: &[&str], case_sensitive: bool) -> Result<Regex, TextError> {
+    compile(patterns, case_sensitive, MatchKind::All)
+}
+
+fn compile(patterns: &[&str], case_sensitive: bool, kind: MatchKind) -> Result<Regex, TextError> {
+    let limits = Regex::config()
+        .match_kind(kind)
+        .utf8_empty(false)
+        .nfa_size_limit(Some(REGEX_BYTES_MAX))
+        .onepass_size_limit(Some(REGEX_BYTES_MAX))
+        .hybrid_cache_capacity(REGEX_BYTES_MAX);
+    // A point stands for each byte, also for one that is no text, and for a line end: nobody gets past a rule with one.
+    let syntax =
+        syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true).case_insensitive(!case_sensitive);
+    Regex::builder().configure(limits).syntax(syntax).build_many(patterns).map_err(|error| {
+        let why = match (error.syntax_error(), error.size_limit()) {
+            (Some(error), _) => one_line(&error.to_string()),
+            (None, Some(limit)) => format!("the expression needs more than {limit} bytes"),
+            (None, None) => error.to_string(),
+        };
+        TextError::Regex(why)
+    })
+}
+
+/// The last line of a syntax error says what is wrong; those before it show where, below each other.
+fn one_line(error: &str) -> String {
+    let last = error.lines().last().unwrap_or(error);
+    last.trim_start_matches("error: ").to_owned()
+}

@@ -1,0 +1,267 @@
+//! Changes of a head: fields and cookies that come, go, or are replaced, and another URL. They are made while the head is
+//! written: [`Edited`] stands between who writes it and the sink of the connection.
+
+use weir_wire::head::{Field, Fields, HeadSink, Name};
+
+use crate::{
+    asked::Origin,
+    cookies::{self, is_cookie},
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EditKind {
+    Add,
+    /// All of the name, or those with the value.
+    Remove,
+    /// All of the name by one. It is added where there is none.
+    Replace,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edit {
+    pub kind: EditKind,
+    pub name: String,
+    /// The name is that of a cookie.
+    pub cookie: bool,
+    /// `None`: whatever it is. Only of removals.
+    pub value: Option<Value>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    Text(String),
+    Variable(Variable),
+}
+
+/// What is not known is an empty text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Variable {
+    ClientAddress,
+    SourceAddress,
+    ListenerAddress,
+    ListenerPort,
+    /// The first field of this name of the head that is edited.
+    Field(String),
+    TlsVersion,
+    TlsCipher,
+    TlsServerName,
+}
+
+impl Value {
+    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>) -> Vec<u8> {
+        let tls = |fact: fn(&crate::TlsFacts<'_>) -> String| from.tls.as_ref().map(fact).unwrap_or_default();
+        let text = match self {
+            Value::Text(text) => text.clone(),
+            Value::Variable(Variable::Field(name)) => {
+                return fields.find(name.as_bytes()).unwrap_or_default().to_vec();
+            }
+            Value::Variable(Variable::ClientAddress) => from.client.to_canonical().to_string(),
+            Value::Variable(Variable::SourceAddress) => from.source.to_canonical().to_string(),
+            Value::Variable(Variable::ListenerAddress) => from.listener.ip().to_canonical().to_string(),
+            Value::Variable(Variable::ListenerPort) => from.listener.port().to_string(),
+            Value::Variable(Variable::TlsVersion) => tls(|tls| tls.version.to_owned()),
+            Value::Variable(Variable::TlsCipher) => tls(|tls| tls.cipher.to_owned()),
+            Value::Variable(Variable::TlsServerName) => tls(|tls| tls.server_name.unwrap_or_default().to_owned()),
+        };
+        text.into_bytes()
+    }
+}
+
+/// An edit of one head, with its value.
+#[derive(Debug)]
+struct Change<'p> {
+    edit: &'p Edit,
+    value: Option<Vec<u8>>,
+}
+
+impl Change<'_> {
+    /// Whether it takes away a field, or a cookie, that was there.
+    fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
+        let same_name = |name: &[u8]| match cookie {
+            true => self.edit.name.as_bytes() == name,
+            false => self.edit.name.as_bytes().eq_ignore_ascii_case(name),
+        };
+        self.edit.cookie == cookie
+            && match self.edit.kind {
+                EditKind::Add => false,
+                EditKind::Remove => same_name(name) && self.value.as_ref().is_none_or(|wanted| wanted == value),
+                EditKind::Replace => same_name(name),
+            }
+    }
+}
+
+/// What becomes of a head. Empty: nothing.
+#[derive(Default, Debug)]
+pub struct Edits<'p> {
+    changes: Vec<Change<'p>>,
+    /// Path and query.
+    pub(crate) target: Option<Vec<u8>>,
+    pub(crate) host: Option<Vec<u8>>,
+    pub(crate) location: Option<Vec<u8>>,
+}
+
+/// Which head is edited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Request,
+    Response,
+}
+
+impl<'p> Edits<'p> {
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.target.is_none() && self.host.is_none() && self.location.is_none()
+    }
+
+    /// The host that the server is asked for, if it is another one.
+    pub fn host(&self) -> Option<&[u8]> {
+        self.host.as_deref()
+    }
+
+    /// Path and query that the server is asked for, if they are others.
+    pub fn target(&self) -> Option<&[u8]> {
+        self.target.as_deref()
+    }
+
+    /// Bytes that the text of a head gains at most.
+    pub fn bytes_max(&self, fields: &Fields<'_>) -> usize {
+        const AROUND: usize = 24; // name, colon, blank and line end of Host or Set-Cookie
+        let line = |change: &Change<'_>| change.edit.name.len() + change.value.as_ref().map_or(0, Vec::len) + AROUND;
+        let text = |text: &Option<Vec<u8>>| text.as_ref().map_or(0, |text| text.len() + AROUND);
+        let cookies = if self.edits_cookies() { fields.text_bytes() } else { 0 };
+        let lines: usize = self.changes.iter().map(line).sum();
+        lines + text(&self.target) + text(&self.host) + text(&self.location) + cookies
+    }
+
+    pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
+        let value = |edit: &Edit| edit.value.as_ref().map(|value| value.of(from, fields));
+        self.changes.extend(edits.iter().map(|edit| Change { edit, value: value(edit) }));
+    }
+
+    /// Writes a request for a server. `write` writes it as it would be without edits.
+    pub fn write_request<S: HeadSink>(
+        &self,
+        fields: &Fields<'_>,
+        out: &mut S,
+        write: impl FnOnce(&mut Edited<'_, '_, S>),
+    ) {
+        write(&mut Edited { edits: self, side: Side::Request, out });
+        if let Some(host) = &self.host {
+            out.field(b"Host", [host.as_slice()]);
+        }
+        self.write_added(out);
+        if self.edits_cookies() {
+            self.write_cookies(fields, out);
+        }
+    }
+
+    /// Writes a response for a client, in the same way.
+    pub fn write_response<S: HeadSink>(&self, out: &mut S, write: impl FnOnce(&mut Edited<'_, '_, S>)) {
+        write(&mut Edited { edits: self, side: Side::Response, out });
+        if let Some(location) = &self.location {
+            out.field(b"Location", [location.as_slice()]);
+        }
+        self.write_added(out);
+        for (name, value) in self.added(true) {
+            out.field(b"Set-Cookie", [name, b"=", value]);
+        }
+    }
+
+    fn write_added(&self, out: &mut impl HeadSink) {
+        for (name, value) in self.added(false) {
+            out.field(name, [value]);
+        }
+    }
+
+    fn write_cookies(&self, fields: &Fields<'_>, out: &mut impl HeadSink) {
+        let stays = |pair: &(&[u8], &[u8])| !self.removes(true, pair.0, pair.1);
+        let added = self.added(true);
+        let mut line: Vec<u8> = Vec::new();
+        for (name, value) in cookies::pairs(fields).filter(stays).chain(added) {
+            let between: &[u8] = if line.is_empty() { b"" } else { b"; " };
+            [between, name, b"=", value].iter().for_each(|part| line.extend_from_slice(part));
+        }
+        if !line.is_empty() {
+            out.field(b"Cookie", [line.as_slice()]);
+        }
+    }
+
+    /// What is new at the end: a later edit may remove what an earlier one has added.
+    fn added(&self, cookie: bool) -> Vec<(&[u8], &[u8])> {
+        let mut added: Vec<(&[u8], &[u8])> = Vec::new();
+        for change in self.changes.iter().filter(|change| change.edit.cookie == cookie) {
+            added.retain(|(name, value)| !change.removes(cookie, name, value));
+            if change.edit.kind != EditKind::Remove {
+                added.push((change.edit.name.as_bytes(), change.value.as_deref().unwrap_or_default()));
+            }
+        }
+        added
+    }
+
+    fn removes(&self, cookie: bool, name: &[u8], value: &[u8]) -> bool {
+        self.changes.iter().any(|change| change.removes(cookie, name, value))
+    }
+
+    fn edits_cookies(&self) -> bool {
+        self.changes.iter().any(|change| change.edit.cookie)
+    }
+}
+
+/// The sink of a head that is edited.
+pub struct Edited<'e, 'p, S> {
+    edits: &'e Edits<'p>,
+    side: Side,
+    out: &'e mut S,
+}
+
+impl<S> Edited<'_, '_, S> {
+    /// Whether a field that was received goes on.
+    fn keeps(&self, field: Field<'_>) -> bool {
+        let edits = self.edits;
+        let is_gone = match self.side {
+            Side::Request if field.name == Name::Host => edits.host.is_some(),
+            Side::Request => edits.edits_cookies() && is_cookie(&field),
+            Side::Response if field.name == Name::Location && edits.location.is_some() => true,
+            Side::Response => {
+                field.name == Name::SetCookie && edits.removes(true, cookies::name_of_set(field.value), field.value)
+            }
+        };
+        !is_gone && !edits.removes(false, field.name_text, field.value)
+    }
+}
+
+impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
+    fn request(&mut self, method: &[u8], path: &[u8]) {
+        self.out.request(method, self.edits.target.as_deref().unwrap_or(path));
+    }
+
+    fn status(&mut self, status: u16, reason: &[u8]) {
+        self.out.status(status, reason);
+    }
+
+    fn kept_if<'b>(&mut self, fields: &Fields<'b>, mut keep: impl FnMut(Field<'b>) -> bool) {
+        let Self { edits, side, .. } = *self;
+        let view = Edited { edits, side, out: &mut () };
+        self.out.kept_if(fields, |field| keep(field) && view.keeps(field));
+    }
+
+    /// What the profile writes anew of a response is edited, too. What it writes of a request is its own.
+    fn field<'v>(&mut self, name: &[u8], value: impl IntoIterator<Item = &'v [u8], IntoIter: Clone>) {
+        let value = value.into_iter();
+        let known = Name::of(name);
+        let is_edited = match self.side {
+            Side::Request => known == Name::Host,
+            Side::Response => matches!(known, Name::SetCookie | Name::Location),
+        };
+        let is_gone = || {
+            let whole = value.clone().collect::<Vec<_>>().concat();
+            !self.keeps(Field { name: known, name_text: name, value: &whole })
+        };
+        if !(is_edited && is_gone()) {
+            self.out.field(name, value);
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        self.out.line(line);
+    }
+}

@@ -1,0 +1,239 @@
+//! What the policy sets of a virtual service decide about a request, and about its response.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use weir_wire::head::{Name, NameSet, ResponseHead};
+
+use crate::{
+    asked::{Asked, Needs, Origin, Scratch, View, without_port},
+    edits::Edits,
+    set::{LocalResponse, PolicySet, RequestAction, Rule, SecurityAction, Then},
+    uri::Url,
+};
+
+/// The policy sets of a virtual service, in the order in which their rules are tried.
+#[derive(Debug)]
+pub struct Policies {
+    sets: Box<[Arc<PolicySet>]>,
+    needs: Needs,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Verdict<'p> {
+    /// It goes on.
+    Pass,
+    Close {
+        reset: bool,
+    },
+    Respond(&'p LocalResponse),
+    Redirect {
+        status: u16,
+        location: Vec<u8>,
+    },
+}
+
+/// The pool that a rule chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice<'p> {
+    /// The place of the set among those of the virtual service, and of the pool among those of the set.
+    pub set: usize,
+    pub pool: u32,
+    pub server: Option<&'p str>,
+}
+
+/// A response rule whose request matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due {
+    set: u32,
+    rule: u32,
+}
+
+#[derive(Debug)]
+pub struct Judged<'p> {
+    pub verdict: Verdict<'p>,
+    pub edits: Edits<'p>,
+    pub pool: Option<Choice<'p>>,
+    /// The rules whose names records have: the one that ended the security rules, and the first request rule that acted.
+    pub security_rule: Option<&'p str>,
+    pub request_rule: Option<&'p str>,
+    /// A rule wants a record, or one with all fields.
+    pub log: bool,
+    pub all_headers: bool,
+    /// What to look at when the response comes.
+    pub due: Vec<Due>,
+}
+
+impl Policies {
+    /// `None`: there is nothing to try.
+    pub fn of(sets: Vec<Arc<PolicySet>>) -> Option<Self> {
+        let mut needs = Needs::default();
+        sets.iter().for_each(|set| needs.join(set.needs));
+        (!sets.is_empty()).then(|| Self { sets: sets.into(), needs })
+    }
+
+    pub fn sets(&self) -> &[Arc<PolicySet>] {
+        &self.sets
+    }
+
+    /// Tries the security rules of all sets, then their request rules.
+    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch) -> Judged<'p> {
+        let (view, found) = scratch.view(asked, &self.needs);
+        let mut judged = Judged {
+            verdict: Verdict::Pass,
+            edits: Edits::default(),
+            pool: None,
+            security_rule: None,
+            request_rule: None,
+            log: false,
+            all_headers: false,
+            due: Vec::new(),
+        };
+        for set in &self.sets {
+            let ended = set.security.each(&view, found, |_, rule| judged.secure(asked, rule));
+            if ended.is_break() {
+                break;
+            }
+        }
+        if !matches!(judged.verdict, Verdict::Pass) {
+            return judged;
+        }
+        for (at, set) in self.sets.iter().enumerate() {
+            if set.requests.each(&view, found, |_, rule| judged.ask(&view, at, rule)).is_break() {
+                return judged;
+            }
+        }
+        for (at, set) in self.sets.iter().enumerate().filter(|(_, set)| set.has_response_rules()) {
+            let note = |rule, _: &_| -> ControlFlow<()> {
+                judged.due.push(Due { set: at as u32, rule });
+                ControlFlow::Continue(())
+            };
+            let _ = set.responses.each(&view, found, note);
+        }
+        judged
+    }
+
+    /// What the rules that are due make of a response.
+    pub fn judge_response<'p>(&'p self, due: &[Due], head: &ResponseHead<'_>, from: &Origin<'_>) -> ResponseJudged<'p> {
+        let mut judged = ResponseJudged::default();
+        for &Due { set, rule } in due {
+            let Some(rule) = self.sets.get(set as usize).and_then(|set| set.responses.get(rule)) else { continue };
+            if !rule.conditions.iter().all(|condition| condition.holds_of_response(head)) {
+                continue;
+            }
+            judged.rule = judged.rule.or(Some(&rule.name));
+            judged.log |= rule.log;
+            judged.all_headers |= rule.all_headers;
+            judged.edits.add(&rule.action.edits, from, &head.fields);
+            if let Some(to) = &rule.action.location {
+                let old = head.fields.among(NameSet::of(&[Name::Location])).next();
+                judged.edits.location =
+                    old.and_then(|field| to.location(&url_of(field.value))).or(judged.edits.location);
+            }
+        }
+        judged
+    }
+}
+
+#[derive(Default, Debug)]
+pub struct ResponseJudged<'p> {
+    pub edits: Edits<'p>,
+    pub rule: Option<&'p str>,
+    pub log: bool,
+    pub all_headers: bool,
+}
+
+impl<'p> Judged<'p> {
+    fn note<A>(&mut self, rule: &'p Rule<A>) {
+        self.log |= rule.log;
+        self.all_headers |= rule.all_headers;
+    }
+
+    fn secure(&mut self, asked: &Asked<'_>, rule: &'p Rule<SecurityAction>) -> ControlFlow<()> {
+        self.note(rule);
+        self.security_rule = Some(&rule.name);
+        self.verdict = match &rule.action {
+            SecurityAction::Allow => Verdict::Pass,
+            SecurityAction::Close { reset } => Verdict::Close { reset: *reset },
+            SecurityAction::Respond(response) => Verdict::Respond(response),
+            SecurityAction::RedirectToHttps { port } => to_https(asked, *port),
+        };
+        ControlFlow::Break(())
+    }
+
+    fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
+        let asked = view.asked;
+        let url = Url {
+            host: asked.host().unwrap_or_default(),
+            path: asked.path(),
+            query: asked.query(),
+            matched: Some((&rule.conditions, *view)),
+        };
+        let RequestAction { edits, rewrite, then } = &rule.action;
+        self.note(rule);
+        self.request_rule = self.request_rule.or(Some(&rule.name));
+        self.edits.add(edits, &asked.from, &asked.head.fields);
+        if let Some(rewrite) = rewrite.as_ref().filter(|_| self.edits.target.is_none())
+            && let (Some(host), Some(target)) = (rewrite.host(&url), rewrite.target(&url))
+        {
+            self.edits.host = host;
+            self.edits.target = Some(target);
+        }
+        match then {
+            Then::GoOn => {}
+            Then::Respond(response) => {
+                self.verdict = Verdict::Respond(response);
+                return ControlFlow::Break(());
+            }
+            Then::Redirect(redirect) => {
+                if let Some(location) = redirect.location(&url) {
+                    self.verdict = Verdict::Redirect { status: redirect.status, location };
+                    return ControlFlow::Break(());
+                }
+            }
+            Then::Pool { pool, server } => {
+                let choice = Choice { set, pool: *pool, server: server.as_deref() };
+                self.pool = self.pool.or(Some(choice));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn to_https<'p>(asked: &Asked<'_>, port: u16) -> Verdict<'p> {
+    let listener = asked.from.listener;
+    let own = match listener.ip().to_canonical() {
+        std::net::IpAddr::V4(address) => address.to_string(),
+        std::net::IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let host = asked.host().filter(|host| !host.is_empty()).unwrap_or(own.as_bytes());
+    let url = Url { host, path: asked.path(), query: asked.query(), matched: None };
+    let redirect = crate::Redirect {
+        status: 302,
+        tls: true,
+        port: Some(port),
+        host: Vec::new(),
+        path: Vec::new(),
+        keep_query: true,
+        add_query: String::new(),
+    };
+    match redirect.location(&url) {
+        Some(location) => Verdict::Redirect { status: redirect.status, location },
+        None => Verdict::Close { reset: false },
+    }
+}
+
+/// The parts of a Location: `https://host:port/path?query`, or `/path?query`.
+fn url_of(location: &[u8]) -> Url<'_> {
+    let scheme_end = location.windows(3).position(|part| part == b"://").map(|at| at + 3);
+    let (host, rest) = match scheme_end {
+        None => (&b""[..], location),
+        Some(start) => {
+            let rest = &location[start..];
+            rest.split_at(rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len()))
+        }
+    };
+    let mark = rest.iter().position(|&byte| byte == b'?');
+    let (path, query) = mark.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
+    Url { host: without_port(host), path, query, matched: None }
+}

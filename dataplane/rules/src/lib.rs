@@ -1,0 +1,29 @@
+//! The rules of HTTP policies: which requests and responses they match, and what they do to them. A policy set is compiled
+//! once, to indexes that leave few rules to look at. Pure: heads in, decisions out; what becomes of a decision is
+//! `proxy`'s.
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod asked;
+mod condition;
+mod cookies;
+mod criterion;
+mod edits;
+mod groups;
+mod index;
+mod judge;
+mod prefixes;
+mod set;
+mod text;
+mod uri;
+
+pub use addresses::{AddressGroup, AddressRange, Addresses};
+pub use asked::{Asked, HttpVersion, Origin, Scratch, TlsFacts};
+pub use condition::{AddressMatch, Condition, FieldMatch, HostRule, NameMatch, NumberMatch, VersionMatch};
+pub use criterion::{Criterion, TextError};
+pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
+pub use groups::StringGroup;
+pub use judge::{Choice, Due, Judged, Policies, ResponseJudged, Verdict};
+pub use set::{LocalResponse, PolicySet, RequestAction, ResponseAction, Rule, SecurityAction, Then};
+pub use text::{TextMatch, TextRule};
+pub use uri::{Redirect, Rewrite, Token, TokenKind};
