@@ -58,8 +58,8 @@ func TestRunsNoMoreChecksAtOnceThanItMay(t *testing.T) {
 			},
 			Changed: func(Verdict) {},
 		})
-		running(t, set)
 		set.most = 256
+		running(t, set)
 		names := make([]string, 1000)
 		for i := range names {
 			names[i] = fmt.Sprint(i)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-lb/weir/client"
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // Start is what is shown first.
@@ -100,13 +101,16 @@ func Lines(ctx context.Context, session *client.Session, start Start, once bool,
 	if err != nil {
 		return err
 	}
-	encoder, last := json.NewEncoder(out), ""
+	last := ""
 	for {
 		err := session.Live(ctx, topics, last, func(event client.LiveEvent) error {
 			last = event.ID
-			err := encoder.Encode(map[string]any{
+			text, err := json.Marshal(map[string]any{
 				"event": event.Name, "id": event.ID, "data": json.RawMessage(event.Data),
 			})
+			if err == nil {
+				_, err = fmt.Fprintln(out, logtext.InertJSON(string(text)))
+			}
 			if err == nil && once && event.Name == "delta" {
 				return errEnough
 			}

@@ -70,7 +70,7 @@ func silenceCommands(kind *schema.Kind) []*cobra.Command {
 			if err := session.Post(command.Context(), path, asked, &client.Object{}); err != nil {
 				return err
 			}
-			fmt.Printf("Alerts of %v are not sent until %s.\n", rule["name"], until)
+			fmt.Printf("Alerts of %v are not sent until %s.\n", harmless(fmt.Sprint(rule["name"])), until)
 			return nil
 		},
 	}

@@ -268,6 +268,9 @@ func (l *recordList) row(record client.Object) []string {
 // harmless is a text that a terminal only shows.
 func harmless(shown string) string { return text.Shown(shown) }
 
+// harmlessLines is the same for several lines.
+func harmlessLines(shown string) string { return text.ShownLines(shown) }
+
 // toMillis cuts a time off after its milliseconds, so that times stand in a column.
 func toMillis(moment string) string {
 	at, err := time.Parse(time.RFC3339Nano, moment)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // read asks for records. If the record store is away, it asks for those in the memory of the controller, and says so.
@@ -23,7 +24,8 @@ func (l *recordList) read(ctx context.Context, session *client.Session, asked ur
 		if answer, err = l.ask(ctx, session, asked); err != nil {
 			return nil, reason
 		}
-		fmt.Fprintf(l.warnings, "weir: %v: these are the newest since the controller started\n", reason)
+		fmt.Fprintf(l.warnings, "weir: %v: these are the newest since the controller started\n",
+			harmlessLines(reason.Error()))
 	}
 	if err == nil {
 		l.warn(answer)
@@ -46,7 +48,8 @@ func (l *recordList) warn(answer list) {
 		for _, name := range fieldOrder(answer.Missing) {
 			said = append(said, name+": "+column.Text(answer.Missing[name]))
 		}
-		fmt.Fprintf(l.warnings, "weir: the record store does not have all records: %s\n", strings.Join(said, ", "))
+		fmt.Fprintf(l.warnings, "weir: the record store does not have all records: %s\n",
+			harmlessLines(strings.Join(said, ", ")))
 	}
 }
 
@@ -125,7 +128,7 @@ func (s *shown) forget() (since time.Time) {
 func (l *recordList) printOne(record client.Object, text []byte) error {
 	switch *l.output {
 	case asJSON:
-		_, err := fmt.Fprintf(l.out, "%s\n", inertJSON(string(text)))
+		_, err := fmt.Fprintf(l.out, "%s\n", logtext.InertJSON(string(text)))
 		return err
 	case asCSV:
 		return l.printCSV([]client.Object{record}, false)

@@ -84,7 +84,7 @@ func (p healthPage) print(out io.Writer, name string, w window) error {
 		}
 	}
 	if now == nil || now["weir_band"] == nil {
-		_, err := fmt.Fprintf(out, "%s has no health score yet: the first comes within 15 s.\n", name)
+		_, err := fmt.Fprintf(out, "%s has no health score yet: the first comes within 15 s.\n", harmless(name))
 		return err
 	}
 	fmt.Fprintf(out, "%s: %s\n", harmless(name), scoreText(now))

@@ -248,7 +248,7 @@ func deleteCommand(kind *schema.Kind) *cobra.Command {
 				if err := session.Delete(command.Context(), kind.Name, fmt.Sprint(object["uuid"])); err != nil {
 					return notDeleted(kind, name, err)
 				}
-				fmt.Printf("Deleted %s %v.\n", kind.Name, object["name"])
+				fmt.Printf("Deleted %s %v.\n", kind.Name, harmless(fmt.Sprint(object["name"])))
 			}
 			return nil
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/controller/schema/column"
 	"github.com/weir-lb/weir/logs/query"
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // lateRecords is how much later than others a record may come: each worker of an engine sends its own once a second.
@@ -193,10 +194,10 @@ func (l *recordList) printCSV(found []client.Object, head bool) error {
 			default:
 				text = fmt.Sprint(value)
 			}
-			if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) && name != l.time {
-				text = "'" + text
+			if name != l.time {
+				text = logtext.Cell(text)
 			}
-			cells = append(cells, harmless(text))
+			cells = append(cells, text)
 		}
 		if err := writer.Write(cells); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if err := rootCommand().ExecuteContext(untilInterrupted()); err != nil {
-		fmt.Fprintln(os.Stderr, "weir:", explain(err))
+		fmt.Fprintln(os.Stderr, "weir:", harmlessLines(explain(err)))
 		os.Exit(exitCode(err))
 	}
 }

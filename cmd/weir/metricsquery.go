@@ -67,7 +67,7 @@ you logged in to; --tenant '*' at the login shows those of all.`,
 			return printJSON(os.Stdout, answer.Data)
 		}
 		for _, warning := range answer.Warnings {
-			fmt.Fprintln(os.Stderr, "weir:", warning)
+			fmt.Fprintln(os.Stderr, "weir:", harmlessLines(fmt.Sprint(warning)))
 		}
 		rows, err := answer.table()
 		if err != nil {

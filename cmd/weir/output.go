@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
+
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // format is how a command prints what it found.
@@ -76,23 +75,6 @@ func printJSON(out io.Writer, value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, inertJSON(text.String()))
+	_, err := io.WriteString(out, logtext.InertJSON(text.String()))
 	return err
-}
-
-// inertJSON writes characters of strings that a terminal would act on as \u202e. The value stays the same.
-func inertJSON(text string) string {
-	var inert bytes.Buffer
-	for _, char := range text {
-		switch {
-		case char == '\n' || unicode.IsPrint(char):
-			inert.WriteRune(char)
-		case char > 0xffff:
-			high, low := utf16.EncodeRune(char)
-			fmt.Fprintf(&inert, "\\u%04x\\u%04x", high, low)
-		default:
-			fmt.Fprintf(&inert, "\\u%04x", char)
-		}
-	}
-	return inert.String()
 }

@@ -98,7 +98,7 @@ func (v scaleVerb) command(kind *schema.Kind) *cobra.Command {
 			&runtime); err != nil {
 			return err
 		}
-		fmt.Println(v.told(object["name"], runtime["num_se_requested"]))
+		fmt.Println(harmless(v.told(object["name"], runtime["num_se_requested"])))
 		return nil
 	}
 	return command
@@ -149,7 +149,7 @@ func acting(command *cobra.Command, kind *schema.Kind, told func(name string,
 			client.Object{}, &answer); err != nil {
 			return err
 		}
-		fmt.Println(told(column.Text(object["name"]), answer))
+		fmt.Println(harmlessLines(told(column.Text(object["name"]), answer)))
 		return nil
 	}
 	return command
@@ -193,10 +193,10 @@ func showEngines(out io.Writer, object client.Object, now time.Time) error {
 	}
 	fmt.Fprintf(out, "\n%s of %s engines, %s.\n", column.Text(column.At(object, "runtime", "num_se_assigned")),
 		column.Text(column.At(object, "runtime", "num_se_requested")),
-		column.Text(column.At(object, "runtime", "applied", "text")))
+		harmless(column.Text(column.At(object, "runtime", "applied", "text"))))
 	for _, line := range slices.Concat(lastOrder(object, now), whyNotUp("virtual service", object),
 		notAsItShallBe("virtual service", object)) {
-		fmt.Fprintln(out, line)
+		fmt.Fprintln(out, harmlessLines(line))
 	}
 	return nil
 }

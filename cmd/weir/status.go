@@ -110,7 +110,7 @@ func (o overview) printWarnings(out io.Writer) error {
 		_, err := fmt.Fprintln(out, "No warnings.")
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Warnings\n  %s\n", strings.Join(warnings, "\n  "))
+	_, err := fmt.Fprintf(out, "Warnings\n  %s\n", harmlessLines(strings.Join(warnings, "\n  ")))
 	return err
 }
 

@@ -18,10 +18,14 @@ type table [][]string
 
 const columnGap = "   "
 
-// print pads each cell to the widest of its column. A line ends with its last cell that is not empty.
+// print pads each cell to the widest of its column. A line ends with its last cell that is not empty. What a cell has
+// from others is harmless.
 func (t table) print(out io.Writer) error {
 	var widths []int
 	for _, row := range t {
+		for i := range row {
+			row[i] = harmless(row[i])
+		}
 		for i, cell := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)

@@ -94,7 +94,7 @@ func printWritten(output format, done string, kind *schema.Kind, object client.O
 		return printJSON(os.Stdout, object)
 	}
 	lines := append([]string{written(done, kind, column.Text(object["name"]))}, warned(object)...)
-	_, err := fmt.Println(strings.Join(lines, "\n"))
+	_, err := fmt.Println(harmlessLines(strings.Join(lines, "\n")))
 	return err
 }
 

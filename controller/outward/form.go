@@ -68,7 +68,7 @@ func (f *Form) object(row wire.Row, valueMost int) []byte {
 	put("adf", strconv.AppendBool(nil, field(row, "class") == query.Significant))
 	types := query.Types[row.Type]
 	for _, field := range row.Fields {
-		put(field.Name, typed(types[field.Name], cut(field.Value, valueMost)))
+		put(field.Name, typed(types[field.Name], shortened(field.Name, field.Value, valueMost)))
 	}
 	return slices.Concat([]byte("{"), text.Bytes(), []byte("}"))
 }

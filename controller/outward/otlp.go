@@ -15,6 +15,7 @@ import (
 	resource "go.opentelemetry.io/proto/otlp/resource/v1"
 	"google.golang.org/protobuf/proto"
 
+	logtext "github.com/weir-lb/weir/logs/text"
 	"github.com/weir-lb/weir/logs/wire"
 )
 
@@ -104,7 +105,7 @@ func record(row wire.Row) *logs.LogRecord {
 		TimeUnixNano: uint64(row.Time.UnixNano()), ObservedTimeUnixNano: uint64(row.Time.UnixNano()),
 		SeverityNumber: number,
 		SeverityText:   strings.TrimPrefix(number.String(), "SEVERITY_NUMBER_"),
-		EventName:      "weir." + strings.ToValidUTF8(row.Type, "\ufffd"),
+		EventName:      "weir." + valid(row.Type),
 		Body:           &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: said(row)}},
 	}
 	if row.Scope != wire.Everyone {
@@ -140,4 +141,4 @@ func text(name, value string) *common.KeyValue {
 }
 
 // valid is what protobuf takes for a string.
-func valid(value string) string { return strings.ToValidUTF8(value, "\ufffd") }
+func valid(value string) string { return logtext.Encode(value) }

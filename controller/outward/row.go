@@ -9,11 +9,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	logtext "github.com/weir-lb/weir/logs/text"
 	"github.com/weir-lb/weir/logs/wire"
 )
 
-// object is a row as one JSON object: time, type, scope, and its fields. Values are text, as they are stored; bytes
-// that are no UTF-8 become U+FFFD. No value has more than a number of bytes: longer ones end with "…".
+// object is a row as one JSON object: time, type, scope, and its fields. Values are text, as they are stored. No value
+// has more than a number of bytes: longer ones end with "…".
 func object(row wire.Row, valueMost int) []byte {
 	var text bytes.Buffer
 	put := func(name, value string) {
@@ -24,7 +25,7 @@ func object(row wire.Row, valueMost int) []byte {
 		}
 		text.Write(quoted(name))
 		text.WriteByte(':')
-		text.Write(quoted(cut(value, valueMost)))
+		text.Write(quoted(shortened(name, value, valueMost)))
 	}
 	put("time", row.Time.UTC().Format(time.RFC3339Nano))
 	put("type", row.Type)
@@ -42,10 +43,19 @@ func object(row wire.Row, valueMost int) []byte {
 
 var ownNames = []string{"time", "type", "scope"}
 
-// quoted is a JSON string. It has no raw control characters, so no value can begin another line.
+// quoted is a JSON string, in which bytes that are no UTF-8 are as package text writes them. Characters that end a line
+// for some reader, or that a terminal would act on, are escapes, so no value can begin another message.
 func quoted(value string) []byte {
-	text, _ := json.Marshal(value) // strings always have a JSON
-	return text
+	text, _ := json.Marshal(logtext.Encode(value)) // strings always have a JSON
+	return []byte(logtext.InertJSON(string(text)))
+}
+
+// shortened is a value with at most so many bytes. By the whole id of a record, receivers find that record again.
+func shortened(name, value string, most int) string {
+	if name == "request_id" {
+		return value
+	}
+	return cut(value, most)
 }
 
 // cut shortens a value at a boundary between characters.

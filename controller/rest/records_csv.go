@@ -35,11 +35,7 @@ func (c *call) replyCSV(of records, asked asking, lines []schema.Object) error {
 	for _, line := range lines {
 		var cells []string
 		for _, name := range head {
-			text := cell(line[name])
-			if of.shaped != nil { // strangers wrote it
-				text = logtext.Shown(text)
-			}
-			cells = append(cells, text)
+			cells = append(cells, cell(line[name]))
 		}
 		_ = writer.Write(cells)
 	}
@@ -52,10 +48,8 @@ func (c *call) replyCSV(of records, asked asking, lines []schema.Object) error {
 	return nil
 }
 
-// cell is a value as text. A spreadsheet takes a text that begins with one of these characters for a formula, and the
-// text may be a stranger's.
+// cell is a value as text, which may be a stranger's.
 func cell(value any) string {
-	var text string
 	switch v := value.(type) {
 	case nil:
 		return ""
@@ -64,14 +58,9 @@ func cell(value any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case json.RawMessage:
-		text = string(v)
+		return logtext.Cell(string(v))
 	case []string:
-		text = strings.Join(v, " ")
-	default:
-		text = fmt.Sprint(v)
+		return logtext.Cell(strings.Join(v, " "))
 	}
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
+	return logtext.Cell(fmt.Sprint(value))
 }

@@ -122,7 +122,7 @@ func TestAnswersOfTheStoreHaveAvisShape(t *testing.T) {
 	}
 	table := c.do("GET", logsPath+"&format=csv", nil)
 	if want := "report_timestamp,event_description,event_id,obj_name,obj_type,obj_uuid,related_uuids,tenant\n" +
-		"2026-01-02T03:04:05.000006Z,\"'=1\n\u202e\",VS_UP,,,,\"[\"\"se-1\"\"]\",\n"; table.Code != 200 ||
+		"2026-01-02T03:04:05.000006Z,'=1\\u000a\\u202e,VS_UP,,,,\"[\"\"se-1\"\"]\",\n"; table.Code != 200 ||
 		table.Body.String() != want {
 		t.Errorf("%d %q, want %q", table.Code, table.Body, want)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 // Parse reads one condition: op(field,value), or any(…) or all(…) of conditions. The value is all that follows the
@@ -98,7 +100,8 @@ func (s *scanner) condition(depth int) (Expr, error) {
 	if problem != "" {
 		return s.bad(problem)
 	}
-	return Compare(field, Op(op), value), nil
+	// What an answer shows of a byte that is no UTF-8 is that byte.
+	return Compare(field, Op(op), logtext.Decode(value)), nil
 }
 
 // each reads the conditions in any(…) or all(…), and the parenthesis after them.

@@ -148,3 +148,16 @@ func TestAPoolIsFoundByItsNameAndByItsUUID(t *testing.T) {
 		}
 	}
 }
+
+func TestFilterTakesWhatAnAnswerShowsOfAByte(t *testing.T) {
+	for _, given := range []string{"eq(user_agent,a\xff)", "eq(user_agent,\"a\U0010feff\")",
+		"any(eq(user_agent,a\U0010feff))"} {
+		parsed, err := Parse(given)
+		if parsed.Or != nil {
+			parsed = parsed.Or[0]
+		}
+		if err != nil || parsed.Value != "a\U0010feff" {
+			t.Errorf("%q is %q, %v", given, parsed.Value, err)
+		}
+	}
+}

@@ -2,33 +2,28 @@ package e2e
 
 import (
 	"bufio"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/weir-lb/weir/client"
-	logtext "github.com/weir-lb/weir/logs/text"
 )
 
 var recorded = flag.Int("records.requests", 100_000, "how many requests are counted by their records")
 
 // recordAll makes the virtual service "web", and has each request leave a record, so many a second; 0: without a limit.
-func (s *stage) recordAll(server string, throttle int, more client.Object) {
+// flags are those of the controller.
+func (s *stage) recordAll(server string, throttle int, more client.Object, flags ...string) {
 	s.Helper()
-	s.must(s.startController())
+	s.must(s.startController(flags...))
 	s.must(s.startEngine())
 	s.create("pool", client.Object{"name": "web", "servers": serverList([]string{server})})
 	vip := s.create("vsvip", client.Object{"name": "web", "vip": []any{client.Object{"ip_address": client.Object{
@@ -125,83 +120,25 @@ func TestEachRequestIsInARecordOnceThoughTheStoreAndTheControllerAreKilled(t *te
 	}
 }
 
-// hostile are texts that a page, a terminal or a spreadsheet must not act on.
-var hostile = []string{
-	"<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "=cmd|' /C calc'!A0", "+1+1", "@SUM(A1)",
-	"%1b%5b31mred", "\xff\xfe", "\u202egnp.exe", "\u009b31m", "a\u200bb", "${jndi:ldap://x}", "'; DROP TABLE x; --",
-}
-
 // command is the command-line tool, logged in.
 func (s *stage) command(args ...string) *exec.Cmd {
 	s.Helper()
+	return s.commandLine()(args...)
+}
+
+// commandLine logs the command-line tool in.
+func (s *stage) commandLine() (run func(args ...string) *exec.Cmd) {
+	s.Helper()
 	home := filepath.Join(s.dir, "home")
 	s.must(os.MkdirAll(home, 0o700))
-	run := func(args ...string) *exec.Cmd {
+	run = func(args ...string) *exec.Cmd {
 		command := exec.CommandContext(s.ctx, weir(s.T), args...)
 		command.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home)
 		command.Stderr = s.Output()
 		return command
 	}
 	s.must(run("login", s.controller.URL, "--trust-on-first-use", "--password-file", s.controller.PasswordFile()).Run())
-	return run(args...)
-}
-
-func TestWhatStrangersSendIsInertInEachForm(t *testing.T) {
-	s := bareStage(t)
-	s.recordAll(nginx(t, s.lab, 1)[0], 0, client.Object{"all_headers": true})
-	for n, text := range hostile {
-		connection, err := net.Dial("tcp", plainAddress)
-		s.must(err)
-		_, err = fmt.Fprintf(connection, "GET /%d HTTP/1.1\r\nHost: web\r\nUser-Agent: %s\r\nReferer: %s\r\n"+
-			"X-Forwarded-For: %s\r\nX-Strange: %s\r\nConnection: close\r\n\r\n", n, text, text, text, text)
-		s.must(err)
-		_, err = io.ReadAll(connection)
-		s.must(err)
-		connection.Close()
-	}
-	var page answered
-	s.eventually("each request has its record", func() (err error) {
-		page, err = s.records("type=1&page_size=1000")
-		if err == nil && len(page.Results) < len(hostile) {
-			err = fmt.Errorf("%d records", len(page.Results))
-		}
-		return err
-	})
-	shown := map[string]bool{}
-	for _, record := range page.Results {
-		shown[fmt.Sprint(record["user_agent"])] = true
-	}
-	for _, text := range hostile {
-		if !shown[logtext.Encode(text)] && !strings.Contains(text, "\u009b") {
-			t.Errorf("no record has %q", text)
-		}
-	}
-	for _, form := range []string{"table", "json", "csv"} {
-		printed, err := s.command("logs", "web", "--output", form, "--most", "1000").Output()
-		s.must(err)
-		out := string(printed)
-		if at := strings.IndexFunc(out, func(char rune) bool {
-			return char != '\n' && !unicode.IsPrint(char)
-		}); at >= 0 {
-			t.Errorf("%s has %q", form, out[at:min(len(out), at+20)])
-		}
-		if form == "csv" {
-			rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-			if err != nil || len(rows) < len(hostile) {
-				t.Errorf("%d rows, %v", len(rows), err)
-			}
-			for _, row := range rows {
-				for _, cell := range row {
-					if cell != "" && strings.ContainsRune("=+@", rune(cell[0])) {
-						t.Errorf("a cell is a formula: %q", cell)
-					}
-				}
-			}
-		}
-	}
-	story, err := s.command("explain", fmt.Sprint(page.Results[0]["request_id"])).Output()
-	s.must(err)
-	contains(t, string(story), "the virtual service web", "of the engine engine-1", "It took ")
+	return run
 }
 
 func TestRecordsComeLaterIfTheControllerWasAway(t *testing.T) {

@@ -162,7 +162,7 @@ var mayImport = map[string][]string{
 
 	"durable":      {},
 	"client":       {},
-	"client/top":   {"client"},
+	"client/top":   {"client", "logs/text"},
 	"lab/draw":     {},
 	"lab/clients":  {"lab", "lab/draw", "lab/topology"},
 	"lab/ports":    {},
@@ -191,7 +191,7 @@ var mayImport = map[string][]string{
 	"bench/control": {"api", "agent/dataplane", "agent/link", "agent/plan", "agent/state", "bench/meter",
 		"bench/origin", "bench/report",
 		"bench/verdict", "client", "lab", "lab/clients", "lab/draw", "lab/ports"},
-	"controller/outward": {"backoff", "controller/syslog", "logs/query", "logs/wire"},
+	"controller/outward": {"backoff", "controller/syslog", "logs/query", "logs/text", "logs/wire"},
 	"bench/telemetry": {"api", "agent/link", "agent/plan", "agent/state", "bench/meter", "bench/ours", "bench/report",
 		"bench/verdict", "controller/metrics/madeup", "client", "lab", "lab/clients", "lab/draw",
 		"lab/network", "lab/ports",

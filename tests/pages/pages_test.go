@@ -25,8 +25,8 @@ const (
 	tlsPort      = 8443
 )
 
-// hostile is text that would do harm if a page took it for anything but text.
-const hostile = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" +
+// hostileName is text that would do harm if a page took it for anything but text.
+const hostileName = `<img src=x onerror="document.title='owned'"> ` + "\u202edesrever\u200b" +
 	`"'><script>alert(1)</script>`
 
 func TestPagesInABrowser(t *testing.T) {
@@ -50,13 +50,13 @@ func setUp(t *testing.T) *stage {
 	s.service("blog", "", 8081, fast)
 	s.service("vault", "Speaks TLS", tlsPort, fast)
 	s.service("broken", "Its servers are away", 8082, "127.0.0.1:1")
-	s.service("hostile "+hostile, hostile, 8083, fast)
-	s.failLogin(hostile + "\u0007")
+	s.service("hostile "+hostileName, hostileName, 8083, fast)
+	s.failLogin(hostileName + "\u0007")
 	s.waitUp("shop")
-	s.waitUp("hostile " + hostile)
+	s.waitUp("hostile " + hostileName)
 	s.alertOfSlow()
 	s.malformed(s.vip + ":8080")
-	s.request("http://"+s.vip+":8083", "/<script>alert(1)</script>", "=cmd|' /C calc'!A0 "+hostile)
+	s.request("http://"+s.vip+":8083", "/<script>alert(1)</script>", "=cmd|' /C calc'!A0 "+hostileName)
 	load, err := s.lab.BeginLoad(t.Context(), "--url", fmt.Sprintf("http://%s:8080/", s.vip), "--connections", "8",
 		"--duration", "60m", "--timeout", "120s")
 	s.must(err)

@@ -32,8 +32,15 @@ test('times in µs are typed as the others are, and numbers of the API as it has
 test('a value cannot become more than a value', () => {
   expect(of('path:"a\\",x) or ne(tenant,\\"b"')).toEqual(['eq(uri_path,"a\\",x) or ne(tenant,\\"b")'])
   expect(of('ua:")(,*|\\\\"')).toEqual(['co(user_agent,")(,*|\\\\")'])
-  expect(of('path:"\\u202etxt"')).toEqual(['eq(uri_path,"\u202etxt")'])
-  expect(of('path:"\\xff"')).toEqual([`eq(uri_path,"${String.fromCodePoint(0x10feff)}")`])
+})
+
+test('what a page writes as \\u202e is that character, or these characters', () => {
+  const byte = String.fromCodePoint(0x10feff)
+  expect(of('path:"\\u202etxt"')).toEqual(['any(eq(uri_path,"\u202etxt"),eq(uri_path,"\\\\u202etxt"))'])
+  expect(of('-path:"\\xff"')).toEqual([`ne(uri_path,"${byte}")`, 'ne(uri_path,"\\\\xff")'])
+  expect(of('path:/\\xff*')).toEqual([`any(sw(uri_path,"/${byte}"),sw(uri_path,"/\\\\xff"))`])
+  expect(of('"\\u005cxff"')).toEqual(['any(co(all,"\\\\xff"),co(all,"\\\\u005cxff"))'])
+  expect(of('ua:"\\u{e0041}" OR status:502')).toEqual(['any(any(co(user_agent,"\u{e0041}"),co(user_agent,"\\\\u{e0041}")),eq(response_code,"502"))'])
 })
 
 test('a wrong word is marked, and takes part in nothing', () => {
@@ -57,10 +64,11 @@ test('values that a page shows become terms, which chips change', () => {
 })
 
 test('what is shown of any value finds that value again', () => {
-  for (const value of ['plain', 'a*b', '..', '1..2', '-x', 'a:b', 'C:\\dir', '"', ' ', 'x\\u202ey', '=1', '(a,b)']) {
+  for (const value of ['plain', 'a*b', '..', '1..2', '-x', 'a:b', 'C:\\dir', '"', ' ', 'x\\u202ey', '=1', '(a,b)', '\\\\u202e', 'a\\']) {
     const [only] = of(withTerm('', field('path'), value, false))
-    const wanted = value.replace('\\u202e', '\u202e')
-    expect(only).toBe(`eq(uri_path,"${wanted.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`)
+    const finds = (wanted: string) => `eq(uri_path,"${wanted.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}")`
+    const meant = value.replace('\\u202e', '\u202e')
+    expect(only).toBe(meant === value ? finds(value) : `any(${finds(meant)},${finds(value)})`)
   }
 })
 

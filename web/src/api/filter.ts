@@ -97,13 +97,13 @@ function conditionsOf(source: string, kind: Kind): string[] {
   const isNegative = source.startsWith('-') && source.length > 1
   const body = isNegative ? source.slice(1) : source
   const named = /^([A-Za-z_]+):(.*)$/s.exec(body)
-  if (!named) return [condition(isNegative ? 'nc' : 'co', 'all', plain(body))]
+  if (!named) return compared(isNegative ? 'nc' : 'co', 'all', body)
   const [, name = '', value = ''] = named
   const field = fieldOf(kind, name.toLowerCase())
   if (!field) throw new Problem(`There is no field “${name}”. Put the word in quotes if you look for it as it is.`)
   if (value === '') throw new Problem(`Write a value after “${name}:”.`)
   if (field.kind === 'boolean') return [ofBoolean(field, value, isNegative)]
-  if (field.kind === 'text' || field.kind === 'words') return [ofText(field, value, isNegative)]
+  if (field.kind === 'text' || field.kind === 'words') return ofText(field, value, isNegative)
   // By its short name, a time in µs is typed as the others are, in ms; by its name in the API it is a number as the API has it.
   return ofNumber(field.kind === 'us' && name.toLowerCase() === field.field ? { ...field, kind: 'number' } : field, value, isNegative)
 }
@@ -113,15 +113,15 @@ function ofBoolean(field: Field, value: string, isNegative: boolean): string {
   return condition('eq', field.field, String((value === 'true') !== isNegative))
 }
 
-function ofText(field: Field, value: string, isNegative: boolean): string {
+function ofText(field: Field, value: string, isNegative: boolean): string[] {
   const [equals, contains] = isNegative ? ['ne', 'nc'] : ['eq', 'co']
-  if (value === '*') return condition(isNegative ? 'eq' : 'ne', field.field, '')
-  if (value.startsWith('"') || !value.includes('*')) return condition(field.kind === 'words' && plain(value) !== '' ? contains! : equals!, field.field, plain(value))
+  if (value === '*') return [condition(isNegative ? 'eq' : 'ne', field.field, '')]
+  if (value.startsWith('"') || !value.includes('*')) return compared(field.kind === 'words' && unquoted(value) !== '' ? contains! : equals!, field.field, value)
   const inner = /^(\*?)([^*]+)\*$/.exec(value)
   if (!inner) throw new Problem('A * stands at the end (begins with), or at both ends (contains).')
-  if (inner[1] === '*') return condition(contains!, field.field, plain(inner[2] ?? ''))
+  if (inner[1] === '*') return compared(contains!, field.field, inner[2] ?? '')
   if (isNegative) throw new Problem('What begins with a text cannot be excluded. Write the * at both ends.')
-  return condition('sw', field.field, plain(inner[2] ?? ''))
+  return compared('sw', field.field, inner[2] ?? '')
 }
 
 const opposite: Record<string, string> = { eq: 'ne', lt: 'ge', le: 'gt', gt: 'le', ge: 'lt' }
@@ -152,16 +152,28 @@ function numberOf(field: Field, text: string): string {
   return String(Number((Number(digits) * factor).toFixed(6)))
 }
 
-/** A text without its quotes. Characters that pages write as \u202e are themselves again. */
-function plain(text: string): string {
+/**
+ * The conditions that a field compares with a text as a page shows it. What reads \u202e there is that character, or these six
+ * characters: both are found.
+ */
+function compared(op: string, field: string, text: string): string[] {
+  const literal = unquoted(text)
+  const each = [...new Set([meant(literal), literal])].map((value) => condition(op, field, value))
+  return each.length === 1 || op === 'ne' || op === 'nc' ? each : [`any(${each.join(',')})`]
+}
+
+function unquoted(text: string): string {
   const quoted = /^"((?:\\.|[^"\\])*)"?$/s.exec(text)
-  const bare = quoted ? (quoted[1] ?? '').replace(/\\(["\\])/g, '$1') : text
-  return bare
-    .replace(/\\u\{([0-9a-f]{5,6})\}|\\u([0-9a-f]{4})/gi, (whole, long: string | undefined, short: string | undefined) => {
-      const code = parseInt(long ?? short ?? '', 16)
-      return code <= 0x10ffff ? String.fromCodePoint(code) : whole
-    })
-    .replace(/\\x([0-9a-f]{2})/gi, (_, byte: string) => String.fromCodePoint(0x10fe00 + parseInt(byte, 16)))
+  return quoted ? (quoted[1] ?? '').replace(/\\(["\\])/g, '$1') : text
+}
+
+/** A text in which characters that pages write as \u202e are themselves again. */
+function meant(text: string): string {
+  return text.replace(/\\u\{([0-9a-f]{5,6})\}|\\u([0-9a-f]{4})|\\x([0-9a-f]{2})/gi, (whole, long?: string, short?: string, byte?: string) => {
+    if (byte !== undefined) return String.fromCodePoint(0x10fe00 + parseInt(byte, 16))
+    const code = parseInt(long ?? short ?? '', 16)
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole
+  })
 }
 
 export function condition(op: string, field: string, value: string): string {

@@ -9,7 +9,7 @@ test('shows characters that hide or turn others', () => {
 test('leaves what shows as it is', () => {
   const text = '<img onerror=alert(1)> Straße 東京 🙂 عربي'
   expect(revealText(text)).toBe(text)
-  expect(revealText('two\nlines')).toBe('two lines')
+  expect(revealText('two\nlines\tand more')).toBe('two lines\\u0009and more')
 })
 
 test('goes through objects and lists, and their names', () => {

@@ -5,7 +5,7 @@ const hidden =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|[\u{10fe00}-\u{10feff}]|\p{Surrogate}/gu
 
 function written(character: string): string {
-  if (character === '\n' || character === '\t') return ' '
+  if (character === '\n') return ' '
   const code = character.codePointAt(0) ?? 0
   if (code >= 0x10fe00) return `\\x${(code - 0x10fe00).toString(16).padStart(2, '0')}` // a byte that is no UTF-8: docs/logs.md
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { csv, fileName } from './save'
 
 test('no cell is a formula', () => {
-  const rows = ["=cmd|' /C calc'!A0", '+1', '-2', '@x', '\tx', '\rx', 'plain', -5, null]
+  const rows = ["=cmd|' /C calc'!A0", '+1', '-2', '@x', '\tx', '\rx', '＝1', 'plain', -5, null]
   expect(csv(['a,b'], rows.map((row) => [row])).split('\r\n').slice(0, -1)).toEqual([
-    '"a,b"', "'=cmd|' /C calc'!A0", "'+1", "'-2", "'@x", "'\tx", '"\'\rx"', 'plain', '-5', '',
+    '"a,b"', "'=cmd|' /C calc'!A0", "'+1", "'-2", "'@x", "'\tx", '"\'\rx"', "'＝1", 'plain', '-5', '',
   ])
 })
 
