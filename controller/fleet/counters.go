@@ -102,7 +102,7 @@ func serviceCounts(now, then *dataplanev1.VirtualServiceCounters) []count {
 // the count that they are part of: excluded_responses_5xx.
 const ExcludedPrefix = "excluded_"
 
-// some are counts of some responses, with a prefix, without classes that never came.
+// some are counts, with a prefix, without those of what has never happened.
 func some(prefix string, of []count) (counts []count) {
 	for _, c := range of {
 		if c.now > 0 {
@@ -137,6 +137,9 @@ func errorsIn(counters []*dataplanev1.ErrorCounter, cause string) uint64 {
 	return 0
 }
 
+// Resets are the failures of a server that were resets by it.
+const Resets = "resets"
+
 // ConnectTicks is how long the connects to a server took together. It is a counter, and no count.
 const ConnectTicks = "connect_ticks"
 
@@ -163,6 +166,8 @@ func serverCounts(now, then *dataplanev1.ServerCounters) []count {
 		{name: "sent_bytes", now: now.GetSentBytesTotal(), then: then.GetSentBytesTotal()},
 		{name: ConnectTicks, now: now.GetConnectTicksTotal(), then: then.GetConnectTicksTotal()},
 	}, responses(now.GetResponsesTotal(), then.GetResponsesTotal())...)
+	counts = append(counts, some("", []count{{name: Resets, now: now.GetResetsTotal(),
+		then: then.GetResetsTotal()}})...)
 	return append(counts, some(ExcludedPrefix, responses(now.GetExcludedResponsesTotal(),
 		then.GetExcludedResponsesTotal()))...)
 }

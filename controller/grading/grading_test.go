@@ -47,6 +47,7 @@ type load struct {
 	cpuShare         float64
 	cause            string // of failures, one a request
 	server           string // that all requests went to
+	resets           uint64 // failures of the server
 	serverBucket     uint32
 }
 
@@ -92,7 +93,8 @@ func (r *room) count(engine string, l load) {
 		servers = append(servers, &dataplanev1.ServerCounters{
 			PoolUuid: "pool-1", ServerId: l.server, Up: true, ConnectionsTotal: total, RequestsTotal: total,
 			ResponsesTotal: []uint64{0, total, 0, 0, 0}, ExcludedResponsesTotal: next.ExcludedResponsesTotal,
-			AppResponse: more(before.GetAppResponse(), l.serverBucket, l.requests),
+			AppResponse:   more(before.GetAppResponse(), l.serverBucket, l.requests),
+			FailuresTotal: before.GetFailuresTotal() + l.resets, ResetsTotal: before.GetResetsTotal() + l.resets,
 		})
 	}
 	r.total[engine] = &dataplanev1.Sample{
@@ -171,6 +173,30 @@ func TestErrorsThatTheProfileExcludesCostNothing(t *testing.T) {
 	r.pass(4, load{requests: 100, errors: 50, excluded: 25, ticks: fast}, "se-one")
 	report, graded = r.service()
 	r.wants("some are not", report, graded, score.Good, 93, "12 % of requests failed")
+}
+
+func TestResetsByServersCostNothingWhileTheProfileExcludesThem(t *testing.T) {
+	r := newRoom(t)
+	profile := schema.Defaults[kinds.AnalyticsProfile]()
+	r.VS.HTTP, r.VS.Analytics, r.VS.Pool.Analytics = nil, profile, profile
+	r.Want(12, "vs-1", "pool-1")
+	resets := load{requests: 100, cause: "server_reset", server: "10.0.0.1:80", serverBucket: serverFast, resets: 100}
+	check := func(what string, service, server int) {
+		t.Helper()
+		report, _ := r.service()
+		of, _ := r.grades.ServerScore(fleet.ServerKey{Pool: "pool-1", Server: "10.0.0.1:80"})
+		if report.Score.Value != service || of.Value != server {
+			t.Errorf("%s: the service has %s, the server %s", what, report.Score.Formula, of.Formula)
+		}
+	}
+	profile.ExcludeServerReset = true
+	r.pass(4, resets, "se-one")
+	check("excluded", 100, 100)
+	profile.ExcludeServerReset = false
+	r.pass(4, load{requests: 100, server: "10.0.0.1:80", serverBucket: serverFast}, "se-one")
+	check("not excluded any more, and there are none", 100, 100)
+	r.pass(8, resets, "se-one")
+	check("half of all count", 50, 50)
 }
 
 func TestScoreOfAProcessThatEndsGoesOnWithTheNext(t *testing.T) {

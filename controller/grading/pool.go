@@ -6,6 +6,7 @@ import (
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/histogram"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // pool is what was counted of the servers of a pool.
@@ -35,7 +36,7 @@ type serverPoint struct {
 func ofServer(counted map[string]int64) *tally {
 	t := &tally{
 		connections: counted["connections"], requests: counted["requests"], failures: counted["failures"],
-		errors: fleet.ErrorsIn(counted),
+		resets: counted[fleet.Resets], errors: fleet.ErrorsIn(counted),
 	}
 	for _, class := range []string{"responses_2xx", "responses_3xx", "responses_4xx", "responses_5xx"} {
 		t.responses += counted[class]
@@ -88,7 +89,7 @@ func (p *pool) lookAtEach(known *fleet.Known, of *model.Pool, state health.Pool,
 		}
 		servers[member.ID] = s
 		if s.last == nil || !quiet {
-			s.look(ofServer(known.CountedOfServer(key)), known.ServerTimingsOf(key),
+			s.look(ofServer(known.CountedOfServer(key)), known.ServerTimingsOf(key), p.facts.Profile,
 				score.ServerLimits(p.facts.Profile), state.Servers[i].State)
 		} else {
 			s.put(serverPoint{}, state.Servers[i].State)
@@ -118,9 +119,9 @@ func (p *pool) lookAtAll(known *fleet.Known, of *model.Pool, state health.Pool) 
 		one := ofServer(known.CountedOfServer(fleet.ServerKey{Pool: of.UUID, Server: member.ID}))
 		now.connections, now.requests = now.connections+one.connections, now.requests+one.requests
 		now.responses, now.errors = now.responses+one.responses, now.errors+one.errors
-		now.failures += one.failures
+		now.failures, now.resets = now.failures+one.failures, now.resets+one.resets
 	}
-	p.sum.look(now, nil, score.Limits{}, health.Up)
+	p.sum.look(now, nil, p.facts.Profile, score.Limits{}, health.Up)
 	facts := &score.Server{ID: "*", Profile: p.facts.Profile, State: health.Up, HTTP: p.facts.HTTP}
 	facts.Counts, _ = p.sum.totals()
 	facts.Up = 1 // the share of servers that are up limits the score of the pool
@@ -128,12 +129,13 @@ func (p *pool) lookAtAll(known *fleet.Known, of *model.Pool, state health.Pool) 
 }
 
 // look adds a point to the window, which begins when the server is up.
-func (s *server) look(now *tally, timings map[string]fleet.ServerTiming, limits score.Limits, state health.State) {
+func (s *server) look(now *tally, timings map[string]fleet.ServerTiming, profile *kinds.AnalyticsProfile,
+	limits score.Limits, state health.State) {
 	then, before := s.last, s.timings
 	s.last, s.timings = now, timings
 	point := serverPoint{}
 	if then != nil {
-		point.counts = now.since(then)
+		point.counts = now.since(then, profile)
 		var times histogram.Coarse
 		for id, timing := range timings {
 			last, seen := before[id]

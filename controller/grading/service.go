@@ -10,6 +10,7 @@ import (
 	"github.com/weir-lb/weir/controller/health/score"
 	"github.com/weir-lb/weir/controller/histogram"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // service is what was counted of a virtual service. Nothing is known of the time before the first look.
@@ -21,7 +22,10 @@ type service struct {
 }
 
 // tally is what a virtual service, or a server, had counted at a moment, since the leader began.
-type tally struct{ connections, requests, responses, errors, failures, attacks int64 }
+type tally struct {
+	connections, requests, responses, errors, attacks int64
+	failures, resets                                  int64 // resets by servers are among the failures
+}
 
 type servicePoint struct {
 	counts  score.Counts
@@ -50,6 +54,9 @@ func ofService(counted map[string]int64) *tally {
 		if attacks[cause] {
 			t.attacks += count
 		}
+		if cause == "server_reset" {
+			t.resets = count
+		}
 		if !strings.HasPrefix(cause, "client_") {
 			t.failures += count
 		}
@@ -57,13 +64,18 @@ func ofService(counted map[string]int64) *tally {
 	return t
 }
 
-// since is what was counted since an earlier moment. Counts fall only if an object is counted anew.
-func (t *tally) since(then *tally) score.Counts {
+// since is what was counted since an earlier moment. Counts fall only if an object is counted anew. The profile may say
+// that resets by servers are no failures.
+func (t *tally) since(then *tally, profile *kinds.AnalyticsProfile) score.Counts {
 	grown := func(now, then int64) float64 { return float64(max(0, now-then)) }
+	failures := grown(t.failures, then.failures)
+	if profile.ExcludeServerReset {
+		failures = max(0, failures-grown(t.resets, then.resets))
+	}
 	return score.Counts{
 		Connections: grown(t.connections, then.connections), Requests: grown(t.requests, then.requests),
 		Responses: grown(t.responses, then.responses), Errors: grown(t.errors, then.errors),
-		Failures: grown(t.failures, then.failures),
+		Failures: failures,
 	}
 }
 
@@ -77,7 +89,7 @@ func (g *Grades) service(known *fleet.Known, vs *model.VirtualService, at time.T
 	profile, status := score.Profile(vs.Analytics), known.ServiceHealth(vs)
 	assigned := known.Assigned(vs.UUID)
 	serving := known.Serving(vs.UUID, assigned)
-	s.look(known, vs.UUID, score.ClientLimits(profile), len(serving) > 0, status.State)
+	s.look(known, vs.UUID, profile, len(serving) > 0, status.State)
 	facts := &score.Service{
 		Profile: profile, State: status.State, Reasons: status.Reasons, HTTP: vs.HTTP != nil,
 		Window: time.Duration(s.window.length) * every,
@@ -97,7 +109,8 @@ func (g *Grades) service(known *fleet.Known, vs *model.VirtualService, at time.T
 }
 
 // look adds a point to the window, which begins when an engine serves.
-func (s *service) look(known *fleet.Known, uuid string, limits score.Limits, up bool, state health.State) {
+func (s *service) look(known *fleet.Known, uuid string, profile *kinds.AnalyticsProfile, up bool,
+	state health.State) {
 	now, timings, turn := s.last, s.timings, known.ServiceTurn(uuid)
 	quiet := now != nil && turn == s.turn
 	if !quiet {
@@ -111,7 +124,7 @@ func (s *service) look(known *fleet.Known, uuid string, limits score.Limits, up 
 	}
 	point := servicePoint{up: up}
 	if then != nil && !quiet {
-		point.counts, point.attacks = now.since(then), float64(max(0, now.attacks-then.attacks))
+		point.counts, point.attacks = now.since(then, profile), float64(max(0, now.attacks-then.attacks))
 		var times histogram.Histogram
 		for id, timing := range timings {
 			now, then := timing.Now.GetTotal(), earlier(timing, before[id]).GetTotal()
@@ -120,7 +133,7 @@ func (s *service) look(known *fleet.Known, uuid string, limits score.Limits, up 
 			}
 			times.Add(now, then)
 		}
-		judge(&point.counts, &times, limits)
+		judge(&point.counts, &times, score.ClientLimits(profile))
 	}
 	s.window.put(point)
 }

@@ -1406,7 +1406,8 @@ pub struct VirtualServiceCounters {
     /// of local_responses_total; index 0-4: 1xx-5xx
     #[prost(uint64, repeated, tag = "352")]
     pub local_responses_by_class_total: ::prost::alloc::vec::Vec<u64>,
-    /// Of responses_total, those with a status of not_errors of Analytics; index 0-4: 1xx-5xx. Empty: there was none.
+    /// Of responses_total, those with a status of not_errors of Analytics, or that answer a failure with a cause of
+    /// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
     #[prost(uint64, repeated, tag = "361")]
     pub excluded_responses_total: ::prost::alloc::vec::Vec<u64>,
 }
@@ -1533,6 +1534,9 @@ pub struct ServerCounters {
     /// as that of VirtualServiceCounters, with not_errors of Pool
     #[prost(uint64, repeated, tag = "361")]
     pub excluded_responses_total: ::prost::alloc::vec::Vec<u64>,
+    /// of failures_total, those that were resets by the server
+    #[prost(uint64, tag = "362")]
+    pub resets_total: u64,
 }
 /// One worker, since the process started.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -229,6 +229,7 @@ fn fill_server(row: &mut ServerCounters, id: u32, counters: &Counters, up: &Up) 
     row.http2_connections_total = counted.http2_connections;
     row.requests_total = counted.requests;
     row.failures_total = counted.failures;
+    row.resets_total = counters.resets_of_server(id);
     row.reused_total = counted.reused;
     row.received_bytes_total = counted.received_bytes;
     row.sent_bytes_total = counted.sent_bytes;

@@ -36,11 +36,12 @@ impl Page {
         client: &ClientFacts,
         date: &[u8],
     ) -> Result<Answer, Error> {
+        let cause = Some(self.cause);
         if let Target::Call = target {
             let code = call::code_of(self.error, self.status);
             let head = call::answer(io, code, self.cause.name(), profile, client, date)?;
             let grpc_status = Some(code);
-            return Ok(Answer { status: call::STATUS, head, content: None, grpc_status, keep_alive: false });
+            return Ok(Answer { status: call::STATUS, cause, head, content: None, grpc_status, keep_alive: false });
         }
         let reason = reason(self.status);
         let code = [self.status / 100, self.status / 10 % 10, self.status % 10].map(|digit| b'0' + digit as u8);
@@ -60,7 +61,7 @@ impl Page {
                 content.as_mut().unwrap_or(&mut head).append(part);
             }
         }
-        Ok(Answer { status: self.status, head, content, grpc_status: None, keep_alive: self.keep_alive })
+        Ok(Answer { status: self.status, cause, head, content, grpc_status: None, keep_alive: self.keep_alive })
     }
 }
 

@@ -1,148 +1,6 @@
 //! The numbers of one worker, and which of them each happening moves.
 
-use crate::{
-    Agreed, Cause, Coarse, HandshakeFault, Handshakes, Histogram, Spans, Times, histogram::ticks, table::Table,
-};
-
-/// Something the data plane did or saw. `service` and `server` are [ids](id) of the snapshot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Happening {
-    ClientConnected {
-        service: u32,
-    },
-    ClientGone {
-        service: u32,
-    },
-    /// A connection of a client turns out to speak HTTP/2.
-    Http2Begun {
-        service: u32,
-    },
-    Http2Gone {
-        service: u32,
-    },
-    /// A client of HTTP/2 has opened a stream.
-    StreamOpened {
-        service: u32,
-    },
-    StreamGone {
-        service: u32,
-    },
-    /// A TLS handshake is complete.
-    Handshake {
-        service: u32,
-        agreed: Agreed,
-    },
-    HandshakeFailed {
-        service: u32,
-        fault: HandshakeFault,
-    },
-    /// A whole request head has arrived; `method` is an index of [`METHODS`].
-    Request {
-        service: u32,
-        method: usize,
-    },
-    /// The same, on a stream of HTTP/2.
-    StreamRequest {
-        service: u32,
-        method: usize,
-    },
-    /// A request is a call of gRPC.
-    Call {
-        service: u32,
-    },
-    /// A response head has gone to the client; `local`: made here, not by a server.
-    Response {
-        service: u32,
-        status: u16,
-        local: bool,
-    },
-    /// The status of a response to a client is none of an error: an operator says so. It is noted beside the response.
-    Excluded {
-        service: u32,
-        status: u16,
-    },
-    /// A server has answered a request to the end.
-    Exchanged {
-        service: u32,
-        server: u32,
-        spans: Spans,
-    },
-    /// A request goes to another server after a response, which the client does not get.
-    Reselected {
-        service: u32,
-    },
-    /// A request has become a tunnel of WebSocket.
-    WebSocketOpened {
-        service: u32,
-    },
-    WebSocketGone {
-        service: u32,
-    },
-    /// An exchange or a connection has failed.
-    Failed {
-        service: u32,
-        cause: Cause,
-    },
-    /// Bytes from and to the client, as the network carries them (TLS included).
-    ClientBytes {
-        service: u32,
-        received: u64,
-        sent: u64,
-    },
-    /// The round trip to the client of some connection was found to take so long.
-    ClientRoundTrip {
-        service: u32,
-        nanos: u64,
-    },
-    /// A datagram has come from a client.
-    DatagramReceived {
-        service: u32,
-        bytes: u32,
-    },
-    /// A datagram goes to a client.
-    DatagramSent {
-        service: u32,
-        bytes: u32,
-    },
-    /// A connection to a server is established. The connect took so long; 0 for a session of datagrams, which has none.
-    ServerConnected {
-        server: u32,
-        nanos: u64,
-    },
-    /// A connection to a server turns out to speak HTTP/2.
-    ServerHttp2 {
-        server: u32,
-    },
-    /// A connection that stood is over.
-    ServerGone {
-        server: u32,
-    },
-    /// A request was given to a connection; `reused`: one that had served a request before.
-    ServerRequest {
-        server: u32,
-        reused: bool,
-    },
-    /// A server has sent a response head, which the client may not get.
-    ServerResponse {
-        server: u32,
-        status: u16,
-    },
-    /// The same as `Excluded`, of a response of a server.
-    ServerExcluded {
-        server: u32,
-        status: u16,
-    },
-    /// Bytes from and to a server, as the network carries them (TLS included).
-    ServerBytes {
-        server: u32,
-        received: u64,
-        sent: u64,
-    },
-    /// A connect failed, or an exchange failed by the server's doing.
-    ServerFailed {
-        server: u32,
-    },
-}
+use crate::{Cause, Coarse, Handshakes, Happening, Histogram, Spans, Times, histogram::ticks, table::Table};
 
 /// The methods that requests are counted by. The last one is all others.
 pub const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "other"];
@@ -230,6 +88,8 @@ pub struct Counters {
     /// Of the responses of servers, those that are no errors in spite of their class. Most servers have none, and the row
     /// of a server is full.
     excluded_of_servers: Table<[u64; 5]>,
+    /// Of the failures of servers, resets.
+    resets_of_servers: Table<u64>,
 }
 
 impl Counters {
@@ -314,7 +174,12 @@ impl Counters {
                 row.received_bytes += received;
                 row.sent_bytes += sent;
             }
-            ServerFailed { server } => self.servers.row(server).failures += 1,
+            ServerFailed { server, reset } => {
+                self.servers.row(server).failures += 1;
+                if reset {
+                    *self.resets_of_servers.row(server) += 1;
+                }
+            }
         }
     }
 
@@ -353,6 +218,11 @@ impl Counters {
         self.excluded_of_servers.get(id)
     }
 
+    /// Of the failures of a server, resets.
+    pub fn resets_of_server(&self, id: u32) -> u64 {
+        self.resets_of_servers.get(id).copied().unwrap_or_default()
+    }
+
     /// Starts a service at 0: another one had its row before. What still happens to the other one is not counted.
     pub fn restart_service(&mut self, id: u32) {
         self.services.restart(id);
@@ -363,6 +233,7 @@ impl Counters {
     pub fn restart_server(&mut self, id: u32) {
         self.servers.restart(id);
         self.excluded_of_servers.restart(id);
+        self.resets_of_servers.restart(id);
     }
 
     /// Becomes a copy of others. What these have had before, such as a histogram, is written where it is: a worker hands
@@ -372,6 +243,8 @@ impl Counters {
         self.times.copy(&others.times, |mine, theirs| copy_boxed(mine, theirs, Times::copy));
         self.client_rtts.copy(&others.client_rtts, Histogram::copy);
         self.servers.copy(&others.servers, ServerCounters::copy);
+        self.excluded_of_servers.copy(&others.excluded_of_servers, |mine, theirs| *mine = *theirs);
+        self.resets_of_servers.copy(&others.resets_of_servers, |mine, theirs| *mine = *theirs);
     }
 
     /// Adds the counters of another worker.
@@ -385,6 +258,7 @@ impl Counters {
         self.client_rtts.add(&other.client_rtts, Histogram::add);
         self.servers.add(&other.servers, ServerCounters::add);
         self.excluded_of_servers.add(&other.excluded_of_servers, |mine, theirs| add_each(mine, theirs));
+        self.resets_of_servers.add(&other.resets_of_servers, |mine, theirs| *mine += theirs);
     }
 }
 
@@ -473,9 +347,11 @@ impl ServiceCounters {
 
 impl Rare {
     fn copy(&mut self, other: &Self) {
-        self.handshakes.copy(&other.handshakes);
-        self.local_responses = other.local_responses;
-        self.failures.0 = other.failures.0;
+        let Self { handshakes, local_responses, excluded_responses, failures } = self;
+        handshakes.copy(&other.handshakes);
+        *local_responses = other.local_responses;
+        *excluded_responses = other.excluded_responses;
+        failures.0 = other.failures.0;
     }
 }
 
@@ -530,7 +406,8 @@ fn add_each(mine: &mut [u64], theirs: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{id, table::Row};
+
+    use crate::{Agreed, HandshakeFault, id, table::Row};
 
     const AGREED: Agreed = Agreed {
         version: "TLS 1.2",
@@ -721,7 +598,8 @@ mod tests {
             Happening::ClientBytes { service: 0, received: 1, sent: 2 },
             Happening::ClientRoundTrip { service: 3, nanos: 1_000_000 },
             Happening::ServerRequest { server: 4, reused: true },
-            Happening::ServerFailed { server: 4 },
+            Happening::ServerFailed { server: 4, reset: false },
+            Happening::ServerFailed { server: 4, reset: true },
             Happening::ServerConnected { server: 4, nanos: 9000 },
             Happening::ServerResponse { server: 4, status: 503 },
             Happening::Excluded { service: 3, status: 503 },
@@ -730,7 +608,16 @@ mod tests {
         ];
         let mut sum = counted(&first);
         sum.add(&counted(&second));
-        assert_eq!(sum, counted(&[&first[..], &second[..]].concat()));
+        let whole = counted(&[&first[..], &second[..]].concat());
+        assert_eq!(sum, whole);
+        assert_eq!((whole.server(4).unwrap().failures, whole.resets_of_server(4)), (2, 1));
+        // A worker hands over what it counted in a copy that has had earlier numbers.
+        let mut copy = counted(&second);
+        copy.copy(&counted(&[&second[..], &second[..]].concat()));
+        assert_eq!(copy, counted(&[&second[..], &second[..]].concat()));
+        let mut copy = Counters::default();
+        copy.copy(&whole);
+        assert_eq!(copy, whole);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 mod cause;
 mod counters;
 mod handshakes;
+mod happening;
 mod histogram;
 pub mod id;
 pub mod record;
@@ -17,7 +18,8 @@ mod table;
 mod times;
 
 pub use cause::Cause;
-pub use counters::{Counters, Happening, METHODS, ServerCounters, ServiceCounters};
+pub use counters::{Counters, METHODS, ServerCounters, ServiceCounters};
 pub use handshakes::{AGREED_MAX, Agreed, HandshakeFault, Handshakes};
+pub use happening::Happening;
 pub use histogram::{Coarse, Histogram};
 pub use times::{Spans, Times};

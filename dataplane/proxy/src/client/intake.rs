@@ -231,7 +231,7 @@ impl Received<'_> {
         };
         match head {
             Ok(head) => {
-                let answer = Answer { status, head, content: None, grpc_status, keep_alive: self.stays };
+                let answer = Answer { status, cause: None, head, content: None, grpc_status, keep_alive: self.stays };
                 Next::Local(Box::new(answer))
             }
             Err(error) => Next::refused(error, self.head),

@@ -68,7 +68,7 @@ impl Asker<'_> {
             let code = call::code(*status);
             let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
             let grpc_status = Some(code);
-            return Ok(Answer { status: call::STATUS, head, content: None, grpc_status, keep_alive });
+            return Ok(Answer { status: call::STATUS, cause: None, head, content: None, grpc_status, keep_alive });
         }
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
@@ -91,6 +91,6 @@ impl Asker<'_> {
             apart
         });
         head.append(inline);
-        Ok(Answer { status: *status, head, content: apart, grpc_status: None, keep_alive })
+        Ok(Answer { status: *status, cause: None, head, content: apart, grpc_status: None, keep_alive })
     }
 }

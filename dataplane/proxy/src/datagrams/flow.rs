@@ -120,7 +120,7 @@ impl Proxy {
         if why == Gone::Local {
             return;
         }
-        self.core.counters.note(Happening::ServerFailed { server: place.server });
+        self.core.counters.note(Happening::ServerFailed { server: place.server, reset: false });
         for idle in self.core.pools.failed(place, Failure::Broken, begun, io.now()) {
             self.retire(io, idle);
         }

@@ -97,7 +97,7 @@ impl Proxy {
         // Nothing was sent of them. If the server is gone, the next connect will show it.
         self.send_elsewhere(io, waiting);
         if error == Error::ServerProtocol {
-            self.core.counters.note(Happening::ServerFailed { server: place.server });
+            self.core.counters.note(Happening::ServerFailed { server: place.server, reset: false });
             self.suspect(io, place, Failure::Broken, since);
         }
     }

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use weir_snapshot::Pool;
-use weir_telemetry::Happening;
 
 use crate::{
     client::hosted::lacks_pool,
@@ -150,7 +149,7 @@ impl Proxy {
     /// Excludes a server from further tries for this work, because no connection to it could be established.
     pub(crate) fn exclude(&mut self, work: Work, failed: Place, error: Error) {
         if error.blames_server() {
-            self.core.counters.note(Happening::ServerFailed { server: failed.server });
+            self.core.counters.note(super::rescue::failed(failed.server, error));
         }
         if let Some(tried) = self.tried(work) {
             tried.push(failed.server);

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use weir_snapshot::{Pool, VirtualService};
-use weir_telemetry::{Counters, Happening};
+use weir_telemetry::{Cause, Counters, Happening};
 
-/// A response to a client.
+/// A response to a client; `cause`: why Weir itself answers.
 #[cold]
-pub(crate) fn count(counters: &mut Counters, service: &VirtualService, status: u16) {
-    if service.analytics.as_ref().is_some_and(|analytics| analytics.rules.not_errors.has(status)) {
+pub(crate) fn count(counters: &mut Counters, service: &VirtualService, status: u16, cause: Option<Cause>) {
+    let Some(rules) = service.analytics.as_ref().map(|analytics| &analytics.rules) else { return };
+    if rules.not_errors.has(status) || cause.is_some_and(|cause| rules.excludes(cause)) {
         counters.note(Happening::Excluded { service: service.id, status });
     }
 }

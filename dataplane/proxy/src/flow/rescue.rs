@@ -86,6 +86,11 @@ fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
 }
 
+/// What counts as a failure of a server.
+pub(crate) fn failed(server: u32, error: Error) -> Happening {
+    Happening::ServerFailed { server, reset: remedy(error).cause == Cause::ServerReset }
+}
+
 /// Why a handshake failed that was under way.
 fn fault(error: Error) -> HandshakeFault {
     match error {
@@ -247,7 +252,7 @@ impl Proxy {
         let Ok(server) = self.servers.live(server_conn) else { return };
         let (place, since) = (server.place, server.begun_at);
         if error.blames_server() {
-            self.core.counters.note(Happening::ServerFailed { server: place.server });
+            self.core.counters.note(failed(place.server, error));
             // An error that the request itself may have caused says nothing about the connection.
             if server.unproven && !matches!(error, Error::Response(_) | Error::ResponseTimeout) {
                 self.suspect(io, place, Failure::Broken, since);

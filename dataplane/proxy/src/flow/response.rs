@@ -175,11 +175,11 @@ impl Proxy {
 
     /// Answers with a response of Weir itself.
     pub(crate) fn answer<I: Io>(&mut self, io: &mut I, conn: Conn, answer: Answer) {
-        let Answer { status, head, content, grpc_status, keep_alive } = answer;
+        let Answer { status, cause, head, content, grpc_status, keep_alive } = answer;
         let Ok(client) = self.clients.live(conn) else { return };
         self.core.counters.note(Happening::Response { service: client.service.id, status, local: true });
         if status >= 400 {
-            excluded::count(&mut self.core.counters, &client.service, status);
+            excluded::count(&mut self.core.counters, &client.service, status, cause);
         }
         if client.service.analytics.is_some() {
             let bytes = head.len() + content.as_ref().map_or(0, |content| content.len());
@@ -318,7 +318,7 @@ impl Parties<'_> {
         }
         core.counters.note(Happening::Response { service: exchange.service.id, status, local: false });
         if status >= 400 {
-            excluded::count(&mut core.counters, &exchange.service, status);
+            excluded::count(&mut core.counters, &exchange.service, status, None);
         }
         let switches = status == SWITCHING_PROTOCOLS;
         if client.noted.is_something() && (status >= 200 || switches) {

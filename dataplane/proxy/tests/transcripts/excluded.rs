@@ -1,6 +1,7 @@
 //! Errors that operators exclude from the errors are counted beside their class.
 
 use weir_api::dataplane::v1::{Analytics, Plan, StatusRange};
+use weir_proxy::io::Gone;
 
 use crate::{
     GET,
@@ -37,6 +38,25 @@ fn statuses_that_are_no_errors_are_counted_for_the_service_and_the_server() {
     }
     assert_eq!(excluded(&stage), [Some([0, 0, 0, 1, 2]), Some([0, 0, 0, 0, 2])]);
     assert_eq!(stage.proxy.counters().server(0).expect("a server").responses, [0, 1, 0, 1, 3]);
+}
+
+/// A server that resets connections before it answers is no error for one service, and one for another.
+#[test]
+fn resets_of_servers_are_no_errors_where_the_profile_says_so() {
+    for (causes, want) in [(vec!["server_reset".to_owned()], Some([0, 0, 0, 0, 1])), (Vec::new(), None)] {
+        let mut plan = plan(1);
+        plan.virtual_services[0].analytics = Some(Analytics { causes_not_errors: causes, ..Analytics::default() });
+        let mut stage = Stage::new(&plan);
+        let client = stage.client();
+        stage.says(client, GET);
+        let server = stage.connected();
+        stage.gone(server, Gone::Reset);
+        let counters = stage.proxy.counters();
+        assert_eq!(counters.service(0).expect("a service").responses, [0, 0, 0, 0, 1]);
+        assert_eq!(excluded(&stage), [want, None]);
+        let counters = stage.proxy.counters();
+        assert_eq!((counters.server(0).expect("a server").failures, counters.resets_of_server(0)), (1, 1));
+    }
 }
 
 #[test]

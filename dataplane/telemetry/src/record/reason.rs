@@ -203,7 +203,12 @@ impl Rules {
     }
 
     fn of_cause(&self, cause: Cause) -> Reasons {
-        if self.causes_not_errors & (1 << cause as u64) != 0 { Reasons::default() } else { Reasons::of(cause) }
+        if self.excludes(cause) { Reasons::default() } else { Reasons::of(cause) }
+    }
+
+    /// Whether this is no error.
+    pub fn excludes(&self, cause: Cause) -> bool {
+        self.causes_not_errors & (1 << cause as u64) != 0
     }
 }
 

@@ -5178,7 +5178,8 @@ type VirtualServiceCounters struct {
 	// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
 	RequestsByMethodTotal      []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
 	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
-	// Of responses_total, those with a status of not_errors of Analytics; index 0-4: 1xx-5xx. Empty: there was none.
+	// Of responses_total, those with a status of not_errors of Analytics, or that answer a failure with a cause of
+	// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
 	ExcludedResponsesTotal []uint64 `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -5792,6 +5793,7 @@ type ServerCounters struct {
 	// than 2^26 ticks. Absent: it has answered no request to the end.
 	AppResponse            *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
 	ExcludedResponsesTotal []uint64   `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"` // as that of VirtualServiceCounters, with not_errors of Pool
+	ResetsTotal            uint64     `protobuf:"varint,362,opt,name=resets_total,json=resetsTotal,proto3" json:"resets_total,omitempty"`                                           // of failures_total, those that were resets by the server
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -5936,6 +5938,13 @@ func (x *ServerCounters) GetExcludedResponsesTotal() []uint64 {
 		return x.ExcludedResponsesTotal
 	}
 	return nil
+}
+
+func (x *ServerCounters) GetResetsTotal() uint64 {
+	if x != nil {
+		return x.ResetsTotal
+	}
+	return 0
 }
 
 // One worker, since the process started.
@@ -6485,7 +6494,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06counts\x18\x03 \x03(\rR\x06counts\":\n" +
 	"\fErrorCounter\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x12\x14\n" +
-	"\x05total\x18\x02 \x01(\x04R\x05total\"\xc1\x05\n" +
+	"\x05total\x18\x02 \x01(\x04R\x05total\"\xe5\x05\n" +
 	"\x0eServerCounters\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
 	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12+\n" +
@@ -6502,7 +6511,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fresponses_total\x18\xca\x01 \x03(\x04R\x0eresponsesTotal\x12/\n" +
 	"\x13connect_ticks_total\x18\xcb\x01 \x01(\x04R\x11connectTicksTotal\x12@\n" +
 	"\fapp_response\x18\xcc\x01 \x01(\v2\x1c.weir.dataplane.v1.HistogramR\vappResponse\x129\n" +
-	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\"\x85\x02\n" +
+	"\x18excluded_responses_total\x18\xe9\x02 \x03(\x04R\x16excludedResponsesTotal\x12\"\n" +
+	"\fresets_total\x18\xea\x02 \x01(\x04R\vresetsTotal\"\x85\x02\n" +
 	"\x0eWorkerCounters\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x15\n" +
 	"\x06cpu_us\x18\x02 \x01(\x04R\x05cpuUs\x12#\n" +
