@@ -202,6 +202,9 @@ impl<'c> Draft<'c> {
     }
 
     fn policy_sets(&mut self, leaving: &[Arc<str>], groups: &Stale) -> Stale {
+        if leaving.is_empty() && groups.is_empty() && self.change.policy_sets.is_empty() {
+            return Stale::new();
+        }
         let mut stale = leaving.to_vec();
         for uuid in leaving {
             let gone = self.policy_sets.all.remove(uuid);

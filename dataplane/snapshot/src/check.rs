@@ -49,6 +49,9 @@ fn leaving<S: Source, T: Clone>(
     removed: &[String],
     whole: bool,
 ) -> Vec<Arc<str>> {
+    if !whole && removed.is_empty() {
+        return Vec::new();
+    }
     let staying: HashSet<&str> = changed.iter().map(|source| source.uuid()).collect();
     let leaves = |uuid: &str| before.contains(uuid) && !staying.contains(uuid);
     let mut leaving: Vec<Arc<str>> = match whole {
@@ -106,6 +109,9 @@ fn growth<S: Source, T: Clone>(
     source: fn(&T) -> &Arc<S>,
     size: fn(&S) -> usize,
 ) -> Growth {
+    if changed.is_empty() && leaving.is_empty() {
+        return Growth { comes: 0, goes: 0 };
+    }
     let replaced: HashSet<&str> = changed.iter().map(|source| source.uuid()).collect();
     let goes = leaving.iter().map(AsRef::as_ref).chain(replaced).filter_map(|uuid| before.get(uuid));
     Growth { comes: changed.iter().map(|source| size(source)).sum(), goes: goes.map(|kept| size(source(kept))).sum() }
@@ -130,6 +136,9 @@ pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
 }
 
 fn unique<S: Source>(sources: &[Arc<S>], findings: &mut Findings) {
+    if sources.is_empty() {
+        return;
+    }
     let mut seen = HashSet::new();
     for subject in sources.iter().map(|source| source.subject()) {
         if subject.uuid.is_empty() {

@@ -54,11 +54,14 @@ impl References {
             before.into_iter().flat_map(KeptService::pools),
             after.into_iter().flat_map(KeptService::pools),
         );
-        self.services_of_policy_sets.follow(
-            uuid,
-            before.into_iter().flat_map(KeptService::policy_sets),
-            after.into_iter().flat_map(KeptService::policy_sets),
-        );
+        let has_sets = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.policy_sets().next().is_some());
+        if has_sets(before) || has_sets(after) {
+            self.services_of_policy_sets.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::policy_sets),
+                after.into_iter().flat_map(KeptService::policy_sets),
+            );
+        }
         self.services_of_certificates.follow(
             uuid,
             before.into_iter().flat_map(KeptService::certificates),

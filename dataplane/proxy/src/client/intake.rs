@@ -18,12 +18,11 @@ use crate::{
     client::{
         Client,
         answer::Answer,
-        ruled::{self, Asker},
+        ruled::{self, Asker, Ruled},
     },
     error::Error,
     exchange::{
         Exchange, Wait,
-        awaited::Awaited,
         incoming::{Form, Incoming},
         table::{ExchangeId, Exchanges},
     },
@@ -96,12 +95,16 @@ impl Received<'_> {
         if http.refuses(head) {
             return Next::refused(Error::Request(weir_wire::Error::Field), head);
         }
-        let judged = ruled::judge(service, head, conn.is_stream(), client, scratch);
-        if let Some(judged) = &judged
-            && let Some(next) = self.ended(io, client, judged, date)
-        {
-            return next;
-        }
+        let ruled = match service.policies.as_deref() {
+            None => None,
+            Some(policies) => {
+                let judged = ruled::judge(policies, head, conn.is_stream(), client, scratch);
+                if let Some(next) = self.ended(io, client, &judged, date) {
+                    return next;
+                }
+                Some(Ruled::of(policies, judged))
+            }
+        };
         if let Some(redirect) = http.redirect_to_https(head, facts) {
             let size = (redirect.status(), redirect.bytes_max());
             return self.answer(io, client, size, date, |out| redirect.write(date, out));
@@ -113,14 +116,14 @@ impl Received<'_> {
         if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
             return Next::refused(Error::BodyTooLarge, head);
         }
-        let policies = judged.as_ref().and(service.policies.as_deref());
-        let choice = judged.as_ref().and_then(|judged| judged.pool);
-        let chosen = policies.zip(choice).and_then(|(policies, choice)| policies.pool(&choice)).cloned();
-        let pool = chosen.as_deref().or(service.pool.as_deref());
+        let pool = match &ruled {
+            None => service.pool.as_deref(),
+            Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
+        };
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
         }
-        let edits = judged.as_ref().map(|judged| &judged.edits).filter(|edits| !edits.is_empty());
+        let edits = ruled.as_ref().and_then(|ruled| ruled.edits.as_ref());
         // The request of a stream has no key that its server could answer.
         let made_key = self.websocket.filter(|_| conn.is_stream());
         let key_bytes = if made_key.is_some() { websocket::Key::FIELD_BYTES } else { 0 };
@@ -133,9 +136,7 @@ impl Received<'_> {
             None => head::write_text(io, bytes_max(http, head, edits) + key_bytes, self.to_server, |out| {
                 match edits {
                     None => http.write_request(head, facts, self.trace, out),
-                    Some(edits) => edits.write_request(&head.fields, out, |out| {
-                        http.write_request(head, facts, self.trace, out);
-                    }),
+                    Some(edits) => write_edited(http, head, facts, self.trace, edits, out),
                 }
                 if let Some(key) = made_key {
                     out.field(websocket::KEY, [key.text()]);
@@ -161,13 +162,8 @@ impl Received<'_> {
             exchange.named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(&head.fields));
             exchange.asked_name = pool.tls.as_ref().and_then(|tls| tls.asked_name(host)).map(Box::new);
         }
-        if let Some(judged) = judged {
-            let named = policies.zip(choice).and_then(|(policies, choice)| policies.server(&choice));
-            exchange.named = named.map(|server| server.id).or(exchange.named);
-            if !judged.due.is_empty() {
-                exchange.await_response(Awaited::of(judged.due, client.origin()));
-            }
-            exchange.chosen = chosen;
+        if let Some(ruled) = ruled {
+            ruled.apply(exchange, client);
         }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);
@@ -186,6 +182,8 @@ impl Received<'_> {
     }
 
     /// What the client gets where a rule ends the request; `None`: it goes on.
+    #[cold]
+    #[inline(never)]
     fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
         let (http, facts) = (self.service.http()?, &client.facts);
         match &judged.verdict {
@@ -239,6 +237,19 @@ impl Received<'_> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn write_edited<S: HeadSink>(
+    http: &HttpProfile,
+    head: &RequestHead<'_>,
+    facts: &ClientFacts,
+    trace: Option<&Trace>,
+    edits: &Edits<'_>,
+    out: &mut S,
+) {
+    edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out));
+}
+
 /// Bytes of the text of a request for a server, at most.
 fn bytes_max(http: &HttpProfile, head: &RequestHead<'_>, edits: Option<&Edits<'_>>) -> usize {
     http.request_bytes_max(head) + edits.map_or(0, |edits| edits.bytes_max(&head.fields))
@@ -260,7 +271,7 @@ fn write_block(
     head::write_request_block(bytes_max(http, head, edits) + TAKES_TRAILERS.len(), target, |out| {
         match edits {
             None => http.write_request(head, facts, trace, out),
-            Some(edits) => edits.write_request(&head.fields, out, |out| http.write_request(head, facts, trace, out)),
+            Some(edits) => write_edited(http, head, facts, trace, edits, out),
         }
         if head.fields.take_trailers() {
             out.line(TAKES_TRAILERS);

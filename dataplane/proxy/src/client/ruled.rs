@@ -1,14 +1,17 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
+use std::sync::Arc;
+
 use weir_policy::{ClientFacts, HttpProfile};
-use weir_rules::{Asked, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::VirtualService;
+use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_snapshot::{Pool, ServicePolicies};
 use weir_wire::head::{HeadSink, RequestHead, Version};
 
 use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
+    exchange::{Exchange, awaited::Awaited},
     head::{self, Target},
     io::Io,
     page,
@@ -29,22 +32,49 @@ impl Client {
     }
 }
 
-/// Tries the rules of the virtual service. `None`: it has none.
-#[inline]
+/// Tries the rules of a virtual service.
+#[cold]
+#[inline(never)]
 pub(super) fn judge<'s>(
-    service: &'s VirtualService,
+    policies: &'s ServicePolicies,
     head: &RequestHead<'_>,
     is_stream: bool,
     client: &Client,
     scratch: &mut Scratch,
-) -> Option<Judged<'s>> {
-    let policies = service.policies.as_ref()?;
+) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
         (true, _) => HttpVersion::Http2,
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    Some(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+}
+
+/// What rules make of a request that goes on.
+pub(super) struct Ruled<'p> {
+    pub edits: Option<Edits<'p>>,
+    pub pool: Option<Arc<Pool>>,
+    server: Option<u32>,
+    due: Vec<Due>,
+}
+
+impl<'p> Ruled<'p> {
+    #[cold]
+    pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
+        let Judged { edits, pool: choice, due, .. } = *judged;
+        let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
+        let pool = choice.and_then(|choice| policies.pool(&choice)).cloned();
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due })
+    }
+
+    #[cold]
+    pub fn apply(self, exchange: &mut Exchange, client: &Client) {
+        exchange.named = self.server.or(exchange.named);
+        exchange.chosen = self.pool;
+        if !self.due.is_empty() {
+            exchange.await_response(Awaited::of(self.due, client.origin()));
+        }
+    }
 }
 
 /// Who gets a response of the engine.

@@ -5,11 +5,10 @@
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
 use weir_policy::{ClientFacts, HttpProfile, Reply};
-use weir_rules::Edits;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
-    http1::{Outgoing, Response},
+    http1::{Hop, Outgoing, Response},
 };
 
 use crate::{
@@ -384,16 +383,11 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
-        let edits = if head.status < 200 { None } else { edits_of(self.exchange, head) };
+        let edited =
+            if self.exchange.awaited().is_some() { self.edited(io, head, bytes_max, outgoing.hop)? } else { None };
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
-            _ if let Some(edits) = edits => {
-                let bytes_max = bytes_max + edits.bytes_max(&head.fields);
-                let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
-                head::write_own(io, bytes_max, target, |out| {
-                    edits.write_response(out, |out| http.write_response(head, facts, reply, out));
-                })?
-            }
+            _ if let Some(edited) = edited => edited,
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -405,15 +399,34 @@ impl<'p> Context<'p> {
         };
         Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
-}
 
-/// What rules change about a response.
-#[inline]
-fn edits_of<'e>(exchange: &'e Exchange, head: &ResponseHead<'_>) -> Option<Edits<'e>> {
-    let awaited = exchange.awaited()?;
-    let policies = exchange.service.policies.as_ref()?;
-    let judged = policies.rules.judge_response(&awaited.due, head, &awaited.origin());
-    (!judged.edits.is_empty()).then_some(judged.edits)
+    /// The head as rules change it; `None`: they do not.
+    #[cold]
+    #[inline(never)]
+    fn edited<I: Io>(
+        &self,
+        io: &mut I,
+        head: &ResponseHead<'_>,
+        bytes_max: usize,
+        hop: Hop,
+    ) -> Result<Option<Buf>, Error> {
+        let Self { http, facts, reply, exchange, .. } = *self;
+        let (Some(awaited), Some(policies)) = (exchange.awaited(), exchange.service.policies.as_ref()) else {
+            return Ok(None);
+        };
+        if head.status < 200 {
+            return Ok(None);
+        }
+        let edits = policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits;
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
+        head::write_own(io, bytes_max + edits.bytes_max(&head.fields), target, |out| {
+            edits.write_response(out, |out| http.write_response(head, facts, reply, out));
+        })
+        .map(Some)
+    }
 }
 
 /// What has become of a server's response head.
