@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -26,8 +27,9 @@ func (r *ruleReader) match(from *kinds.MatchTarget, isSecurity bool) *dataplanev
 	if path := from.Path; path != nil {
 		to.Path = r.grouped("match.path", texts(path.Criteria, path.Case, path.Values), path.GroupRefs)
 		to.Path.Decoded = path.Decoded
-		if isSecurity {
-			to.Path.Values = rooted(to.GetPath())
+		if isSecurity && kinds.ComparesBeginning(path.Criteria) {
+			to.Path.Values = rooted(to.GetPath().GetValues())
+			r.refuseRootless("match.path", path.GroupRefs)
 		}
 	}
 	if query := from.Query; query != nil {
@@ -196,15 +198,29 @@ func (r *ruleReader) grouped(field string, to *dataplanev1.TextMatch, references
 }
 
 // rooted gives texts that begin a path, or are one, the "/" that every path begins with.
-func rooted(match *dataplanev1.TextMatch) []string {
-	switch match.GetCriterion() {
-	case dataplanev1.TextCriterion_TEXT_CRITERION_EQUALS, dataplanev1.TextCriterion_TEXT_CRITERION_BEGINS_WITH:
-	default:
-		return match.GetValues()
-	}
-	values := make([]string, len(match.GetValues()))
-	for i, value := range match.GetValues() {
-		values[i] = "/" + strings.TrimPrefix(value, "/")
+func rooted(texts []string) []string {
+	values := make([]string, len(texts))
+	for i, text := range texts {
+		values[i] = "/" + strings.TrimPrefix(text, "/")
 	}
 	return values
+}
+
+// refuseRootless refuses keys that no path begins with. Engines have a group once for all rules: its keys cannot get
+// their first "/" for one of them.
+func (r *ruleReader) refuseRootless(field string, references []string) {
+	for i, reference := range references {
+		group := r.set.StringGroups[reference]
+		if group == nil {
+			continue // grouped says so
+		}
+		for at, pair := range group.Pairs {
+			if !strings.HasPrefix(pair.Key, "/") {
+				r.refuse(fmt.Sprintf("%s.string_group_refs[%d]", field, i),
+					"string group %s: kv[%d].key: no path begins with %s: begin it with /", group.Name, at,
+					schema.Show(pair.Key))
+				break
+			}
+		}
+	}
 }

@@ -150,10 +150,8 @@ func (r *ruleReader) switching(from *kinds.HTTPSwitchingAction, to *dataplanev1.
 
 func (r *ruleReader) response(from *kinds.HTTPResponseRule) *dataplanev1.HttpResponseRule {
 	var match *dataplanev1.HttpMatch
-	var ofRequest *kinds.MatchTarget
 	if from.Match != nil {
-		ofRequest = &from.Match.MatchTarget
-		match = r.match(ofRequest, false)
+		match = r.match(&from.Match.MatchTarget, false)
 		r.matchResponse(from.Match, match)
 	}
 	to := &dataplanev1.HttpResponseRule{
@@ -163,8 +161,8 @@ func (r *ruleReader) response(from *kinds.HTTPResponseRule) *dataplanev1.HttpRes
 	if location := from.Location; location != nil {
 		to.Location = &dataplanev1.HttpRedirect{
 			Tls: location.Protocol == "HTTPS", Port: location.Port, KeepQuery: location.KeepQuery,
-			Host: r.tokens("loc_hdr_action.host", location.Host, ofRequest),
-			Path: r.tokens("loc_hdr_action.path", location.Path, ofRequest),
+			Host: r.tokens("loc_hdr_action.host", location.Host, nil),
+			Path: r.tokens("loc_hdr_action.path", location.Path, nil),
 		}
 	}
 	return to

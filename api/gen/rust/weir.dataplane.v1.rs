@@ -913,7 +913,7 @@ pub struct HttpRule {
 /// All that is set must match. A field that is not there matches what is negated, and nothing else.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HttpMatch {
-    /// the client's address, as trusted fields or a PROXY header give it
+    /// the client's address, as a PROXY header gives it, else that of the connection
     #[prost(message, optional, tag = "1")]
     pub client: ::core::option::Option<AddressMatch>,
     /// the address that the connection comes from

@@ -57,6 +57,9 @@ func costOf(text string) (bytes int) {
 	}
 	for _, instruction := range program.Inst {
 		bytes += ofInstruction + ofRange*len(instruction.Rune)
+		if len(instruction.Rune) == 1 { // engines compare the bytes of a letter one by one
+			bytes += ofInstruction * (max(utf8.RuneLen(instruction.Rune[0]), 1) - 1)
+		}
 	}
 	return bytes
 }
@@ -67,10 +70,14 @@ var (
 	namedClass = regexp.MustCompile(`^\[:\^?[a-z]+:\]`)
 )
 
+// nestingMost is how deep parentheses may nest. The library of engines reads at most 250 levels, and a pair of
+// parentheses has up to four: a group, a repetition, a choice and a sequence.
+const nestingMost = 50
+
 // refusedForm finds a form of expressions that needs more than linear time, or that the libraries read differently.
 func refusedForm(text string) error {
 	refuse := func(form, why string) error { return fmt.Errorf("%s has %s, which %s", schema.Show(text), form, why) }
-	inClass := false
+	inClass, nesting := false, 0
 	for i := 0; i < len(text); i++ {
 		rest := text[i:]
 		switch {
@@ -102,6 +109,12 @@ func refusedForm(text string) error {
 			}
 		case lookAround.MatchString(rest):
 			return refuse(lookAround.FindString(rest), "looks around: engines match in linear time only")
+		case rest[0] == '(':
+			if nesting++; nesting > nestingMost {
+				return refuse(fmt.Sprintf("more than %d parentheses in each other", nestingMost), "engines do not read")
+			}
+		case rest[0] == ')':
+			nesting--
 		case rest[0] == '{' && !countedRun.MatchString(rest):
 			return refuse("a { without a count", `is read in several ways: write \{`)
 		}

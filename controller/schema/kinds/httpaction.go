@@ -250,11 +250,12 @@ func (a *HTTPRewriteURLAction) check(field string, match *MatchTarget) *schema.F
 	return problem
 }
 
-func (a *HTTPRewriteLocHdrAction) check(field string, match *MatchTarget) *schema.FieldError {
+func (a *HTTPRewriteLocHdrAction) check(field string) *schema.FieldError {
 	if a == nil {
 		return nil
 	}
-	return cmp.Or(a.Host.check(field+".host", hostText, match), a.Path.check(field+".path", pathText, match))
+	return cmp.Or(a.Host.checkOfLocation(field+".host"), a.Path.checkOfLocation(field+".path"),
+		a.Host.check(field+".host", hostText, nil), a.Path.check(field+".path", pathText, nil))
 }
 
 func (a *HTTPSwitchingAction) check(field string) *schema.FieldError {

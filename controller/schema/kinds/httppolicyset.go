@@ -119,6 +119,10 @@ func init() {
 			schema.NoEffect(schema.Unheeded, ""),
 		},
 		Unread: []schema.Rule{
+			schema.NoEffect("records do not tell rules yet",
+				`http_security_policy.rules.log
+				http_request_policy.rules.log http_request_policy.rules.all_headers
+				http_response_policy.rules.log http_response_policy.rules.all_headers`),
 			schema.Closes("engines do not limit rates yet",
 				"http_security_policy.rules.action.action="+LimitRate),
 			schema.Closes("engines do not send requests to other services for inspection yet",
@@ -189,6 +193,25 @@ func (s *HTTPPolicySet) ResponseRules() []Placed[HTTPResponseRule] {
 		return nil
 	}
 	return inForce(s.Response.Rules, func(r *HTTPResponseRule) (bool, uint32) { return r.Enable, r.Index })
+}
+
+// RuleOfClients is the name of a rule in force that compares client_ip; empty: there is none.
+func (s *HTTPPolicySet) RuleOfClients() (name string) {
+	look := func(rule string, match *MatchTarget) {
+		if name == "" && match != nil && match.ClientIP != nil {
+			name = rule
+		}
+	}
+	for _, placed := range s.SecurityRules() {
+		look(placed.Rule.Name, placed.Rule.Match)
+	}
+	for _, placed := range s.RequestRules() {
+		look(placed.Rule.Name, placed.Rule.Match)
+	}
+	for _, placed := range s.ResponseRules() {
+		look(placed.Rule.Name, placed.Rule.ofRequest())
+	}
+	return name
 }
 
 // Placed is a rule with its place in the operator's list.
@@ -280,16 +303,21 @@ func (r *HTTPRequestRule) check(field string) *schema.FieldError {
 		return refuse(field+".switching_action",
 			"%s stands alone in a rule: no server sees the request, so remove its other actions", SelectLocal)
 	}
-	return cmp.Or(r.Match.check(field+".match"), checkEdits(field+".hdr_action", r.Edits, true),
+	return cmp.Or(r.Match.check(field+".match"), r.Match.checkRoots(field+".match"),
+		checkEdits(field+".hdr_action", r.Edits, true),
 		r.Redirect.check(field+".redirect_action", r.Match), r.Rewrite.check(field+".rewrite_url_action", r.Match),
 		r.Switching.check(field+".switching_action"))
 }
 
 func (r *HTTPResponseRule) check(field string) *schema.FieldError {
-	var ofRequest *MatchTarget
-	if r.Match != nil {
-		ofRequest = &r.Match.MatchTarget
+	return cmp.Or(r.Match.check(field+".match"), r.ofRequest().checkRoots(field+".match"),
+		checkEdits(field+".hdr_action", r.Edits, false), r.Location.check(field+".loc_hdr_action"))
+}
+
+// ofRequest is what the request is compared with; nil: nothing.
+func (r *HTTPResponseRule) ofRequest() *MatchTarget {
+	if r.Match == nil {
+		return nil
 	}
-	return cmp.Or(r.Match.check(field+".match"), checkEdits(field+".hdr_action", r.Edits, false),
-		r.Location.check(field+".loc_hdr_action", ofRequest))
+	return &r.Match.MatchTarget
 }

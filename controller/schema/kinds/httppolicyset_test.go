@@ -47,6 +47,12 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 	rewrite := func(token string) string {
 		return `,"rewrite_url_action":{"path":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[` + token + `]}}`
 	}
+	location := func(token string) string {
+		return `,"match":{"path":{"match_criteria":"REGEX_MATCH","match_str":["a"],"string_group_refs":["stringgroup-1"]},
+			"query":{"match_criteria":"QUERY_MATCH_REGEX_MATCH","match_str":["a"]}},
+			"loc_hdr_action":{"protocol":"HTTPS","path":{"type":"URI_PARAM_TYPE_TOKENIZED","tokens":[{"type":"` +
+			token + `"}]}}`
+	}
 	const redirect = `,"redirect_action":{"protocol":"HTTPS"}`
 	const (
 		request  = "http_request_policy.rules[0]."
@@ -58,6 +64,10 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 		{requestRule(path("REGEX_DOES_NOT_MATCH", `(a)\\1`)), request + "match.path.match_str[0]", "refers back"},
 		{requestRule(path("REGEX_MATCH", "(a")), request + "match.path.match_str[0]",
 			"is no regular expression: missing"},
+		{requestRule(path("BEGINS_WITH", "api")), request + "match.path.match_str[0]", "no path begins with"},
+		{responseRule(path("DOES_NOT_EQUAL", "api")), response + "match.path.match_str[0]", "no path begins with"},
+		{requestRule(`,"match":{"version":{"match_criteria":"IS_IN","versions":["ONE_ONE","ZERO_NINE"]}}`),
+			request + "match.version.versions[1]", "do not speak HTTP/0.9"},
 		{requestRule(path("EQUALS", "")), request + "match.path.match_str[0]", "is empty"},
 		{requestRule(`,"match":{"path":{"match_criteria":"EQUALS"}}`), request + "match.path.match_str", "is empty"},
 		{requestRule(`,"match":{"query":{"match_criteria":"QUERY_MATCH_EXISTS","match_str":["a"]}}`),
@@ -116,6 +126,14 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 			"is required"},
 		{responseRule(`,"match":{"status":{"match_criteria":"IS_IN","ranges":[{"begin":500,"end":404}]}}`),
 			response + "match.status.ranges[0].end", "404 is before begin 500"},
+		{responseRule(`,"match":{"status":{"match_criteria":"IS_IN","ranges":[{"begin":101,"end":404}]}}`),
+			response + "match.status.ranges[0].begin", "give 200 to 599"},
+		{responseRule(location("URI_TOKEN_TYPE_REGEX")), response + "loc_hdr_action.path.tokens[0].type",
+			"cannot be here"},
+		{responseRule(location("URI_TOKEN_TYPE_REGEX_QUERY")), response + "loc_hdr_action.path.tokens[0].type",
+			"cannot be here"},
+		{responseRule(location("URI_TOKEN_TYPE_STRING_GROUP")), response + "loc_hdr_action.path.tokens[0].type",
+			"cannot be here"},
 		{responseRule(`},{"name":"r","index":1`), "http_response_policy.rules[1].index", "is the index of rules[0]"},
 	} {
 		want := "httppolicyset: " + c.field + ": rule r: "
@@ -151,10 +169,11 @@ func TestTakesRulesOfEveryKind(t *testing.T) {
 }
 
 func TestRefusesExpressionsThatEnginesReadOtherwise(t *testing.T) {
+	nested := func(deep int) string { return strings.Repeat("(", deep) + "a" + strings.Repeat(")", deep) }
 	for text, want := range map[string]string{
 		`[a&&b]`: "between [ and ]", `[a[b]`: "a [ between", `\Qa\E`: "do not know", `\<a`: "do not know",
 		`a{`: "a { without a count", `\pL`: "do not know", `[aé]`: "beyond ASCII", `(?<!a)b`: "looks around",
-		`(?P<n>a)\k<n>`: "refers back",
+		`(?P<n>a)\k<n>`: "refers back", nested(51): "more than 50 parentheses",
 	} {
 		if _, err := Expression(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
@@ -164,7 +183,12 @@ func TestRefusesExpressionsThatEnginesReadOtherwise(t *testing.T) {
 	if at, err := CheckExpressions(many); at == 0 || err == nil || !strings.Contains(err.Error(), "no memory") {
 		t.Errorf("%d: %v", at, err)
 	}
-	for _, text := range []string{`^/a{2,}b{3}[]a-z^[:digit:]]\{(?i:x)(?P<name>y)\.$`, `[^]]`, `[a\-\-b]`} {
+	letters := strings.Repeat("\U0001F600", 4096)
+	if at, err := CheckExpressions([]string{letters}); err == nil {
+		t.Errorf("%d: takes letters of four bytes as if they had one", at)
+	}
+	for _, text := range []string{nested(50) + nested(50), `^/a{2,}b{3}[]a-z^[:digit:]]\{(?i:x)(?P<name>y)\.$`,
+		`[^]]`, `[a\-\-b]`} {
 		if _, err := Expression(text); err != nil {
 			t.Error(err)
 		}
@@ -212,13 +236,31 @@ func TestRulesThatAreOffCloseNothing(t *testing.T) {
 	}
 }
 
+func TestSaysThatRecordsDoNotTellRules(t *testing.T) {
+	k := kindOf(t, "httppolicyset")
+	found := k.KeptFields(created(t, "httppolicyset", requestRule(`,"log":true,"all_headers":true`)))
+	if len(found) != 2 || found[0].Closes || found[0].Field != "http_request_policy.rules[0].all_headers" ||
+		found[1].Field != "http_request_policy.rules[0].log" {
+		t.Errorf("found %v", found)
+	}
+}
+
 func TestChecksGroupsOfTextsAndOfAddresses(t *testing.T) {
+	many := strings.Repeat(`"a",`, 256) + `"a"`
 	for _, c := range []struct{ kind, body, want string }{
 		{"stringgroup", `{"name":"g","kv":[{"key":"a"},{"key":"a"}]}`, `kv[1].key: "a" is kv[0] already`},
 		{"stringgroup", `{"name":"g","kv":[{"key":"a","value":"b"}]}`, "kv[0].value: is for type SG_TYPE_KEYVAL"},
 		{"stringgroup", `{"name":"g","type":"SG_TYPE_KEYVAL","kv":[{"key":"a"}]}`, "kv[0].value: is required by type"},
 		{"stringgroup", `{"name":"g","kv":[` + strings.Repeat(`{"key":"a"},`, 10000) + `{"key":"b"}]}`,
 			"kv: has 10001 items; give at most 10000"},
+		{"httppolicyset", requestRule(`,"match":{"path":{"match_criteria":"CONTAINS","match_str":[` + many + `]}}`),
+			"match.path.match_str: has 257 items; give at most 256"},
+		{"httppolicyset", requestRule(`,"match":{"query":{"match_criteria":"QUERY_MATCH_EQUALS","match_str":[` + many +
+			`]}}`), "match.query.match_str: has 257 items; give at most 256"},
+		{"httppolicyset", requestRule(`,"match":{"host_hdr":{"match_criteria":"HDR_EQUALS","value":[` + many + `]}}`),
+			"match.host_hdr.value: has 257 items; give at most 256"},
+		{"httppolicyset", responseRule(`,"match":{"status":{"match_criteria":"IS_IN","status_codes":[101]}}`),
+			"match.status.status_codes[0]: 101"},
 		{"ipaddrgroup", `{"name":"g","prefixes":[{"ip_addr":{"addr":"10.0.0.0"},"mask":33}]}`, "prefixes[0].mask"},
 		{"ipaddrgroup", `{"name":"g","addrs":[{"addr":"a.test"}]}`, "addrs[0].addr"},
 		{"ipaddrgroup", `{"name":"g","ranges":[{"begin":{"addr":"10.0.0.2"},"end":{"addr":"10.0.0.1"}}]}`,

@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -12,7 +13,7 @@ import (
 
 // MatchTarget is what a request is compared with. All of its parts must match.
 type MatchTarget struct {
-	ClientIP *IPAddrMatch      `json:"client_ip"` // as trusted fields or a PROXY header give it
+	ClientIP *IPAddrMatch      `json:"client_ip"` // as a PROXY header gives it, else that of the connection
 	SourceIP *IPAddrMatch      `json:"source_ip"` // where the connection comes from
 	VSPort   *PortMatch        `json:"vs_port"`
 	Protocol *ProtocolMatch    `json:"protocol"`
@@ -60,7 +61,7 @@ type HTTPVersionMatch struct {
 // PathMatch compares the path of a request with texts.
 type PathMatch struct {
 	Criteria  string   `json:"match_criteria" enum:"PathCriteria" default:"CONTAINS"`
-	Values    []string `json:"match_str"`
+	Values    []string `json:"match_str" items:"256"`
 	GroupRefs []string `json:"string_group_refs" ref:"stringgroup" items:"64"`
 	Case      string   `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
 	Decoded   bool     `json:"match_decoded_string" default:"true"`
@@ -69,7 +70,7 @@ type PathMatch struct {
 // QueryMatch compares what follows the question mark of a request.
 type QueryMatch struct {
 	Criteria  string   `json:"match_criteria" enum:"QueryCriteria" required:"true"`
-	Values    []string `json:"match_str"`
+	Values    []string `json:"match_str" items:"256"`
 	GroupRefs []string `json:"string_group_refs" ref:"stringgroup" items:"64"`
 	Case      string   `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
 	Decoded   bool     `json:"match_decoded_string" default:"true"`
@@ -86,7 +87,7 @@ type HdrMatch struct {
 // HostHdrMatch compares the host that a request is for.
 type HostHdrMatch struct {
 	Criteria string   `json:"match_criteria" enum:"HeaderCriteria" required:"true"`
-	Values   []string `json:"value"`
+	Values   []string `json:"value" items:"256"`
 	Case     string   `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
 }
 
@@ -105,10 +106,10 @@ type CookieMatch struct {
 	Case     string `json:"match_case" enum:"MatchCase" default:"INSENSITIVE"`
 }
 
-// HTTPStatusMatch compares the status of a response.
+// HTTPStatusMatch compares the status of a response. Engines look at final responses only.
 type HTTPStatusMatch struct {
 	Criteria string        `json:"match_criteria" enum:"MatchOperation" required:"true"`
-	Codes    []uint32      `json:"status_codes" min:"100" max:"599" items:"256"`
+	Codes    []uint32      `json:"status_codes" min:"200" max:"599" items:"256"`
 	Ranges   []StatusRange `json:"ranges" items:"256"`
 }
 
@@ -123,7 +124,7 @@ var (
 		"HTTP_METHOD_PROPFIND", "HTTP_METHOD_PROPPATCH", "HTTP_METHOD_MKCOL", "HTTP_METHOD_COPY", "HTTP_METHOD_MOVE",
 		"HTTP_METHOD_LOCK", "HTTP_METHOD_UNLOCK",
 	)
-	_ = schema.Enum("HTTPVersion", "ZERO_NINE", "ONE_ZERO", "ONE_ONE", "TWO_ZERO")
+	_ = schema.Enum("HTTPVersion", noVersion, "ONE_ZERO", "ONE_ONE", "TWO_ZERO")
 	_ = schema.Enum("MatchCase", "SENSITIVE", "INSENSITIVE")
 	_ = schema.Enum("PathCriteria",
 		"BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "CONTAINS", "DOES_NOT_CONTAIN", "ENDS_WITH", "DOES_NOT_END_WITH",
@@ -137,10 +138,15 @@ var (
 	)
 )
 
-const regexMatch = "REGEX_MATCH"
+const (
+	regexMatch = "REGEX_MATCH"
+	noVersion  = "ZERO_NINE"
+)
 
 // textMost is the length of the longest text of a rule, in bytes.
 const textMost = 4096
+
+const finalStatuses = "%d is no status that rules see, which are those of final responses: give 200 to 599"
 
 // refuse makes the error of a field.
 func refuse(field, problem string, args ...any) *schema.FieldError {
@@ -192,8 +198,14 @@ func (m *MethodMatch) check(field string) *schema.FieldError {
 }
 
 func (m *HTTPVersionMatch) check(field string) *schema.FieldError {
-	if m != nil && len(m.Versions) == 0 {
+	switch {
+	case m == nil:
+		return nil
+	case len(m.Versions) == 0:
 		return refuse(field+".versions", "is empty: give at least one version")
+	}
+	if i := slices.Index(m.Versions, noVersion); i >= 0 {
+		return refuse(fmt.Sprintf("%s.versions[%d]", field, i), "engines do not speak HTTP/0.9: remove %s", noVersion)
 	}
 	return nil
 }
@@ -203,6 +215,29 @@ func (m *PathMatch) check(field string) *schema.FieldError {
 		return nil
 	}
 	return checkTexts(field, "match_str", m.Criteria, m.Values, len(m.GroupRefs))
+}
+
+// checkRoots refuses texts that no path begins with, where they would never match, or always.
+func (m *MatchTarget) checkRoots(field string) *schema.FieldError {
+	if m == nil || m.Path == nil || !ComparesBeginning(m.Path.Criteria) {
+		return nil
+	}
+	for i, text := range m.Path.Values {
+		if !strings.HasPrefix(text, "/") {
+			return refuse(fmt.Sprintf("%s.path.match_str[%d]", field, i), "no path begins with %s: begin it with /",
+				schema.Show(text))
+		}
+	}
+	return nil
+}
+
+// ComparesBeginning tells whether a criterion compares the beginning of a path, or all of it.
+func ComparesBeginning(criteria string) bool {
+	switch criteria {
+	case "BEGINS_WITH", "DOES_NOT_BEGIN_WITH", "EQUALS", "DOES_NOT_EQUAL":
+		return true
+	}
+	return false
 }
 
 func (m *QueryMatch) check(field string) *schema.FieldError {
@@ -274,10 +309,10 @@ func (m *HTTPStatusMatch) check(field string) *schema.FieldError {
 	for i, span := range m.Ranges {
 		at := fmt.Sprintf("%s.ranges[%d]", field, i)
 		switch {
-		case span.Begin < 100 || span.Begin > 599:
-			return refuse(at+".begin", "%d is no status: give 100 to 599", span.Begin)
-		case span.End < 100 || span.End > 599:
-			return refuse(at+".end", "%d is no status: give 100 to 599", span.End)
+		case span.Begin < 200 || span.Begin > 599:
+			return refuse(at+".begin", finalStatuses, span.Begin)
+		case span.End < 200 || span.End > 599:
+			return refuse(at+".end", finalStatuses, span.End)
 		case span.End < span.Begin:
 			return refuse(at+".end", "%d is before begin %d", span.End, span.Begin)
 		}

@@ -110,6 +110,21 @@ func (p *URIParam) check(field string, allowed textRule, match *MatchTarget) *sc
 	return nil
 }
 
+// checkOfLocation refuses the tokens that take what a rule has found: a Location is made of the server's.
+func (p *URIParam) checkOfLocation(field string) *schema.FieldError {
+	if p == nil {
+		return nil
+	}
+	for i, token := range p.Tokens {
+		switch token.Type {
+		case tokenRegex, tokenRegexQuery, tokenGroup:
+			return refuse(fmt.Sprintf("%s.tokens[%d].type", field, i), "%s cannot be here: use %s, %s and %s, of the "+
+				"Location that the server gives", token.Type, tokenHost, tokenPath, tokenText)
+		}
+	}
+	return nil
+}
+
 func (t *URIParamToken) check(field string, allowed textRule, match *MatchTarget) *schema.FieldError {
 	in := foundBy(match)
 	switch t.Type {
