@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, Scratch, Verdict};
-use weir_snapshot::{Pool, VirtualService};
+use weir_snapshot::{Pool, ServicePolicies, VirtualService};
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -82,6 +82,7 @@ pub(super) struct Received<'r> {
 
 impl Received<'_> {
     /// `conn` is the client's connection, or its stream. `date`: the field line of [`Date`](weir_policy::Date).
+    #[inline]
     pub fn take<I: Io>(
         self,
         io: &mut I,
@@ -90,21 +91,45 @@ impl Received<'_> {
         (date, scratch): (&[u8], &mut Scratch),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
+        let Some(http) = self.service.http() else { return Next::Unserved };
+        if http.refuses(self.head) {
+            return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
+        }
+        match self.service.policies.as_deref() {
+            None => self.go_on(io, (client, conn), date, exchanges, None),
+            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), exchanges),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_by_rules<I: Io>(
+        self,
+        io: &mut I,
+        client: &Client,
+        conn: Conn,
+        (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
+        exchanges: &mut Exchanges<Exchange>,
+    ) -> Next {
+        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, scratch);
+        match self.ended(io, client, &judged, date) {
+            Some(next) => next,
+            None => self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged))),
+        }
+    }
+
+    /// Inline, so that a request without rules pays for none.
+    #[inline(always)]
+    fn go_on<I: Io>(
+        self,
+        io: &mut I,
+        (client, conn): (&Client, Conn),
+        date: &[u8],
+        exchanges: &mut Exchanges<Exchange>,
+        ruled: Option<Box<Ruled<'_>>>,
+    ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
-        if http.refuses(head) {
-            return Next::refused(Error::Request(weir_wire::Error::Field), head);
-        }
-        let ruled = match service.policies.as_deref() {
-            None => None,
-            Some(policies) => {
-                let judged = ruled::judge(policies, head, conn.is_stream(), client, scratch);
-                if let Some(next) = self.ended(io, client, &judged, date) {
-                    return next;
-                }
-                Some(Ruled::of(policies, judged))
-            }
-        };
         if let Some(redirect) = http.redirect_to_https(head, facts) {
             let size = (redirect.status(), redirect.bytes_max());
             return self.answer(io, client, size, date, |out| redirect.write(date, out));

@@ -5,6 +5,7 @@
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
 use weir_policy::{ClientFacts, HttpProfile, Reply};
+use weir_rules::Edits;
 use weir_telemetry::Happening;
 use weir_wire::{
     head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
@@ -383,11 +384,9 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
-        let edited =
-            if self.exchange.awaited().is_some() { self.edited(io, head, bytes_max, outgoing.hop)? } else { None };
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
-            _ if let Some(edited) = edited => edited,
+            _ if self.exchange.awaited().is_some() => self.write_by_rules(io, head, bytes_max, outgoing.hop)?,
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -400,32 +399,27 @@ impl<'p> Context<'p> {
         Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
 
-    /// The head as rules change it; `None`: they do not.
+    /// Writes the head as rules change it.
     #[cold]
     #[inline(never)]
-    fn edited<I: Io>(
+    fn write_by_rules<I: Io>(
         &self,
         io: &mut I,
         head: &ResponseHead<'_>,
         bytes_max: usize,
         hop: Hop,
-    ) -> Result<Option<Buf>, Error> {
+    ) -> Result<Buf, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
-        let (Some(awaited), Some(policies)) = (exchange.awaited(), exchange.service.policies.as_ref()) else {
-            return Ok(None);
+        let edits = match (exchange.awaited(), exchange.service.policies.as_ref()) {
+            (Some(awaited), Some(policies)) if head.status >= 200 => {
+                policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits
+            }
+            _ => Edits::default(),
         };
-        if head.status < 200 {
-            return Ok(None);
-        }
-        let edits = policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits;
-        if edits.is_empty() {
-            return Ok(None);
-        }
         let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
         head::write_own(io, bytes_max + edits.bytes_max(&head.fields), target, |out| {
             edits.write_response(out, |out| http.write_response(head, facts, reply, out));
         })
-        .map(Some)
     }
 }
 
