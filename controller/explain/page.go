@@ -56,6 +56,13 @@ func (t *teller) page() schema.Object {
 		page["child"] = child
 	}
 	page["drains"] = said.GetDrains()
+	for field, name := range map[string]string{
+		"security_rule": said.GetSecurityRule(), "request_rule": said.GetRequestRule(),
+	} {
+		if name != "" {
+			page[field] = name
+		}
+	}
 	if said.GetCause() != "" {
 		response := schema.Object{"status": int64(said.GetStatus()), "cause": said.GetCause()}
 		if said.GetLocation() != "" {

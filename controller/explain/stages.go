@@ -26,6 +26,9 @@ func (t *teller) stages() (stages []story.Stage) {
 	}
 	add("client", t.client())
 	add("engine", t.taken())
+	if text := rules(said); text != "" {
+		add("rules", text)
+	}
 	if said.GetPoolUuid() != "" {
 		add("pool", t.poolTold())
 		add("servers", t.servers())
@@ -91,6 +94,22 @@ func (t *teller) poolTold() string {
 	return fmt.Sprintf("The pool is %s: %s.", nameOr(t.poolName(said.GetPoolUuid()), said.GetPoolUuid()), by)
 }
 
+// rules names the rules of HTTP policies that decide; empty: none does.
+func rules(said *dataplanev1.Explanation) string {
+	var decided []string
+	if name := said.GetSecurityRule(); name != "" {
+		decided = append(decided, fmt.Sprintf("the security rule %s decides", name))
+	}
+	if name := said.GetRequestRule(); name != "" {
+		decided = append(decided, fmt.Sprintf("the request rule %s is the first that acts", name))
+	}
+	if len(decided) == 0 {
+		return ""
+	}
+	text := strings.Join(decided, ", and ")
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
 // servers says how many servers of the pool take requests, and why the others do not.
 func (t *teller) servers() string {
 	said := t.engine.said
@@ -148,4 +167,6 @@ var ownCauses = map[string]string{
 	"tls_unexpected":    "the port does not speak TLS, and the URL begins with https://",
 	"redirect_to_https": "the application profile redirects plain requests (http_to_https)",
 	"max_forwards":      "Max-Forwards is 0",
+	"security_rule":     "a security rule of an HTTP policy answers",
+	"request_rule":      "a request rule of an HTTP policy answers",
 }

@@ -52,6 +52,12 @@ response: The engine would end the connection, because of no_server: every serve
 engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.
 response: The client would get 301 to https://a/, from the engine itself, because of redirect_to_https: the application profile redirects plain requests (http_to_https).`: {
 			VirtualServiceUuid: "vs-1", Status: 301, Cause: "redirect_to_https", Location: "https://a/"},
+		`client: 192.0.2.1:50000 would connect to 10.9.0.1:443, the virtual service web.
+engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.
+rules: The security rule office decides, and the request rule old is the first that acts.
+response: The client would get 302 to https://a/new, from the engine itself, because of request_rule: a request rule of an HTTP policy answers.`: {
+			VirtualServiceUuid: "vs-1", SecurityRule: "office", RequestRule: "old", Status: 302,
+			Cause: "request_rule", Location: "https://a/new"},
 		`client: 192.0.2.1:50000 would get no connection: the engine does not listen at 10.9.0.1:443. The state of web says why.
 engine: Worker 0 of the engine one answers, by revision 0 of its configuration, the newest.`: {},
 		"engine: No answer from the engine one: its data plane does not run.": {Error: "its data plane does not run"},
