@@ -1,6 +1,6 @@
 //! Redirects of servers that believe the client came without TLS.
 
-use weir_wire::head::{Field, HeadSink};
+use weir_wire::head::{Field, HeadSink, without_port};
 
 /// Writes a Location: `http://host:8080/path` becomes `https://host<port_suffix>/path`. What names another scheme, or
 /// no host, goes as it came.
@@ -22,13 +22,4 @@ fn split_http(location: &[u8]) -> Option<(&[u8], &[u8])> {
     let host_start = authority.iter().rposition(|&b| b == b'@').map_or(0, |at| at + 1);
     let host = without_port(&authority[host_start..]);
     if host.is_empty() { None } else { Some((&authority[..host_start + host.len()], rest)) }
-}
-
-/// `host:port` or `[::1]:port` without the port.
-pub(crate) fn without_port(host: &[u8]) -> &[u8] {
-    let name_bytes = match host.first() {
-        Some(b'[') => host.iter().position(|&b| b == b']').map(|close| close + 1),
-        _ => host.iter().position(|&b| b == b':'),
-    };
-    &host[..name_bytes.unwrap_or(host.len())]
 }

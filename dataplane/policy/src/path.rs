@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use weir_wire::head::percent_decode;
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TextCriterion {
     Equals,
@@ -87,7 +89,7 @@ impl TextMatch {
     pub fn matches_text(&self, text: &[u8], scratch: &mut Vec<u8>) -> bool {
         let text = match self.decoded && text.contains(&b'%') {
             true => {
-                decode(text, scratch);
+                percent_decode(text, scratch);
                 &scratch[..]
             }
             false => text,
@@ -113,27 +115,9 @@ impl TextMatch {
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     text.contains(&b'%').then(|| {
         let mut out = Vec::with_capacity(text.len());
-        decode(text, &mut out);
+        percent_decode(text, &mut out);
         out
     })
-}
-
-/// An encoding that is not complete stays as it is.
-fn decode(text: &[u8], out: &mut Vec<u8>) {
-    out.clear();
-    let mut rest = text;
-    while let [first, tail @ ..] = rest {
-        let encoded = match (first, tail) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
-        rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
-    }
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

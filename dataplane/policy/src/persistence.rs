@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use weir_wire::head::{Fields, Name};
+use weir_wire::head::{Fields, Name, is_token};
 
 use crate::ClientFacts;
 
@@ -33,7 +33,7 @@ impl Persistence {
     pub fn compile<'t>(settings: &PersistenceSettings, tokens: impl Iterator<Item = (u32, &'t str)>) -> Option<Self> {
         let name = &settings.cookie_name;
         let (mut servers, mut lines) = (HashMap::new(), HashMap::new());
-        if !is_token(name) {
+        if !is_token(name.as_bytes()) {
             return None;
         }
         let http_only = if settings.http_only { "; HttpOnly" } else { "" };
@@ -42,7 +42,8 @@ impl Persistence {
             seconds => format!("; Max-Age={seconds}"),
         };
         for (server, token) in tokens {
-            if !is_token(token) {
+            // A token is more than enough for a value (RFC 6265 §4.1.1).
+            if !is_token(token.as_bytes()) {
                 return None;
             }
             let line =
@@ -74,9 +75,4 @@ impl Persistence {
 
 fn is_cookie(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"cookie")
-}
-
-/// RFC 6265 §4.1.1: what may be a name, and more than enough for a value.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

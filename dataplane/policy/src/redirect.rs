@@ -1,8 +1,8 @@
 //! The answer to a plain request where the profile wants TLS.
 
-use weir_wire::head::{HeadSink, Method, RequestHead};
+use weir_wire::head::{HeadSink, Method, RequestHead, without_port};
 
-use crate::{ClientFacts, HttpProfile, location::without_port, text::Text};
+use crate::{ClientFacts, HttpProfile, text::Text};
 
 /// A redirect to the same place over TLS.
 #[derive(Clone, Debug)]

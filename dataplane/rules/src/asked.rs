@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use weir_wire::head::RequestHead;
+use weir_wire::head::{RequestHead, percent_decode, without_port};
 
 use crate::text::TextRule;
 
@@ -59,17 +59,13 @@ impl<'r> Asked<'r> {
 
     /// The host without its port.
     pub(crate) fn host(&self) -> Option<&'r [u8]> {
-        self.head.host.map(without_port)
+        self.head.host.map(host_name)
     }
 }
 
-/// `host:port` or `[::1]:port` without the port, and without the dot of the root, which names the same host.
-pub(crate) fn without_port(host: &[u8]) -> &[u8] {
-    let name_bytes = match host.first() {
-        Some(b'[') => host.iter().position(|&byte| byte == b']').map(|close| close + 1),
-        _ => host.iter().position(|&byte| byte == b':'),
-    };
-    let name = &host[..name_bytes.unwrap_or(host.len())];
+/// The name of a host without its port, and without the dot of the root, which names the same host.
+pub(crate) fn host_name(host: &[u8]) -> &[u8] {
+    let name = without_port(host);
     name.strip_suffix(b".").unwrap_or(name)
 }
 
@@ -128,7 +124,7 @@ impl Forms {
             copy_small(text, &mut self.small);
         }
         if needed.decoded || needed.decoded_small {
-            decode(text, &mut self.decoded);
+            percent_decode(text, &mut self.decoded);
         }
         if needed.decoded_small {
             copy_small(&self.decoded, &mut self.decoded_small);
@@ -191,47 +187,9 @@ fn copy_small(text: &[u8], out: &mut Vec<u8>) {
     out.make_ascii_lowercase();
 }
 
-/// Decodes once. An encoding that is not complete stays as it is.
-pub(crate) fn decode(text: &[u8], out: &mut Vec<u8>) {
-    out.clear();
-    if !text.contains(&b'%') {
-        return out.extend_from_slice(text);
-    }
-    let mut rest = text;
-    while let [first, tail @ ..] = rest {
-        let encoded = match (first, tail) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
-        rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
-    }
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|digit| digit as u8)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn decodes_once() {
-        let mut out = Vec::new();
-        for (text, decoded) in [
-            ("/a", "/a"),
-            ("/a%2fb", "/a/b"),
-            ("/a%252fb", "/a%2fb"),
-            ("/%", "/%"),
-            ("/%4", "/%4"),
-            ("/%zz", "/%zz"),
-            ("%41%62", "Ab"),
-        ] {
-            decode(text.as_bytes(), &mut out);
-            assert_eq!(out, decoded.as_bytes(), "{text}");
-        }
-    }
 
     #[test]
     fn port_is_cut_off() {
@@ -243,7 +201,7 @@ mod tests {
             ("[::1]:80", "[::1]"),
             ("[::1]", "[::1]"),
         ] {
-            assert_eq!(without_port(host.as_bytes()), name.as_bytes());
+            assert_eq!(host_name(host.as_bytes()), name.as_bytes());
         }
     }
 }

@@ -6,7 +6,7 @@ use weir_wire::head::{Fields, Name, NameSet, ResponseHead};
 
 use crate::{
     addresses::{AddressGroup, AddressRule, Addresses},
-    asked::{HttpVersion, Needs, View, without_port},
+    asked::{HttpVersion, Needs, View, host_name},
     cookies,
     criterion::{Criterion, TextError},
     text::{TextMatch, TextRule},
@@ -116,10 +116,10 @@ impl HostRule {
 
     fn matches(&self, view: &View<'_>) -> bool {
         let host = |rule: &TextRule| view.host(rule.compares_small());
-        let bare = self.bare.as_ref().is_some_and(|rule| host(rule).is_some_and(|host| rule.any(without_port(host))));
+        let bare = self.bare.as_ref().is_some_and(|rule| host(rule).is_some_and(|host| rule.any(host_name(host))));
         let with_port = || {
             let rule = self.with_port.as_ref()?;
-            let (host, name) = (host(rule)?, without_port(host(rule)?));
+            let (host, name) = (host(rule)?, host_name(host(rule)?));
             let port = host.iter().rposition(|&byte| byte == b':').filter(|at| *at >= name.len());
             let whole = [name, port.map_or(&b""[..], |at| &host[at..])].concat();
             Some(rule.any(&whole))

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashMapExt};
 use regex_automata::{Input, PatternSet, meta::Regex};
 
 use crate::{
-    asked::{View, without_port},
+    asked::{View, host_name},
     condition::{Condition, HostRule},
     criterion::{Criterion, compile_regex_set},
     prefixes::Prefixes,
@@ -96,7 +96,7 @@ impl Index {
         for (small, hosts) in [true, false].into_iter().zip(&self.hosts) {
             if !hosts.is_empty()
                 && let Some(host) = view.host(small)
-                && let Some(paths) = hosts.get(without_port(host))
+                && let Some(paths) = hosts.get(host_name(host))
             {
                 paths.find(view, found);
             }
@@ -141,7 +141,7 @@ fn hosts_of(condition: &Condition) -> Option<(Vec<Box<[u8]>>, bool)> {
     if !both().all(is_plain) {
         return None;
     }
-    let names = both().flat_map(|rule| rule.values.iter().map(|value| without_port(value).into())).collect();
+    let names = both().flat_map(|rule| rule.values.iter().map(|value| host_name(value).into())).collect();
     Some((names, both().all(TextRule::compares_small)))
 }
 

@@ -5,7 +5,7 @@ use std::{net::IpAddr, ops::ControlFlow, sync::Arc};
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
 use crate::{
-    asked::{Asked, Needs, Origin, Scratch, View, without_port},
+    asked::{Asked, Needs, Origin, Scratch, View, host_name},
     edits::Edits,
     set::{LocalResponse, PolicySet, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
@@ -238,7 +238,7 @@ fn url_of(location: &[u8]) -> Option<Url<'_>> {
     let host = authority.iter().rposition(|&byte| byte == b'@').map_or(authority, |at| &authority[at + 1..]);
     let mark = rest.iter().position(|&byte| byte == b'?');
     let (path, query) = mark.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
-    Some(Url { host: without_port(host), path, query, matched: None })
+    Some(Url { host: host_name(host), path, query, matched: None })
 }
 
 #[cfg(test)]

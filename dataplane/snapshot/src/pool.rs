@@ -356,7 +356,7 @@ fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> 
         Ok(v1::HashInput::SourceAddress) => Some(HashInput::SourceAddress),
         Ok(v1::HashInput::SourceAddressAndPort) => Some(HashInput::SourceAddressAndPort),
         Ok(v1::HashInput::Uri) => Some(HashInput::Uri),
-        Ok(v1::HashInput::Header) if is_token(&source.hash_header) => {
+        Ok(v1::HashInput::Header) if weir_wire::head::is_token(source.hash_header.as_bytes()) => {
             Some(HashInput::Header(source.hash_header.clone()))
         }
         Ok(v1::HashInput::Header) => {
@@ -380,12 +380,6 @@ fn fail_action(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) ->
             None
         }
     }
-}
-
-/// RFC 9110 §5.6.2.
-fn is_token(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(allowed)
 }
 
 fn timeouts(source: &v1::Pool) -> PoolTimeouts {

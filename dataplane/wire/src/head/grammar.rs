@@ -67,9 +67,53 @@ const NAME_BYTES: [bool; 256] = {
     set
 };
 
+/// Decodes percent-encodings, once. One that is not complete stays as it is.
+pub fn percent_decode(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    if !text.contains(&b'%') {
+        return out.extend_from_slice(text);
+    }
+    let hex = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+    let mut rest = text;
+    while let [first, tail @ ..] = rest {
+        let encoded = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        out.push(encoded.map_or(*first, |(high, low)| high << 4 | low));
+        rest = &tail[if encoded.is_some() { 2 } else { 0 }..];
+    }
+}
+
+/// `host:port` or `[::1]:port` without the port.
+pub fn without_port(host: &[u8]) -> &[u8] {
+    let name_bytes = match host.first() {
+        Some(b'[') => host.iter().position(|&byte| byte == b']').map(|close| close + 1),
+        _ => host.iter().position(|&byte| byte == b':'),
+    };
+    &host[..name_bytes.unwrap_or(host.len())]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percent_encodings_are_decoded_once() {
+        let mut out = Vec::new();
+        for (text, decoded) in [
+            ("/a", "/a"),
+            ("/a%2fb", "/a/b"),
+            ("/a%252fb", "/a%2fb"),
+            ("/%", "/%"),
+            ("/%4", "/%4"),
+            ("/%zz", "/%zz"),
+            ("%41%62", "Ab"),
+        ] {
+            percent_decode(text.as_bytes(), &mut out);
+            assert_eq!(out, decoded.as_bytes(), "{text}");
+        }
+    }
 
     #[test]
     fn names_and_values_of_fields_are_told_from_what_is_none() {
