@@ -33,7 +33,8 @@ type Tier struct {
 // its shortest block. The finest tier writes a block 20 minutes after midnight and each 40 minutes from then on, the
 // others at noon: so it never does so together with them.
 var Tiers = [...]Tier{
-	{Name: "5s", Step: CollectEvery, Keep: 7 * day, BytesMax: 8 << 30, Block: 40 * time.Minute, Longest: 18 * time.Hour},
+	{Name: "5s", Step: CollectEvery, Keep: 7 * day, BytesMax: 8 << 30, Block: 40 * time.Minute,
+		Longest: 18 * time.Hour},
 	{Name: "5min", Step: 5 * time.Minute, Keep: 90 * day, BytesMax: 4 << 30, Block: day, Longest: 9 * day},
 	{Name: "1h", Step: time.Hour, Keep: 456 * day, BytesMax: 2 << 30, Block: 5 * day, Longest: 45 * day},
 }
