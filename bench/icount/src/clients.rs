@@ -41,10 +41,10 @@ impl Clients {
     pub fn connect(&self, listener: Listener) -> Result<Client, Failure> {
         let plain = |http2| Client { tls: None, http2, outbox: Vec::new(), received: Vec::new() };
         let config = match listener {
-            Listener::Plain | Listener::Recorded => return Ok(plain(None)),
             Listener::Http2 => return Ok(plain(Some(Http2::new()))),
             Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
+            _ => return Ok(plain(None)),
         };
         let mut outbox = Vec::new();
         let session = TlsSession::client(config, &self.server_name, &mut outbox)?;

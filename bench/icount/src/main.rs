@@ -13,6 +13,7 @@ mod http2;
 mod plan;
 mod profile;
 mod rows;
+mod rules;
 mod servers;
 mod stage;
 mod table;

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use weir_api::dataplane::v1 as api;
 
+use crate::rules;
+
 pub const SERVERS: u8 = 8;
 pub const TLS12_SUITE: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 
@@ -26,10 +28,41 @@ pub enum Listener {
     Http2,
     /// Plain, and each request leaves a record.
     Recorded,
+    /// Plain, and each request is tried by a thousand rules.
+    RulesByPath,
+    /// The same, by rules that name parts of paths.
+    RulesByPart,
+    /// Plain, and a rule edits each request.
+    Edited,
 }
 
 impl Listener {
-    const ALL: [Self; 6] = [Self::Plain, Self::Tls12, Self::Tls13, Self::Tls12Both, Self::Http2, Self::Recorded];
+    const ALL: [Self; 9] = [
+        Self::Plain,
+        Self::Tls12,
+        Self::Tls13,
+        Self::Tls12Both,
+        Self::Http2,
+        Self::Recorded,
+        Self::RulesByPath,
+        Self::RulesByPart,
+        Self::Edited,
+    ];
+
+    fn is_tls(self) -> bool {
+        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls12Both)
+    }
+
+    /// The policies whose rules try its requests.
+    fn policies(self) -> Vec<String> {
+        let uuid = match self {
+            Self::RulesByPath => rules::BY_HOST_AND_PATH,
+            Self::RulesByPart => rules::BY_PARTS_OF_PATH,
+            Self::Edited => rules::EDITS,
+            _ => return Vec::new(),
+        };
+        vec![uuid.to_owned()]
+    }
 
     pub fn address(self) -> SocketAddr {
         let port = match self {
@@ -39,6 +72,9 @@ impl Listener {
             Self::Tls12Both => 9443,
             Self::Http2 => 8080,
             Self::Recorded => 8081,
+            Self::RulesByPath => 8082,
+            Self::RulesByPart => 8083,
+            Self::Edited => 8084,
         };
         (Ipv4Addr::new(10, 0, 0, 1), port).into()
     }
@@ -50,6 +86,7 @@ pub fn plan() -> api::Plan {
         virtual_services: Listener::ALL.map(service).to_vec(),
         pools: vec![pool(PLAIN_POOL), secure_pool()],
         certificates: vec![certificate()],
+        http_policy_sets: rules::all(PLAIN_POOL),
         ..Default::default()
     }
 }
@@ -85,7 +122,7 @@ fn other(n: u64) -> api::VirtualService {
 
 fn service(listener: Listener) -> api::VirtualService {
     let at = listener.address();
-    let tls = !matches!(listener, Listener::Plain | Listener::Http2 | Listener::Recorded);
+    let tls = listener.is_tls();
     let http2 = listener == Listener::Http2;
     api::VirtualService {
         uuid: format!("{listener:?}"),
@@ -102,6 +139,7 @@ fn service(listener: Listener) -> api::VirtualService {
         tls: tls.then(|| tls_profile(listener)),
         analytics: (listener == Listener::Recorded).then(analytics),
         certificate_uuids: if tls { vec!["certificate".to_owned()] } else { vec![] },
+        http_policy_set_uuids: listener.policies(),
         ..Default::default()
     }
 }

@@ -31,7 +31,7 @@ enum Work {
 }
 
 /// In the order of their names, as in the file of counts.
-pub static ROWS: [Row; 13] = [
+pub static ROWS: [Row; 16] = [
     Row {
         name: "body_64k",
         what: "keep-alive request, a response of 64 KiB",
@@ -89,6 +89,13 @@ pub static ROWS: [Row; 13] = [
         rounds: 16,
     },
     Row {
+        name: "request_edited",
+        what: "keep-alive request that a rule gives a field and another path",
+        listener: Listener::Edited,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
         name: "request_http2",
         what: "a stream of HTTP/2, eight at once on a connection that stands, a response of 128 bytes",
         listener: Listener::Http2,
@@ -103,8 +110,22 @@ pub static ROWS: [Row; 13] = [
         rounds: 16,
     },
     Row {
+        name: "request_rules",
+        what: "keep-alive request that 1,000 rules by host and path try, the last matches",
+        listener: Listener::RulesByPath,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
+        name: "request_rules_parts",
+        what: "the same by parts of paths and regular expressions",
+        listener: Listener::RulesByPart,
+        work: Work::Request { body_bytes: 128 },
+        rounds: 16,
+    },
+    Row {
         name: "request_tls12",
-        what: "the same over TLS 1.2",
+        what: "keep-alive request over TLS 1.2, a response of 128 bytes",
         listener: Listener::Tls12,
         work: Work::Request { body_bytes: 128 },
         rounds: 16,

@@ -38,24 +38,26 @@ impl fmt::Display for TextError {
 const REGEX_BYTES_MAX: usize = 1 << 20;
 /// What it may keep of its own work, in each direction. An expression that needs more at once gets it.
 const CACHE_BYTES: usize = 64 << 10;
+/// The same for many expressions together: with less, hundreds of them begin anew with each text.
+const SET_CACHE_BYTES: usize = 1 << 20;
 
 /// Finds the first of the patterns that matches.
 pub(crate) fn compile_regex(patterns: &[&str], case_sensitive: bool) -> Result<Regex, TextError> {
-    compile(patterns, case_sensitive, MatchKind::LeftmostFirst)
+    compile(patterns, case_sensitive, MatchKind::LeftmostFirst, CACHE_BYTES)
 }
 
 /// Finds all of the patterns that match.
 pub(crate) fn compile_regex_set(patterns: &[&str], case_sensitive: bool) -> Result<Regex, TextError> {
-    compile(patterns, case_sensitive, MatchKind::All)
+    compile(patterns, case_sensitive, MatchKind::All, SET_CACHE_BYTES)
 }
 
-fn compile(patterns: &[&str], case_sensitive: bool, kind: MatchKind) -> Result<Regex, TextError> {
+fn compile(patterns: &[&str], case_sensitive: bool, kind: MatchKind, cache_bytes: usize) -> Result<Regex, TextError> {
     let limits = Regex::config()
         .match_kind(kind)
         .utf8_empty(false)
         .nfa_size_limit(Some(REGEX_BYTES_MAX))
         .onepass_size_limit(Some(REGEX_BYTES_MAX))
-        .hybrid_cache_capacity(CACHE_BYTES);
+        .hybrid_cache_capacity(cache_bytes);
     // A point stands for each byte, also for one that is no text, and for a line end: nobody gets past a rule with one.
     let syntax =
         syntax::Config::new().unicode(false).utf8(false).dot_matches_new_line(true).case_insensitive(!case_sensitive);

@@ -1,6 +1,8 @@
 //! Changes of a head: fields and cookies that come, go, or are replaced, and another URL. They are made while the head is
 //! written: [`Edited`] stands between who writes it and the sink of the connection.
 
+use std::borrow::Cow;
+
 use weir_wire::head::{Field, Fields, HeadSink, Name, is_same_in_cgi};
 
 use crate::{
@@ -48,12 +50,12 @@ pub enum Variable {
 }
 
 impl Value {
-    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>) -> Vec<u8> {
+    fn of(&self, from: &Origin<'_>, fields: &Fields<'_>) -> Cow<'_, [u8]> {
         let tls = |fact: fn(&crate::TlsFacts<'_>) -> String| from.tls.as_ref().map(fact).unwrap_or_default();
         let text = match self {
-            Value::Text(text) => text.clone(),
+            Value::Text(text) => return Cow::Borrowed(text.as_bytes()),
             Value::Variable(Variable::Field(name)) => {
-                return fields.find(name.as_bytes()).unwrap_or_default().to_vec();
+                return Cow::Owned(fields.find(name.as_bytes()).unwrap_or_default().to_vec());
             }
             Value::Variable(Variable::ClientAddress) => from.client.to_canonical().to_string(),
             Value::Variable(Variable::SourceAddress) => from.source.to_canonical().to_string(),
@@ -63,7 +65,7 @@ impl Value {
             Value::Variable(Variable::TlsCipher) => tls(|tls| tls.cipher.to_owned()),
             Value::Variable(Variable::TlsServerName) => tls(|tls| tls.server_name.unwrap_or_default().to_owned()),
         };
-        text.into_bytes()
+        Cow::Owned(text.into_bytes())
     }
 }
 
@@ -71,7 +73,7 @@ impl Value {
 #[derive(Debug)]
 struct Change<'p> {
     edit: &'p Edit,
-    value: Option<Vec<u8>>,
+    value: Option<Cow<'p, [u8]>>,
 }
 
 impl Change<'_> {
@@ -85,7 +87,7 @@ impl Change<'_> {
         self.edit.cookie == cookie
             && match self.edit.kind {
                 EditKind::Add => false,
-                EditKind::Remove => same_name(name) && self.value.as_ref().is_none_or(|wanted| wanted == value),
+                EditKind::Remove => same_name(name) && self.value.as_ref().is_none_or(|wanted| **wanted == *value),
                 EditKind::Replace => same_name(name),
             }
     }
@@ -126,7 +128,9 @@ impl<'p> Edits<'p> {
     /// Bytes that the text of a head gains at most.
     pub fn bytes_max(&self, fields: &Fields<'_>) -> usize {
         const AROUND: usize = 24; // name, colon, blank and line end of Host or Set-Cookie
-        let line = |change: &Change<'_>| change.edit.name.len() + change.value.as_ref().map_or(0, Vec::len) + AROUND;
+        let line = |change: &Change<'_>| {
+            change.edit.name.len() + change.value.as_ref().map_or(0, |value| value.len()) + AROUND
+        };
         let text = |text: &Option<Vec<u8>>| text.as_ref().map_or(0, |text| text.len() + AROUND);
         let cookies = if self.edits_cookies() { fields.text_bytes() } else { 0 };
         let lines: usize = self.changes.iter().map(line).sum();
@@ -134,7 +138,7 @@ impl<'p> Edits<'p> {
     }
 
     pub(crate) fn add(&mut self, edits: &'p [Edit], from: &Origin<'_>, fields: &Fields<'_>) {
-        let value = |edit: &Edit| edit.value.as_ref().map(|value| value.of(from, fields));
+        let value = |edit: &'p Edit| edit.value.as_ref().map(|value| value.of(from, fields));
         self.changes.extend(edits.iter().map(|edit| Change { edit, value: value(edit) }));
     }
 
@@ -203,6 +207,12 @@ impl<'p> Edits<'p> {
         self.changes.iter().any(|change| change.removes(cookie, name, value))
     }
 
+    /// Whether something that was there may be gone.
+    fn takes_away(&self) -> bool {
+        let replaces = self.host.is_some() || self.location.is_some();
+        replaces || self.changes.iter().any(|change| change.edit.cookie || change.edit.kind != EditKind::Add)
+    }
+
     fn edits_cookies(&self) -> bool {
         self.changes.iter().any(|change| change.edit.cookie)
     }
@@ -259,7 +269,7 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
             let whole = value.clone().collect::<Vec<_>>().concat();
             !self.keeps(Field { name: known, name_text: name, value: &whole })
         };
-        if !(is_edited && is_gone()) {
+        if !(is_edited && self.edits.takes_away() && is_gone()) {
             self.out.field(name, value);
         }
     }

@@ -127,7 +127,8 @@ impl Paths {
             for expressions in &form.expressions {
                 let mut matching = PatternSet::new(expressions.all.pattern_len());
                 expressions.all.which_overlapping_matches(&Input::new(path), &mut matching);
-                found.extend(matching.iter().map(|pattern| expressions.rules[pattern.as_usize()]));
+                let rules = matching.iter().map(|pattern| expressions.rules[pattern.as_usize()]);
+                found.extend(rules.take(matching.len()));
             }
         }
     }

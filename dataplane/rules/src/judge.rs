@@ -1,6 +1,6 @@
 //! What the policy sets of a virtual service decide about a request, and about its response.
 
-use std::{net::IpAddr, ops::ControlFlow, sync::Arc};
+use std::{borrow::Cow, net::IpAddr, ops::ControlFlow, sync::Arc};
 
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
@@ -163,13 +163,9 @@ impl<'p> Judged<'p> {
 
     fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
         let asked = view.asked;
-        let own = listener_host(asked);
-        let url = Url {
-            host: asked.host().filter(|host| !host.is_empty()).unwrap_or(own.as_bytes()),
-            path: asked.path(),
-            query: asked.query(),
-            matched: Some((&rule.conditions, *view)),
-        };
+        let host = host_of(asked);
+        let url =
+            Url { host: &host, path: asked.path(), query: asked.query(), matched: Some((&rule.conditions, *view)) };
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
         self.request_rule = self.request_rule.or(Some(&rule.name));
@@ -201,18 +197,18 @@ impl<'p> Judged<'p> {
     }
 }
 
-/// For a request that names no host.
-fn listener_host(asked: &Asked<'_>) -> String {
-    match asked.from.listener.ip().to_canonical() {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
+/// The host of a request, or the address that it came to if it names none.
+fn host_of<'r>(asked: &Asked<'r>) -> Cow<'r, [u8]> {
+    match (asked.host(), asked.from.listener.ip().to_canonical()) {
+        (Some(host @ [_, ..]), _) => Cow::Borrowed(host),
+        (_, IpAddr::V4(address)) => Cow::Owned(address.to_string().into_bytes()),
+        (_, IpAddr::V6(address)) => Cow::Owned(format!("[{address}]").into_bytes()),
     }
 }
 
 fn to_https<'p>(asked: &Asked<'_>, port: u16) -> Verdict<'p> {
-    let own = listener_host(asked);
-    let host = asked.host().filter(|host| !host.is_empty()).unwrap_or(own.as_bytes());
-    let url = Url { host, path: asked.path(), query: asked.query(), matched: None };
+    let host = host_of(asked);
+    let url = Url { host: &host, path: asked.path(), query: asked.query(), matched: None };
     let redirect = crate::Redirect {
         status: 302,
         tls: true,

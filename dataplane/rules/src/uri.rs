@@ -88,19 +88,23 @@ impl Rewrite {
 
     /// Path and query. `None`: the request lacks a part.
     pub(crate) fn target(&self, url: &Url<'_>) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(url.path.len() + url.query.map_or(0, <[u8]>::len) + USUALLY_ADDED);
         append_path(&self.path, url, &mut out)?;
         append_query(self.keep_query, &self.add_query, url.query, &mut out);
         Some(out)
     }
 }
 
+/// Bytes by which a rewritten path and query are longer at most, mostly.
+const USUALLY_ADDED: usize = 64;
+
 /// An address has no parts to take.
 fn host(tokens: &[Token], url: &Url<'_>) -> Option<Vec<u8>> {
     if tokens.is_empty() {
         return (!url.host.is_empty()).then(|| url.host.to_vec());
     }
-    let made = join(tokens, b'.', url)?;
+    let mut made = Vec::new();
+    append_tokens(tokens, b'.', url, &mut made)?;
     let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~[]:".contains(byte);
     (!made.is_empty() && made.iter().all(may_stand)).then_some(made)
 }
@@ -112,11 +116,11 @@ fn append_path(tokens: &[Token], url: &Url<'_>, out: &mut Vec<u8>) -> Option<()>
         [] if url.path == b"*" && out.is_empty() => out.push(b'*'),
         [] => out.push(b'/'),
         tokens => {
-            let made = join(tokens, b'/', url)?;
-            if !made.starts_with(b"/") {
-                out.push(b'/');
+            let start = out.len();
+            append_tokens(tokens, b'/', url, out)?;
+            if out.get(start) != Some(&b'/') {
+                out.insert(start, b'/');
             }
-            out.extend(made);
         }
     }
     Some(())
@@ -130,15 +134,15 @@ fn append_query(keep: bool, add: &str, query: Option<&[u8]>, out: &mut Vec<u8>) 
     }
 }
 
-fn join(tokens: &[Token], between: u8, url: &Url<'_>) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
+/// `None`, and some of it in `out`: the request lacks a part.
+fn append_tokens(tokens: &[Token], between: u8, url: &Url<'_>, out: &mut Vec<u8>) -> Option<()> {
     for (at, token) in tokens.iter().enumerate() {
         if at > 0 {
             out.push(between);
         }
-        append_token(token, between, url, &mut out)?;
+        append_token(token, between, url, out)?;
     }
-    Some(out)
+    Some(())
 }
 
 fn append_token(token: &Token, between: u8, url: &Url<'_>, out: &mut Vec<u8>) -> Option<()> {
@@ -149,10 +153,10 @@ fn append_token(token: &Token, between: u8, url: &Url<'_>, out: &mut Vec<u8>) ->
             Some(())
         }
         TokenKind::Host if is_address(url.host) => None,
-        TokenKind::Host => append(&url.host.split(|&byte| byte == b'.').collect::<Vec<_>>(), token, between, out),
+        TokenKind::Host => append(url.host.split(|&byte| byte == b'.'), token, between, out),
         TokenKind::Path => {
             let path = url.path.strip_prefix(b"/").unwrap_or(url.path);
-            append(&path.split(|&byte| byte == b'/').collect::<Vec<_>>(), token, between, out)
+            append(path.split(|&byte| byte == b'/'), token, between, out)
         }
         TokenKind::GroupValue => {
             let (mut conditions, view) = conditions()?;
@@ -185,7 +189,7 @@ fn append_token(token: &Token, between: u8, url: &Url<'_>, out: &mut Vec<u8>) ->
 
 fn append_found(found: &[&[u8]], decoded: bool, token: &Token, between: u8, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
-    append(found, token, between, out)?;
+    append(found.iter().copied(), token, between, out)?;
     if decoded {
         let text = out.split_off(start);
         encode(&text, true, out);
@@ -193,22 +197,19 @@ fn append_found(found: &[&[u8]], decoded: bool, token: &Token, between: u8, out:
     Some(())
 }
 
-fn append(parts: &[&[u8]], token: &Token, between: u8, out: &mut Vec<u8>) -> Option<()> {
-    let first = *token.parts.start() as usize;
-    let last = match *token.parts.end() {
-        Token::TO_THE_END => parts.len().checked_sub(1)?,
-        last => last as usize,
-    };
-    if first > last {
-        return None;
-    }
-    for (at, part) in parts.get(first..=last)?.iter().enumerate() {
-        if at > 0 {
+fn append<'p>(parts: impl Iterator<Item = &'p [u8]>, token: &Token, between: u8, out: &mut Vec<u8>) -> Option<()> {
+    let (first, last) = (*token.parts.start(), *token.parts.end());
+    let to_the_end = last == Token::TO_THE_END;
+    let wanted = if to_the_end { usize::MAX } else { (last.checked_sub(first)? + 1) as usize };
+    let mut appended = 0;
+    for part in parts.skip(first as usize).take(wanted) {
+        if appended > 0 {
             out.push(between);
         }
         out.extend_from_slice(part);
+        appended += 1;
     }
-    Some(())
+    (appended == wanted || to_the_end && appended > 0).then_some(())
 }
 
 /// An address of IPv4 or IPv6, which has no names between its dots.
