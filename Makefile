@@ -111,6 +111,11 @@ bench-telemetry: packages-bench packages-test build ## measure whether figures a
 	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
 	@exec $(BIN)/weir bench telemetry $(ARGS)
 
+.PHONY: bench-rules
+bench-rules: packages-bench build ## measure what rules of HTTP policies cost, beside those of peers (ARGS="--row host-path --quick")
+	@cargo build --release --quiet -p weir-icount && install -m 755 target/release/weir-icount $(BIN)/
+	@exec $(BIN)/weir bench rules $(ARGS)
+
 .PHONY: bench-icount
 bench-icount: packages-icount ## count the data plane's instructions (WRITE=1: record them; ROW=name: list the dearest functions)
 	@cargo build --release --quiet -p weir-icount

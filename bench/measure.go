@@ -140,6 +140,7 @@ func (s *stage) setup(name, host string) (peers.Setup, error) {
 		WebSocket: service.Protocol == workloads.WebSocket, UDP: service.Protocol == workloads.UDP,
 		ServerHTTP2:   service.ServerHTTP2,
 		FreshSessions: s.workload.Load.RequestsPerConnection == 1,
+		Rules:         peers.MakeRules(service.Rules, "/"+origin.Object),
 	}, os.MkdirAll(dir, 0o755)
 }
 

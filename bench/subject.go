@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/bench/origin"
+	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/bench/report"
 	"github.com/weir-lb/weir/bench/workloads"
 	"github.com/weir-lb/weir/lab"
@@ -188,6 +189,9 @@ func loadFlags(w workloads.Workload, address string, span time.Duration) []strin
 		"--requests-per-connection", strconv.Itoa(w.Load.RequestsPerConnection),
 		// CPU time counts all that was done: so must the transactions.
 		"--duration", fmt.Sprintf("%dms", span.Milliseconds()), "--drain",
+	}
+	if rules := peers.MakeRules(w.Service.Rules, "/"+origin.Object); len(rules) > 0 {
+		flags = append(flags, "--host", rules[len(rules)-1].Host)
 	}
 	switch w.Service.Protocol {
 	case workloads.HTTP2:

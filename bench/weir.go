@@ -32,10 +32,38 @@ func (w weir) serve(ctx context.Context, s peers.Setup, c peers.Certificate) err
 	if err := w.createPool(ctx, "bench", s.Servers, s); err != nil {
 		return err
 	}
+	if err := w.createPolicies(ctx, s.Rules); err != nil {
+		return err
+	}
 	if err := w.createService(ctx, "bench", "bench", s); err != nil {
 		return err
 	}
 	return w.UntilUp(ctx)
+}
+
+// policies is the name of those that have the rules of a row.
+const policies = "bench"
+
+// createPolicies makes the rules of a row, if it has some.
+func (w weir) createPolicies(ctx context.Context, rules []peers.Rule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	var list []any
+	for index, rule := range rules {
+		list = append(list, map[string]any{
+			"name": rule.Host, "index": index, "enable": true,
+			"match": map[string]any{
+				"host_hdr": map[string]any{"match_criteria": "HDR_EQUALS", "value": []any{rule.Host}},
+				"path": map[string]any{"match_criteria": "BEGINS_WITH", "match_str": []any{rule.Path},
+					"match_case": "SENSITIVE"},
+			},
+			"switching_action": map[string]any{"action": "HTTP_SWITCHING_SELECT_POOL",
+				"pool_ref": client.Ref("pool", "bench")},
+		})
+	}
+	return w.Create(ctx, ours.Entry{Kind: "httppolicyset", Object: client.Object{
+		"name": policies, "http_request_policy": map[string]any{"rules": list}}})
 }
 
 // createProfiles makes those that every object of the row refers to.
@@ -104,6 +132,9 @@ func (w weir) createPool(ctx context.Context, name string, servers []string, s p
 // createService makes a VIP and a virtual service on it.
 func (w weir) createService(ctx context.Context, name, pool string, s peers.Setup) error {
 	service := ours.Service{Name: name, Host: s.Host, Port: s.Port, Pool: pool, Profile: "bench", HTTP2: s.HTTP2}
+	if len(s.Rules) > 0 {
+		service.Policies = []string{policies}
+	}
 	if s.Layer == 4 {
 		service.Profile = "System-L4-Application"
 	}

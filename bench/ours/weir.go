@@ -127,6 +127,7 @@ type Service struct {
 	HTTP2       bool
 	// NetworkProfile passes datagrams on in place of connections; empty: the default, which does not.
 	NetworkProfile string
+	Policies       []string // of HTTP, in the order in which their rules are tried
 }
 
 // CreateService makes a VIP and a virtual service on it.
@@ -141,6 +142,14 @@ func (w *Weir) CreateService(ctx context.Context, s Service) error {
 		"application_profile_ref": client.Ref("applicationprofile", s.Profile),
 		"services": []any{map[string]any{"port": s.Port, "enable_ssl": s.Secure,
 			"enable_http2": s.HTTP2}},
+	}
+	var policies []any
+	for index, name := range s.Policies {
+		policies = append(policies, map[string]any{"index": index,
+			"http_policy_set_ref": client.Ref("httppolicyset", name)})
+	}
+	if policies != nil {
+		service["http_policies"] = policies
 	}
 	if s.NetworkProfile != "" {
 		service["network_profile_ref"] = client.Ref("networkprofile", s.NetworkProfile)

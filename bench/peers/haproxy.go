@@ -25,6 +25,7 @@ func haproxy() Peer {
 			return ""
 		},
 		config: "haproxy.cfg.tmpl",
+		beside: "haproxy.map.tmpl",
 		args:   func(_ Setup, configFile string) []string { return []string{"-db", "-f", configFile} },
 	}
 }

@@ -43,6 +43,24 @@ type Setup struct {
 
 	ServerHTTP2   bool // HTTP/2 to the servers
 	FreshSessions bool // of UDP: one datagram each
+
+	// Rules send requests to the servers, each those of a host and a path; what none matches goes nowhere. None: all
+	// go.
+	Rules []Rule
+}
+
+// Rule is for requests whose host is this one, and whose path begins like this.
+type Rule struct{ Host, Path string }
+
+// MakeRules makes so many; the last is for requests of this path.
+func MakeRules(count int, path string) (rules []Rule) {
+	for n := range count {
+		rules = append(rules, Rule{Host: fmt.Sprintf("app%d.example.com", n), Path: fmt.Sprintf("/app/%d/", n)})
+	}
+	if count > 0 {
+		rules[count-1].Path = path
+	}
+	return rules
 }
 
 // Address is where it listens.
@@ -66,6 +84,7 @@ type Peer struct {
 	// Lacks says what of a setup the peer cannot do; empty: it can do all of it. Nil: it always can.
 	Lacks  func(Setup) string
 	config string // name of the template
+	beside string // name of the template of another file, if it needs one
 	args   func(s Setup, configFile string) []string
 }
 
@@ -96,9 +115,18 @@ func (p Peer) Template() string { return p.config }
 
 // Start writes the configuration, runs the program, and waits until it accepts connections.
 func (p Peer) Start(ctx context.Context, l *lab.Lab, program string, s Setup) (*lab.Process, error) {
-	text, err := p.render(s)
+	text, err := s.render(p.config)
 	if err != nil {
 		return nil, err
+	}
+	if p.beside != "" {
+		other, err := s.render(p.beside)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.Dir, strings.TrimSuffix(p.beside, ".tmpl")), other, 0o600)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return p.Run(ctx, l, program, s, text)
 }
@@ -121,8 +149,8 @@ func (p Peer) Run(ctx context.Context, l *lab.Lab, program string, s Setup, conf
 	return process, process.UntilReady(ctx, s.serves)
 }
 
-func (p Peer) render(s Setup) ([]byte, error) {
-	parsed, err := template.ParseFS(configs, p.config)
+func (s Setup) render(name string) ([]byte, error) {
+	parsed, err := template.ParseFS(configs, name)
 	if err != nil {
 		return nil, err
 	}

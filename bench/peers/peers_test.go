@@ -24,7 +24,8 @@ func setups(t *testing.T) map[string]Setup {
 			CertificateKey: "/d/cert.pem", Bulk: w.Bulk(), HTTP2: w.SpeaksHTTP2(),
 			GRPC: w.Service.Protocol == workloads.GRPC, WebSocket: w.Service.Protocol == workloads.WebSocket,
 			UDP:         w.Service.Protocol == workloads.UDP,
-			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1}
+			ServerHTTP2: w.Service.ServerHTTP2, FreshSessions: w.Load.RequestsPerConnection == 1,
+			Rules: MakeRules(w.Service.Rules, "/object")}
 	}
 	return setups
 }
@@ -35,7 +36,7 @@ func TestEveryPeerIsConfiguredForEveryWorkload(t *testing.T) {
 			if p.Lacks != nil && p.Lacks(s) != "" {
 				continue
 			}
-			text, err := p.render(s)
+			text, err := s.render(p.config)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", id, p.Name, err)
 			}
@@ -59,7 +60,7 @@ func TestNoPeerResumesSessions(t *testing.T) {
 	}
 	s := setups(t)["A1"]
 	for _, p := range All() {
-		text, err := p.render(s)
+		text, err := s.render(p.config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestPeersSpeakWhatTheWorkloadSays(t *testing.T) {
 				continue
 			}
 			lacks := p.Lacks != nil && p.Lacks(s) != ""
-			text, err := p.render(s)
+			text, err := s.render(p.config)
 			if err != nil || lacks != (want == "") || !lacks && !strings.Contains(string(text), want) {
 				t.Errorf("%s, %s: %q is missing, or it lacks this: %v %v", id, p.Name, want, lacks, err)
 			}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/weir-lb/weir/bench/findings"
+	"github.com/weir-lb/weir/bench/ours"
 	"github.com/weir-lb/weir/lab/clients"
 )
 
@@ -37,13 +39,13 @@ type pageTimes struct {
 const pageServices = 20
 
 // pageRow is one figure of the pages.
-func pageRow(of func(pageTimes) float64) func(context.Context, *run) (Finding, error) {
-	return func(ctx context.Context, r *run) (Finding, error) {
+func pageRow(of func(pageTimes) float64) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) {
 		times, err := r.browser.get(func() (pageTimes, error) { return r.browse(ctx) })
 		if err != nil {
-			return Finding{}, err
+			return findings.Finding{}, err
 		}
-		return Finding{Value: of(times), Note: times.note()}, nil
+		return findings.Finding{Value: of(times), Note: times.note()}, nil
 	}
 }
 
@@ -112,7 +114,7 @@ func (s *stage) drive(ctx context.Context, name string, into any, environment ..
 	command.Stderr = &said
 	out, err := command.Output()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", script, err, lastLine(said.String()))
+		return fmt.Errorf("%s: %w: %s", script, err, ours.LastLine(said.String()))
 	}
 	return json.Unmarshal(out, into)
 }

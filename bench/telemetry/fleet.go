@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-lb/weir/api/engine/enrollment"
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
 )
@@ -35,13 +36,13 @@ type fleetTimes struct {
 	note                     string
 }
 
-func fleetRow(of func(fleetTimes) float64) func(context.Context, *run) (Finding, error) {
-	return func(ctx context.Context, r *run) (Finding, error) {
+func fleetRow(of func(fleetTimes) float64) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) {
 		times, err := r.fleet.get(func() (fleetTimes, error) { return r.manage(ctx) })
 		if err != nil {
-			return Finding{}, err
+			return findings.Finding{}, err
 		}
-		found := Finding{Value: of(times), Note: times.note}
+		found := findings.Finding{Value: of(times), Note: times.note}
 		if times.services < fleetServices {
 			found.Fault = fmt.Sprintf("%d virtual services, and the bar is for %d", times.services, fleetServices)
 		}

@@ -5,14 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 
-	"github.com/weir-lb/weir/bench/meter"
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/ours"
 )
 
@@ -20,57 +15,35 @@ import (
 const requestBefore = 8345
 
 // instructions reads the counts that `make check` holds the data plane to.
-func instructions(name string) func(context.Context, *run) (Finding, error) {
-	return func(_ context.Context, r *run) (Finding, error) {
-		file := filepath.Join(r.Source, "bench/icount/counts.txt")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return Finding{}, err
-		}
-		counted, err := countsIn(string(text), name)
-		if err != nil {
-			return Finding{}, fmt.Errorf("%s: %w", file, err)
-		}
-		return Finding{Value: float64(counted.instructions - requestBefore), Note: fmt.Sprintf(
+func instructions(name string) func(context.Context, *run) (findings.Finding, error) {
+	return func(_ context.Context, r *run) (findings.Finding, error) {
+		counted, err := ours.ReadCounts(r.Source, name)
+		return findings.Finding{Value: float64(counted.Instructions - requestBefore), Note: fmt.Sprintf(
 			"bench/icount: %d for the row %s, %d before. `make check` counts again, and fails at 2 %% more",
-			counted.instructions, name, requestBefore)}, nil
+			counted.Instructions, name, requestBefore)}, err
 	}
 }
 
 // allocations reads how often a request of HTTP/1 asks for memory: callgrind counts the calls of the allocator.
-func allocations(_ context.Context, r *run) (found Finding, err error) {
-	file := filepath.Join(r.Source, "bench/icount/counts.txt")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return Finding{}, err
-	}
+func allocations(_ context.Context, r *run) (found findings.Finding, err error) {
 	found.Note = "bench/icount, rows request and request_recorded. `make check` counts again, and fails at one more"
 	for _, row := range []string{"request", "request_recorded"} {
-		counted, err := countsIn(string(text), row)
+		counted, err := ours.ReadCounts(r.Source, row)
 		if err != nil {
-			return Finding{}, fmt.Errorf("%s: %w", file, err)
+			return found, err
 		}
-		found.Value = max(found.Value, float64(counted.allocations))
+		found.Value = max(found.Value, float64(counted.Allocations))
 	}
 	return found, nil
 }
 
-// measureOwnCode times a request on one core, without sockets, records off and on: the longer of both. The fastest of
-// some rounds counts, as a core is never quite idle.
-func measureOwnCode(ctx context.Context, r *run) (found Finding, err error) {
-	cores, err := meter.Cores()
-	if err != nil {
-		return found, err
-	}
+// measureOwnCode times a request on one core, without sockets, records off and on: the longer of both.
+func measureOwnCode(ctx context.Context, r *run) (found findings.Finding, err error) {
+	rounds := r.Short(3, 15)
 	for _, row := range []string{"request", "request_recorded"} {
-		fastest := math.Inf(1)
-		rounds := r.Short(3, 15)
-		for range rounds {
-			timed, err := ours.TimeOwnCode(ctx, r.programs, cores[:1], row)
-			if err != nil {
-				return found, err
-			}
-			fastest = min(fastest, timed.OwnUs)
+		fastest, err := ours.FastestOwnCode(ctx, r.programs, row, rounds)
+		if err != nil {
+			return found, err
 		}
 		found.Value = max(found.Value, fastest)
 		found.Note += fmt.Sprintf("%s %.2f µs, the fastest of %d rounds; ", row, fastest, rounds)
@@ -79,50 +52,19 @@ func measureOwnCode(ctx context.Context, r *run) (found Finding, err error) {
 	return found, nil
 }
 
-// counts are those of a row of bench/icount/counts.txt.
-type counts struct{ instructions, allocations int }
-
-// countsIn finds the counts of a row: "request   8716   0   0".
-func countsIn(text, name string) (found counts, err error) {
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) != 4 || fields[0] != name {
-			continue
-		}
-		if found.instructions, err = strconv.Atoi(fields[1]); err == nil {
-			found.allocations, err = strconv.Atoi(fields[3])
-		}
-		return found, err
-	}
-	return counts{}, fmt.Errorf("there is no row %s", name)
-}
-
 // systemCalls has `weir bench run` count the system calls of a workload with strace.
-func systemCalls(workload string) func(context.Context, *run) (Finding, error) {
-	return func(ctx context.Context, r *run) (Finding, error) {
+func systemCalls(workload string) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) {
 		if _, err := exec.LookPath("strace"); err != nil {
-			return Finding{}, fmt.Errorf("strace is not installed: `make bench` installs it")
+			return findings.Finding{}, fmt.Errorf("strace is not installed: `make bench` installs it")
 		}
-		results, err := os.MkdirTemp("", "weir-telemetry-")
+		out, err := ours.RunWorkload(ctx, r.programs, workload, "--peers", "", "--quick", "--rounds", "1")
 		if err != nil {
-			return Finding{}, err
-		}
-		defer os.RemoveAll(results)
-		// A process of its own, because it pins itself to cores.
-		command := exec.CommandContext(ctx, filepath.Join(r.programs, "weir"), "bench", "run", "--workload", workload,
-			"--peers", "", "--quick", "--rounds", "1", "--json", "--results", results)
-		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-		var said bytes.Buffer
-		command.Stderr = &said
-		out, err := command.Output()
-		if err != nil {
-			return Finding{}, fmt.Errorf("weir bench run: %w: %s", err, lastLine(said.String()))
+			return findings.Finding{}, err
 		}
 		calls, err := callsIn(out, workload)
-		if err != nil {
-			return Finding{}, fmt.Errorf("weir bench run: %w: %s", err, lastLine(said.String()))
-		}
-		return Finding{Value: calls, Note: "Workload " + workload + " of `weir bench run`, counted by strace"}, nil
+		return findings.Finding{Value: calls, Note: "Workload " + workload + " of `weir bench run`, counted by strace"},
+			err
 	}
 }
 
@@ -141,9 +83,4 @@ func callsIn(lines []byte, workload string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no system calls of %s were counted", workload)
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

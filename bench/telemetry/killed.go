@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab/clients"
@@ -22,7 +23,7 @@ const killedTimes = 3
 const logsPath = "analytics/logs?type=2&page_size=1"
 
 // measureKilled asks the API everything but logs while the record store dies, and has clients send requests.
-func measureKilled(ctx context.Context, r *run) (found Finding, err error) {
+func measureKilled(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		vs, end, err := s.serve(ctx, "kept", http.HandlerFunc(answer), nil)
 		defer end()
@@ -79,7 +80,7 @@ func measureKilled(ctx context.Context, r *run) (found Finding, err error) {
 		if err != nil {
 			return err
 		}
-		found = Finding{Value: float64(int64(wrong) + seen.ErrorTotal), Note: fmt.Sprintf(
+		found = findings.Finding{Value: float64(int64(wrong) + seen.ErrorTotal), Note: fmt.Sprintf(
 			"%d answers of the API, %d requests of clients, %d failed; logs answered 503 %d times, and were back by "+
 				"themselves after at most %.1f s (%d kills). A full disk is in the tests of logs/store",
 			asked, seen.Requests, seen.ErrorTotal, without, away.Seconds(), killedTimes)}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 )
@@ -42,14 +43,14 @@ func (a asking) String() string {
 }
 
 // logging measures at a load.
-func logging(asked asking) func(context.Context, *run) (Finding, error) {
-	return func(ctx context.Context, r *run) (Finding, error) { return measureLogging(ctx, r, asked) }
+func logging(asked asking) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) { return measureLogging(ctx, r, asked) }
 }
 
 // measureLogging compares the CPU time of a request of two virtual services of one data plane: one without records, and
 // one with a record of each request. A core that does nothing else carries as many more requests as one costs less. The
 // data plane has a core of its own, if there are two.
-func measureLogging(ctx context.Context, r *run, asked asking) (found Finding, err error) {
+func measureLogging(ctx context.Context, r *run, asked asking) (found findings.Finding, err error) {
 	cores, err := meter.Cores()
 	if err != nil {
 		return found, err
@@ -87,10 +88,11 @@ func measureLogging(ctx context.Context, r *run, asked asking) (found Finding, e
 }
 
 // comparePairs asks both services in turn, many times. Each pair begins with another one.
-func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, asked asking) (Finding, error) {
+func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, asked asking) (
+	findings.Finding, error) {
 	for _, of := range services {
 		if _, err := s.costOf(ctx, of, pid, asked); err != nil { // what is done once
-			return Finding{}, err
+			return findings.Finding{}, err
 		}
 	}
 	var ratios []float64
@@ -100,7 +102,7 @@ func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, 
 			which := (turn + pair) % 2
 			cost, err := s.costOf(ctx, services[which], pid, asked)
 			if err != nil {
-				return Finding{}, err
+				return findings.Finding{}, err
 			}
 			each[which] = cost
 		}
@@ -108,7 +110,7 @@ func (s *stage) comparePairs(ctx context.Context, services [2]service, pid int, 
 	}
 	slices.Sort(ratios)
 	quarter := len(ratios) / 4
-	return Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
+	return findings.Finding{Value: ratios[len(ratios)/2], Note: fmt.Sprintf(
 		"CPU time of the data plane for a request without records, in percent of that with a record of each: median of %d "+
 			"pairs of %v; half of the pairs from %.1f to %.1f, all from %.1f to %.1f", len(ratios), asked,
 		ratios[quarter], ratios[len(ratios)-1-quarter], ratios[0], ratios[len(ratios)-1])}, nil

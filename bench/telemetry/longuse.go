@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/client"
 )
 
@@ -22,7 +23,7 @@ type scrolled struct {
 const scrollRows = 5000
 
 // measureScroll scrolls through a table of thousands of services.
-func measureScroll(ctx context.Context, r *run) (finding Finding, err error) {
+func measureScroll(ctx context.Context, r *run) (finding findings.Finding, err error) {
 	rows := r.Short(500, scrollRows)
 	var found scrolled
 	err = r.onPages(ctx, func(s *stage) error {
@@ -76,12 +77,12 @@ type heaped struct {
 }
 
 // measureHeap goes from page to page, far faster than a person, and measures how the heap grows.
-func measureHeap(ctx context.Context, r *run) (Finding, error) {
+func measureHeap(ctx context.Context, r *run) (findings.Finding, error) {
 	var found heaped
 	err := r.onPages(ctx, func(s *stage) error {
 		return s.drive(ctx, "heap.mjs", &found, "WEIR_SECONDS="+strconv.Itoa(r.Short(60, 720)))
 	})
-	return Finding{Value: found.PerHour, Note: fmt.Sprintf(
+	return findings.Finding{Value: found.PerHour, Note: fmt.Sprintf(
 		"an accelerated form of an hour: %d pages in %.0f s, with the live stream; the slope of %d samples after garbage collections in "+
 			"the second half, as growth in an hour; the heap has %.1f MiB", found.Pages, found.Seconds,
 		found.Samples, found.MiB)}, err

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/client"
 )
 
@@ -37,7 +38,7 @@ func (s *stage) recordsOf(ctx context.Context, name, more string) (page recordsP
 const recordPoll = 50 * time.Millisecond
 
 // measureVisibleRecord sends one request of its own path after the other, and asks for its record until it is there.
-func measureVisibleRecord(ctx context.Context, r *run) (found Finding, err error) {
+func measureVisibleRecord(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		vs, end, err := s.serve(ctx, "recorded", http.HandlerFunc(answer), everything(0))
 		defer end()
@@ -76,7 +77,7 @@ const weightsMost = 10_000_000
 
 // measureWeights sends requests, kills the record store meanwhile, and compares what the records stand for with what
 // was counted.
-func measureWeights(ctx context.Context, r *run) (found Finding, err error) {
+func measureWeights(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		server, err := s.lab.Nginx(ctx, "weighed", 0, map[string]string{"index.html": "the page"})
 		if err != nil {
@@ -181,7 +182,7 @@ func (s *stage) untilCounted(ctx context.Context, of service, least float64) err
 }
 
 // measureWebhook has a rule about errors, makes some, and waits for the call.
-func measureWebhook(ctx context.Context, r *run) (found Finding, err error) {
+func measureWebhook(ctx context.Context, r *run) (found findings.Finding, err error) {
 	r.flags = []string{"--allow-local-receivers"}
 	defer func() { r.flags = nil }()
 	err = r.onStage(ctx, func(s *stage) error {
@@ -223,7 +224,7 @@ func measureWebhook(ctx context.Context, r *run) (found Finding, err error) {
 		defer func() { _, _ = load.End() }()
 		select {
 		case at := <-called:
-			found = Finding{Value: milliseconds(at.Sub(began)),
+			found = findings.Finding{Value: milliseconds(at.Sub(began)),
 				Note: "from the first of the requests that are answered with 502 until the webhook is called; a rule about 5xx"}
 			return nil
 		case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/logs/query"
 	"github.com/weir-lb/weir/logs/wire"
 )
@@ -30,13 +31,13 @@ type recordTimes struct {
 	note                                                     string
 }
 
-func recordRow(of func(recordTimes) float64) func(context.Context, *run) (Finding, error) {
-	return func(ctx context.Context, r *run) (Finding, error) {
+func recordRow(of func(recordTimes) float64) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (findings.Finding, error) {
 		times, err := r.records.get(func() (recordTimes, error) { return r.store(ctx) })
 		if err != nil {
-			return Finding{}, err
+			return findings.Finding{}, err
 		}
-		found := Finding{Value: of(times), Note: times.note}
+		found := findings.Finding{Value: of(times), Note: times.note}
 		if times.records < recordsMost {
 			found.Fault = fmt.Sprintf("%d records, and the bar is for %d", times.records, recordsMost)
 		}

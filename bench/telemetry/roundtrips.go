@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/lab"
 	"github.com/weir-lb/weir/lab/clients"
 	"github.com/weir-lb/weir/lab/network"
@@ -68,7 +69,7 @@ func (r *run) fromAfar(ctx context.Context, do func(*afar) error) (err error) {
 
 // measureRoundTrips compares the round trips to servers and to clients that are far away, and the time of these
 // servers, with what the link and the servers really took.
-func measureRoundTrips(ctx context.Context, r *run) (found Finding, err error) {
+func measureRoundTrips(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.fromAfar(ctx, func(a *afar) error {
 		for _, toServers := range []bool{true, false} {
 			if err := a.compare(ctx, toServers, &found); err != nil {
@@ -83,7 +84,7 @@ func measureRoundTrips(ctx context.Context, r *run) (found Finding, err error) {
 }
 
 // compare has either the servers or the clients at the far end of the link.
-func (a *afar) compare(ctx context.Context, toServers bool, found *Finding) error {
+func (a *afar) compare(ctx context.Context, toServers bool, found *findings.Finding) error {
 	from, serverSpace, clientSpace := "clients", a.near, a.far
 	if toServers {
 		from, serverSpace, clientSpace = "servers", a.far, a.near

@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"time"
+
+	"github.com/weir-lb/weir/bench/findings"
 )
 
 // row is a line of the table.
@@ -12,19 +14,12 @@ type row struct {
 	bar         float64
 	atLeast     bool // the bar is the least; otherwise the most
 	limit       time.Duration
-	measure     func(context.Context, *run) (Finding, error)
+	measure     func(context.Context, *run) (findings.Finding, error)
 }
 
 // Name is what the command line calls it.
 func (r row) Name() string  { return r.name }
 func (r row) Title() string { return r.title }
-
-func (r row) holds(value float64) bool {
-	if r.atLeast {
-		return value >= r.bar
-	}
-	return value <= r.bar
-}
 
 const (
 	short  = 2 * time.Minute

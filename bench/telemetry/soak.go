@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/meter"
 	"github.com/weir-lb/weir/client"
 	"github.com/weir-lb/weir/lab"
@@ -35,7 +36,7 @@ type amounts map[string]float64
 
 // measureSoak puts load on a Weir, makes, renames and deletes services all the time, has somebody watch and ask, and
 // looks whether anything grows.
-func measureSoak(ctx context.Context, r *run) (found Finding, err error) {
+func measureSoak(ctx context.Context, r *run) (found findings.Finding, err error) {
 	span := r.Soak
 	if span == 0 && r.Quick {
 		span = soakQuick
@@ -100,9 +101,9 @@ func endOf(load *lab.RunningLoad) error {
 }
 
 // judgeSoak compares the medians of the second quarter of the looks, when all is warm, and of the last.
-func judgeSoak(looks []amounts, span time.Duration) (found Finding) {
+func judgeSoak(looks []amounts, span time.Duration) (found findings.Finding) {
 	if len(looks) < 8 {
-		return Finding{Fault: fmt.Sprintf("%d looks are too few to tell growth", len(looks))}
+		return findings.Finding{Fault: fmt.Sprintf("%d looks are too few to tell growth", len(looks))}
 	}
 	quarter := len(looks) / 4
 	median := func(of []amounts, name string) float64 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/client"
 )
 
@@ -50,7 +51,7 @@ type summed struct {
 }
 
 // measureSums sends requests of several kinds, and adds up the parts of each record. Parts are in whole microseconds.
-func measureSums(ctx context.Context, r *run) (found Finding, err error) {
+func measureSums(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		servers, end, err := s.summedServers(ctx)
 		if err != nil {

@@ -6,14 +6,12 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/weir-lb/weir/bench/report"
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/verdict"
 	"github.com/weir-lb/weir/lab"
 )
@@ -78,7 +76,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, runTimeout+options.Soak)
 	defer cancel()
-	var results []Result
+	var results []findings.Result
 	for _, row := range chosen {
 		r.Say("%s: %s", row.name, row.title)
 		result := r.measure(ctx, row)
@@ -88,16 +86,15 @@ func Run(ctx context.Context, options Options) error {
 			break
 		}
 	}
-	return errors.Join(ctx.Err(), r.publish(results))
+	said := findings.Report{Name: "telemetry", Rows: verdict.Names(rows), Preface: preface}
+	return errors.Join(ctx.Err(), said.Publish(r.Options.Options, results))
 }
 
 // runTimeout ends a run that hangs; quick ones get their own limit by the limits of rows.
 const runTimeout = 90 * time.Minute
 
-// measure does one row within its time. What fails is not measured, and the result says why.
-func (r *run) measure(ctx context.Context, row row) Result {
-	result := Result{Verdict: verdict.Verdict{Row: row.name, Bar: row.bar}, Title: row.title, Unit: row.unit,
-		AtLeast: row.atLeast, Quick: r.Quick}
+// measure does one row within its time.
+func (r *run) measure(ctx context.Context, row row) findings.Result {
 	limit := row.limit
 	if row.name == soakRow {
 		limit += r.Soak
@@ -105,25 +102,14 @@ func (r *run) measure(ctx context.Context, row row) Result {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	finding, err := row.measure(limited, r)
-	result.Measured = time.Now().UTC()
-	if err == nil && (math.IsNaN(finding.Value) || math.IsInf(finding.Value, 0)) {
-		err = fmt.Errorf("the figure is %v", finding.Value)
-	}
-	if err != nil {
-		result.Unmeasured = err.Error()
-		return result
-	}
-	result.Value, result.Note, result.Fault = math.Round(1000*finding.Value)/1000, finding.Note, finding.Fault
-	result.OK = finding.Fault == "" && row.holds(result.Value)
-	return result
+	bar := findings.Bar{Row: row.name, Title: row.title, Unit: row.unit, Limit: row.bar, AtLeast: row.atLeast}
+	return findings.Hold(bar, finding, err, r.Quick)
 }
 
-func (r *run) publish(results []Result) error {
-	var lines []line
-	for _, result := range results {
-		lines = append(lines, result.line())
-	}
-	return verdict.Publish(r.Options.Options, results, lines, func(results []Result) ([]string, error) {
-		return write(r.Results, report.ThisMachine(), results)
-	})
-}
+const preface = `# What Weir says of itself, and what that costs
+
+Written by ` + "`weir bench telemetry`" + ` on %s, %d cores, Linux %s.
+
+Controller, engine, servers, load and browser share these cores. A row that was not measured says why, and does not hold. What is lost when another node leads is
+not among them: a controller has one node today.
+`

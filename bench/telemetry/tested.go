@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-lb/weir/bench/findings"
+	"github.com/weir-lb/weir/bench/ours"
 )
 
 // This file has the rows that tests of Weir's source measure: the bench runs these tests.
@@ -35,7 +38,7 @@ func (r *run) test(ctx context.Context, room, names string) (ended testsEnded, e
 		return ended, fmt.Errorf("go test ./%s: %w", room, err)
 	}
 	if ended, err = readTests(out); err == nil && len(ended.ends) == 0 {
-		err = fmt.Errorf("go test ./%s runs no test: %s", room, lastLine(said.String()+ended.printed))
+		err = fmt.Errorf("go test ./%s runs no test: %s", room, ours.LastLine(said.String()+ended.printed))
 	}
 	return ended, err
 }
@@ -75,7 +78,7 @@ const newServiceTest = "^TestFirstSetUpInABrowserLeadsToAnAnswer$"
 var newServiceTook = regexp.MustCompile(`from /new to the first 200: (\d+) ms, (\d+) actions`)
 
 // measureNewService has a browser create a service on the page /new, up to its first answer.
-func measureNewService(ctx context.Context, r *run) (found Finding, err error) {
+func measureNewService(ctx context.Context, r *run) (found findings.Finding, err error) {
 	ended, err := r.test(ctx, "tests/pages", newServiceTest)
 	if err != nil {
 		return found, err
@@ -85,7 +88,7 @@ func measureNewService(ctx context.Context, r *run) (found Finding, err error) {
 		return found, fmt.Errorf("the test ends without an answer (%v)", ended.ends)
 	}
 	ms, err := strconv.ParseFloat(took[1], 64)
-	found = Finding{Value: ms / 1000, Note: took[2] + " actions (the bar: at most 12), by tests/pages with " +
+	found = findings.Finding{Value: ms / 1000, Note: took[2] + " actions (the bar: at most 12), by tests/pages with " +
 		"Chromium without a screen. The engine and the servers are on this machine"}
 	if failed := ended.withEnd("fail"); len(failed) > 0 {
 		found.Fault = "the test fails: " + strings.Join(failed, ", ")
@@ -102,7 +105,7 @@ var foreignClients = []string{"TestAviSDKWorksUnmodified", "TestClientsOfPrometh
 	"TestClientsOfPrometheusReadTheHistory/lint"}
 
 // measureForeignClients counts the clients of others that do not run unmodified.
-func measureForeignClients(ctx context.Context, r *run) (found Finding, err error) {
+func measureForeignClients(ctx context.Context, r *run) (found findings.Finding, err error) {
 	ended, err := r.test(ctx, "tests/interop", foreignTests)
 	if err != nil {
 		return found, err
@@ -110,7 +113,7 @@ func measureForeignClients(ctx context.Context, r *run) (found Finding, err erro
 	return judgeForeign(ended), nil
 }
 
-func judgeForeign(ended testsEnded) (found Finding) {
+func judgeForeign(ended testsEnded) (found findings.Finding) {
 	var failed, missing []string
 	for _, client := range foreignClients {
 		switch ended.ends[client] {
@@ -121,10 +124,11 @@ func judgeForeign(ended testsEnded) (found Finding) {
 			missing = append(missing, client)
 		}
 	}
-	found = Finding{Value: float64(len(failed)), Note: fmt.Sprintf("%d of %d clients in tests/interop run unmodified: "+
-		"the SDK of Avi (objects; metrics, scores, inventories and logs), the base of Datadog's check for Avi, the "+
-		"requests of Grafana's data source, a scrape of Prometheus as text and as protobuf, and its lint. Exporters and "+
-		"scripts for Avi that no registry has are not run",
+	found = findings.Finding{Value: float64(len(failed)), Note: fmt.Sprintf(
+		"%d of %d clients in tests/interop run unmodified: "+
+			"the SDK of Avi (objects; metrics, scores, inventories and logs), the base of Datadog's check for Avi, the "+
+			"requests of Grafana's data source, a scrape of Prometheus as text and as protobuf, and its lint. Exporters and "+
+			"scripts for Avi that no registry has are not run",
 		len(foreignClients)-len(failed)-len(missing), len(foreignClients))}
 	if len(failed) > 0 {
 		found.Note += "; failed: " + strings.Join(failed, ", ")

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/lab/clients"
 )
 
@@ -36,7 +37,7 @@ func think(random *rand.Rand) time.Duration {
 }
 
 // measurePercentiles compares what Weir says of the times of requests with what their clients saw.
-func measurePercentiles(ctx context.Context, r *run) (found Finding, err error) {
+func measurePercentiles(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		var mu sync.Mutex
 		random := rand.New(rand.NewPCG(1, 2))
@@ -75,7 +76,7 @@ func measurePercentiles(ctx context.Context, r *run) (found Finding, err error) 
 }
 
 // comparePercentiles returns the largest difference, in percent of what clients saw.
-func comparePercentiles(told, seen statistics) (f Finding) {
+func comparePercentiles(told, seen statistics) (f findings.Finding) {
 	for _, p := range []struct {
 		name       string
 		told, seen float64
@@ -112,7 +113,7 @@ func (l *lagging) meanMs() float64 {
 }
 
 // measureSegments compares the time of the application, as Weir tells it, with what each server spent.
-func measureSegments(ctx context.Context, r *run) (found Finding, err error) {
+func measureSegments(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		servers, services := make([]*lagging, len(delays)), make([]service, len(delays))
 		for i, delay := range delays {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/client"
 )
 
@@ -27,9 +28,10 @@ func quantile(spans []time.Duration, share float64) time.Duration {
 func milliseconds(span time.Duration) float64 { return float64(span) / float64(time.Millisecond) }
 
 // spread says how times lie.
-func spread(what string, spans []time.Duration) Finding {
-	return Finding{Value: milliseconds(quantile(spans, 0.99)), Note: fmt.Sprintf("%d %s: p50 %.0f ms, p99 %.0f ms",
-		len(spans), what, milliseconds(quantile(spans, 0.5)), milliseconds(quantile(spans, 0.99)))}
+func spread(what string, spans []time.Duration) findings.Finding {
+	return findings.Finding{Value: milliseconds(quantile(spans, 0.99)),
+		Note: fmt.Sprintf("%d %s: p50 %.0f ms, p99 %.0f ms",
+			len(spans), what, milliseconds(quantile(spans, 0.5)), milliseconds(quantile(spans, 0.99)))}
 }
 
 func answer(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the page") }
@@ -63,7 +65,7 @@ func pause(ctx context.Context) error {
 }
 
 // measureVisibleMetric sends one request, waits until the stream that the pages follow shows it, and sends the next.
-func measureVisibleMetric(ctx context.Context, r *run) (found Finding, err error) {
+func measureVisibleMetric(ctx context.Context, r *run) (found findings.Finding, err error) {
 	err = r.onStage(ctx, func(s *stage) error {
 		vs, end, err := s.serve(ctx, "visible", http.HandlerFunc(answer), nil)
 		defer end()

@@ -59,6 +59,7 @@ type Service struct {
 	TLS         string `toml:"tls"`         // "1.2" or "1.3" to clients; empty: none
 	Certificate string `toml:"certificate"` // "ec" (P-256) or "rsa" (2048 bits)
 	ServerTLS   bool   `toml:"server_tls"`  // TLS 1.2 to servers too
+	Rules       int    `toml:"rules"`       // by host and path, one of which sends each request to the servers
 }
 
 // Load is what the load generator does.
@@ -218,6 +219,8 @@ func (w Workload) check() error {
 		return fmt.Errorf("idle.streams: only HTTP/2 has streams")
 	case w.Service.Layer == 4 && w.Service.TLS != "":
 		return fmt.Errorf("service.tls: layer 4 passes bytes on as they are")
+	case w.Service.Rules > 0 && (w.Service.Layer == 4 || w.Service.Protocol != ""):
+		return fmt.Errorf("service.rules: only requests of HTTP/1.1 have a host and a path")
 	case !slices.Contains([]string{"", "1.2", "1.3"}, w.Service.TLS):
 		return fmt.Errorf("service.tls is %q; use \"1.2\" or \"1.3\"", w.Service.TLS)
 	case (w.Service.TLS != "" || w.Service.ServerTLS) && w.Service.Certificate != "ec" &&

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use weir_wire::head::{Field, Fields, HeadSink, Name, is_same_in_cgi};
+use weir_wire::head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi};
 
 use crate::{
     asked::Origin,
@@ -255,6 +255,13 @@ impl<S: HeadSink> HeadSink for Edited<'_, '_, S> {
         let Self { edits, side, .. } = *self;
         let view = Edited { edits, side, out: &mut () };
         self.out.kept_if(fields, |field| keep(field) && view.keeps(field));
+    }
+
+    fn kept(&mut self, fields: &Fields<'_>, dropped: NameSet) {
+        match self.edits.takes_away() {
+            true => self.kept_if(fields, |field| !dropped.has(field.name)),
+            false => self.out.kept(fields, dropped),
+        }
     }
 
     /// What the profile writes of what came is edited, too.

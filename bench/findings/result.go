@@ -1,12 +1,29 @@
-package telemetry
+// Package findings holds what was measured to the bars of rows, and reports it: on a line, for scripts, and on a page
+// with a picture.
+package findings
 
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-lb/weir/bench/verdict"
 )
+
+// Bar is what a row has to reach.
+type Bar struct {
+	Row, Title, Unit string
+	Limit            float64
+	AtLeast          bool // the limit is the least; otherwise the most
+}
+
+func (b Bar) holds(value float64) bool {
+	if b.AtLeast {
+		return value >= b.Limit
+	}
+	return value <= b.Limit
+}
 
 // Finding is what was measured for a row.
 type Finding struct {
@@ -26,6 +43,22 @@ type Result struct {
 	Unmeasured string    `json:"unmeasured,omitempty"` // why there is no value
 	Measured   time.Time `json:"measured"`
 	Quick      bool      `json:"quick,omitempty"`
+}
+
+// Hold holds a finding to a bar. What has failed is not measured, and the result says why.
+func Hold(bar Bar, finding Finding, err error, quick bool) Result {
+	result := Result{Verdict: verdict.Verdict{Row: bar.Row, Bar: bar.Limit}, Title: bar.Title, Unit: bar.Unit,
+		AtLeast: bar.AtLeast, Quick: quick, Measured: time.Now().UTC()}
+	if err == nil && (math.IsNaN(finding.Value) || math.IsInf(finding.Value, 0)) {
+		err = fmt.Errorf("the figure is %v", finding.Value)
+	}
+	if err != nil {
+		result.Unmeasured = err.Error()
+		return result
+	}
+	result.Value, result.Note, result.Fault = math.Round(1000*finding.Value)/1000, finding.Note, finding.Fault
+	result.OK = finding.Fault == "" && bar.holds(result.Value)
+	return result
 }
 
 // line is what scripts read of a result.

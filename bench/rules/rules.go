@@ -1,0 +1,178 @@
+// Package rules measures what rules of HTTP policies cost: nothing where there are none, and little for a thousand.
+// Each row has a bar.
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weir-lb/weir/bench/findings"
+	"github.com/weir-lb/weir/bench/ours"
+	"github.com/weir-lb/weir/bench/verdict"
+	"github.com/weir-lb/weir/lab"
+)
+
+// Options say what a run measures.
+type Options struct {
+	verdict.Options
+	// Source is the directory of Weir's source: the counts of instructions are there.
+	Source string
+}
+
+type run struct {
+	Options
+	programs string
+}
+
+type row struct {
+	findings.Bar
+	limit   time.Duration
+	measure func(context.Context, *run) (findings.Finding, error)
+}
+
+// Name is what the command line calls it.
+func (r row) Name() string  { return r.Row }
+func (r row) Title() string { return r.Bar.Title }
+
+var rows = []row{
+	{findings.Bar{Row: "idle",
+		Title: "instructions of a row more than before there were rules, with none: the largest share",
+		Unit:  "%", Limit: 1}, time.Minute, measureIdle},
+	{findings.Bar{Row: "host-path",
+		Title: "a request that 1,000 rules by host and path try: own code more than without rules",
+		Unit:  "µs", Limit: 0.5}, time.Minute, ownCode("request_rules")},
+	{findings.Bar{Row: "parts", Title: "the same by parts of paths, half of them regular expressions", Unit: "µs",
+		Limit: 2}, time.Minute, ownCode("request_rules_parts")},
+	{findings.Bar{Row: "edit",
+		Title: "a rule that adds a field and rewrites the path: own code more than without rules",
+		Unit:  "µs", Limit: 0.3}, time.Minute, ownCode("request_edited")},
+	{findings.Bar{Row: "peers", Title: "1,000 rules by host and path: CPU time of the best peer over Weir's", Unit: "×",
+		Limit: 1.2, AtLeast: true}, 15 * time.Minute, measurePeers},
+}
+
+// List writes which rows there are.
+func List(out io.Writer) error { return verdict.List(out, rows) }
+
+const preface = `# What rules cost
+
+Written by ` + "`weir bench rules`" + ` on %s, %d cores, Linux %s.
+
+Own code is that of the proxy without sockets (` + "`bench/icount`" +
+	`). A row that was not measured says why, and does not hold.
+`
+
+// Run measures row by row, and writes the report into options.Results, together with the rows of an earlier run.
+func Run(ctx context.Context, options Options) error {
+	chosen, err := verdict.Choose(rows, options.Rows)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	r := &run{Options: options, programs: filepath.Dir(self)}
+	if err := lab.CheckPrograms(r.programs); err != nil {
+		return err
+	}
+	var results []findings.Result
+	for _, row := range chosen {
+		r.Say("%s: %s", row.Row, row.Bar.Title)
+		limited, cancel := context.WithTimeout(ctx, row.limit)
+		finding, err := row.measure(limited, r)
+		cancel()
+		results = append(results, findings.Hold(row.Bar, finding, err, r.Quick))
+		r.Say("  %s", results[len(results)-1].Line())
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	said := findings.Report{Name: "rules", Rows: verdict.Names(rows), Preface: preface}
+	return errors.Join(ctx.Err(), said.Publish(r.Options.Options, results))
+}
+
+// before is what rows of bench/icount took before requests were tried by rules.
+var before = []struct {
+	row          string
+	instructions int
+}{
+	{"body_64k", 11600}, {"body_64k_tls12", 33320}, {"body_64k_tls12_both", 73592}, {"connection", 10521},
+	{"handshake_tls12", 31662}, {"handshake_tls13", 43430}, {"request", 8772}, {"request_http2", 14740},
+	{"request_recorded", 9813}, {"request_tls12", 11620}, {"request_tls13", 11598},
+}
+
+func measureIdle(_ context.Context, r *run) (found findings.Finding, err error) {
+	for at, was := range before {
+		is, err := ours.ReadCounts(r.Source, was.row)
+		if err != nil {
+			return found, err
+		}
+		share := 100 * (float64(is.Instructions)/float64(was.instructions) - 1)
+		if at == 0 || share > found.Value {
+			found = findings.Finding{Value: share, Note: fmt.Sprintf(
+				"bench/icount: %d for the row %s, %d before. `make check` counts again, and fails at 2 %% more",
+				is.Instructions, was.row, was.instructions)}
+		}
+	}
+	return found, nil
+}
+
+// ownCode times a row of weir-icount, and takes away what a request takes without rules.
+func ownCode(row string) func(context.Context, *run) (findings.Finding, error) {
+	return func(ctx context.Context, r *run) (found findings.Finding, err error) {
+		rounds := r.Short(3, 15)
+		without, err := ours.FastestOwnCode(ctx, r.programs, "request", rounds)
+		if err != nil {
+			return found, err
+		}
+		with, err := ours.FastestOwnCode(ctx, r.programs, row, rounds)
+		return findings.Finding{Value: with - without, Note: fmt.Sprintf(
+			"%s %.3f µs, request %.3f µs, each the fastest of %d rounds; weir-icount --time: the proxy without sockets",
+			row, with, without, rounds)}, err
+	}
+}
+
+// workload is the one of `weir bench run` whose requests rules try.
+const workload = "R1"
+
+func measurePeers(ctx context.Context, r *run) (found findings.Finding, err error) {
+	var flags []string
+	if r.Quick {
+		flags = []string{"--quick"}
+	}
+	out, err := ours.RunWorkload(ctx, r.programs, workload, flags...)
+	if err != nil {
+		return found, err
+	}
+	type sample struct {
+		CPUus float64 `json:"cpu_us"`
+	}
+	var measured struct {
+		Ratio    float64           `json:"ratio_to_best_peer"`
+		BestPeer string            `json:"best_peer"`
+		Weir     sample            `json:"weir"`
+		Peers    map[string]sample `json:"peers"`
+		Doubt    string            `json:"doubt"`
+	}
+	if err := json.Unmarshal([]byte(ours.LastLine(string(out))), &measured); err != nil {
+		return found, fmt.Errorf("weir bench run: %w", err)
+	}
+	found.Value = measured.Ratio
+	found.Note = fmt.Sprintf("Workload %s of `weir bench run`, CPU time of a request: weir %.1f µs", workload,
+		measured.Weir.CPUus)
+	for _, peer := range []string{"nginx", "haproxy", "envoy"} {
+		if cost, there := measured.Peers[peer]; there {
+			found.Note += fmt.Sprintf(", %s %.1f µs", peer, cost.CPUus)
+		}
+	}
+	if measured.Doubt != "" {
+		found.Note += "; in doubt: " + measured.Doubt
+	}
+	return found, nil
+}
