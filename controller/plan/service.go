@@ -65,6 +65,8 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)
 	}
+	clients, authorities := clientCertificates(d.subject, vs, &d.report)
+	d.service.ClientCertificates = clients
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
 		if vs.HTTP == nil && vs.Pool.Persistence != nil && !keptByAddress(vs.Pool) {
@@ -74,6 +76,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		}
 		d.parts = pool(vs.Pool, &d.report)
 	}
+	d.parts = append(d.parts, authorities...)
 	c.addPolicies(d)
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)

@@ -129,9 +129,6 @@ func init() {
 				"http_security_policy.rules.action.action="+checkByICAP),
 			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
 				"http_request_policy.rules.switching_action.action="+selectPoolGroup),
-			schema.Closes(noClientCert,
-				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
-				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),
 			schema.Closes("engines give requests no names yet",
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID`),

@@ -6,7 +6,7 @@ use weir_wire::head::{Name, NameSet, ResponseHead};
 
 use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
-    edits::Edits,
+    edits::{Edit, Edits},
     set::{LocalResponse, PolicySet, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
 };
@@ -65,11 +65,10 @@ pub struct Judged<'p> {
 }
 
 impl Policies {
-    /// `None`: there is nothing to try.
-    pub fn of(sets: Vec<Arc<PolicySet>>) -> Option<Self> {
+    pub fn of(sets: Vec<Arc<PolicySet>>) -> Self {
         let mut needs = Needs::default();
         sets.iter().for_each(|set| needs.join(set.needs));
-        (!sets.is_empty()).then(|| Self { sets: sets.into(), needs })
+        Self { sets: sets.into(), needs }
     }
 
     pub fn sets(&self) -> &[Arc<PolicySet>] {
@@ -144,6 +143,11 @@ pub struct ResponseJudged<'p> {
 }
 
 impl<'p> Judged<'p> {
+    /// Changes the head also in this way, behind all rules.
+    pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
+        self.edits.add(edits, &asked.from, &asked.head.fields);
+    }
+
     fn note<A>(&mut self, rule: &'p Rule<A>) {
         self.log |= rule.log;
         self.all_headers |= rule.all_headers;

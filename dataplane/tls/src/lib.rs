@@ -10,6 +10,7 @@
 mod bounded;
 mod certificate;
 mod client;
+mod client_auth;
 mod error;
 mod fault;
 mod offer;
@@ -25,6 +26,7 @@ mod verify;
 
 pub use certificate::{Certificate, KeyType};
 pub use client::{ClientConfig, ClientSettings, PeerSettings};
+pub use client_auth::{CertificateFault, ClientAuth, ClientCertificate};
 pub use error::Error;
 pub use fault::Fault;
 pub use offer::{TlsSettings, Warning};
@@ -34,7 +36,7 @@ pub use session::{Handshaken, Numbers, Progress, TlsSession};
 pub use suites::Version;
 pub use tickets::{TicketKey, TicketSettings};
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};
-pub use verify::{Authorities, HostCheck, ServerName, Verification};
+pub use verify::{Authorities, HostCheck, PkiSettings, Revocation, ServerName, Verification};
 
 /// The libraries underneath, with the versions of the lock file.
 pub const LIBRARIES: &str = "rustls 0.23.46, aws-lc-rs 1.19.0";

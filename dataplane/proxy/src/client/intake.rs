@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, Scratch, Verdict};
-use weir_snapshot::{Pool, ServicePolicies, VirtualService};
+use weir_snapshot::{Identity, Pool, ServicePolicies, VirtualService};
+use weir_tls::ClientCertificate;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -18,6 +19,7 @@ use crate::{
     client::{
         Client,
         answer::Answer,
+        identity,
         ruled::{self, Asker, Ruled},
     },
     error::Error,
@@ -111,11 +113,36 @@ impl Received<'_> {
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, scratch);
+        let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
+        let certificate = match identified {
+            None => None,
+            Some(Ok(certificate)) => certificate,
+            Some(Err(next)) => return *next,
+        };
+        let judged = ruled::judge(policies, self.head, conn.is_stream(), (client, certificate.as_deref()), scratch);
         match self.ended(io, client, &judged, date) {
             Some(next) => next,
-            None => self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged))),
+            None => self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged, certificate))),
         }
+    }
+
+    /// The good certificate of the client; `None`: it has none, and needs none. Error: what becomes of the request instead.
+    fn identify<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        identity: &Identity,
+        date: &[u8],
+    ) -> Result<Option<Arc<ClientCertificate>>, Box<Next>> {
+        let (http, head, facts) = (self.service.http(), self.head, &client.facts);
+        if identity::is_plain_for(identity, facts)
+            && let Some(redirect) = http.and_then(|http| http.redirect_to_https(head, facts))
+        {
+            let size = (redirect.status(), redirect.bytes_max());
+            return Err(Box::new(self.answer(io, client, size, date, |out| redirect.write(date, out))));
+        }
+        let now_unix_s = io.unix_us() / 1_000_000;
+        identity::identify(identity, client, head, now_unix_s).map_err(|error| Box::new(Next::refused(error, head)))
     }
 
     /// Inline, so that a request without rules pays for none.

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Pool, ServicePolicies};
-use weir_wire::head::{HeadSink, RequestHead, Version};
+use weir_tls::ClientCertificate;
+use weir_wire::{
+    head::{HeadSink, RequestHead, Version},
+    x509::Says,
+};
 
 use crate::{
     call,
@@ -21,25 +25,28 @@ use crate::{
 pub(super) const HEAD_BYTES_MAX: usize = 512;
 
 impl Client {
-    pub fn origin(&self) -> Origin<'_> {
+    /// `certificate`: of the client, if it is good.
+    pub fn origin<'c>(&'c self, certificate: Option<&'c ClientCertificate>) -> Origin<'c> {
+        let certificate = certificate.map(|certificate| certificate as &dyn Says);
         let tls = self.connection.channel.handshaken().map(|agreed| TlsFacts {
             version: agreed.version.name(),
             cipher: agreed.cipher_suite,
             server_name: self.connection.channel.asked_name(),
+            certificate,
         });
         let tls = tls.or_else(|| self.facts.is_tls().then_some(TlsFacts::default()));
         Origin { client: self.peer.ip(), source: self.sender().ip(), listener: self.destination(), tls }
     }
 }
 
-/// Tries the rules of a virtual service.
+/// Tries the rules of a virtual service. `certificate`: of the client, if it is good.
 #[cold]
 #[inline(never)]
 pub(super) fn judge<'s>(
     policies: &'s ServicePolicies,
     head: &RequestHead<'_>,
     is_stream: bool,
-    client: &Client,
+    (client, certificate): (&Client, Option<&ClientCertificate>),
     scratch: &mut Scratch,
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
@@ -47,7 +54,12 @@ pub(super) fn judge<'s>(
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+    let asked = Asked { head, version, from: client.origin(certificate) };
+    let mut judged = policies.rules.judge(&asked, scratch);
+    if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
+        judged.edit(&identity.headers, &asked);
+    }
+    Box::new(judged)
 }
 
 /// What rules make of a request that goes on.
@@ -56,15 +68,20 @@ pub(super) struct Ruled<'p> {
     pub pool: Option<Arc<Pool>>,
     server: Option<u32>,
     due: Vec<Due>,
+    certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl<'p> Ruled<'p> {
     #[cold]
-    pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
+    pub fn of(
+        policies: &ServicePolicies,
+        judged: Box<Judged<'p>>,
+        certificate: Option<Arc<ClientCertificate>>,
+    ) -> Box<Self> {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let pool = choice.and_then(|choice| policies.pool(&choice)).cloned();
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due })
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due, certificate })
     }
 
     #[cold]
@@ -72,7 +89,8 @@ impl<'p> Ruled<'p> {
         exchange.named = self.server.or(exchange.named);
         exchange.chosen = self.pool;
         if !self.due.is_empty() {
-            exchange.await_response(Awaited::of(self.due, client.origin()));
+            let origin = client.origin(None);
+            exchange.await_response(Awaited::of(self.due, origin, self.certificate));
         }
     }
 }

@@ -13,14 +13,18 @@ pub(crate) use groups::{
 };
 pub(crate) use read::{KeptPolicySet, subject as subject_of_set};
 
-use crate::{Pool, Server};
+pub(crate) use rule::variable;
 
-/// The policy sets of a virtual service, with the pools that their rules choose.
+use crate::{Identity, Pool, Server, kept::both_or_neither};
+
+/// The policy sets of a virtual service, with the pools that their rules choose, and what it asks clients for.
 #[derive(Debug)]
 pub struct ServicePolicies {
     pub rules: Policies,
     /// By set, in the order of the set's pools.
     pub(crate) pools: Vec<Vec<Arc<Pool>>>,
+    /// `None`: who clients are is not asked.
+    pub identity: Option<Identity>,
 }
 
 impl ServicePolicies {
@@ -46,7 +50,9 @@ impl ServicePolicies {
         let same = |(one, other): (&Vec<Arc<Pool>>, &Vec<Arc<Pool>>)| {
             one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b))
         };
-        same_sets && pools.iter().zip(&parts.pools).all(same)
+        same_sets
+            && pools.iter().zip(&parts.pools).all(same)
+            && both_or_neither(self.identity.as_ref(), parts.identity.as_ref(), Identity::is)
     }
 }
 
@@ -55,11 +61,19 @@ impl ServicePolicies {
 pub(crate) struct Parts {
     pub sets: Vec<Arc<PolicySet>>,
     pub pools: Vec<Vec<Arc<Pool>>>,
+    pub identity: Option<Identity>,
 }
 
 impl Parts {
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.identity.is_none()
+    }
+
     pub fn into_policies(self) -> Option<Box<ServicePolicies>> {
-        let Self { sets, pools } = self;
-        Policies::of(sets).map(|rules| Box::new(ServicePolicies { rules, pools }))
+        if self.is_empty() {
+            return None;
+        }
+        let Self { sets, pools, identity } = self;
+        Some(Box::new(ServicePolicies { rules: Policies::of(sets), pools, identity }))
     }
 }

@@ -6,7 +6,10 @@ use weir_rules::{
     NumberMatch, Redirect, Rewrite, Rule, TextError, TextMatch, TextRule, Token, TokenKind, Value, Variable,
     VersionMatch,
 };
-use weir_wire::head::{is_token, may_be_value};
+use weir_wire::{
+    head::{is_token, may_be_value},
+    x509::Text,
+};
 
 use super::groups::{Groups, addresses};
 use crate::finding::{Findings, Subject};
@@ -172,19 +175,37 @@ fn edit_of(from: &v1::HeaderEdit) -> Result<Edit, String> {
 
 fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
     use v1::HeaderVariable;
-    Ok(Value::Variable(match HeaderVariable::try_from(from.variable) {
-        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => return Ok(Value::Text(from.text.clone())),
+    Ok(match HeaderVariable::try_from(from.variable) {
+        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => Value::Text(from.text.clone()),
         Ok(HeaderVariable::None) => return Err(format!("{:?} cannot stand in a field", from.text)),
-        Ok(HeaderVariable::ClientAddress) => Variable::ClientAddress,
-        Ok(HeaderVariable::SourceAddress) => Variable::SourceAddress,
-        Ok(HeaderVariable::ListenerAddress) => Variable::ListenerAddress,
-        Ok(HeaderVariable::ListenerPort) => Variable::ListenerPort,
-        Ok(HeaderVariable::Field) => Variable::Field(from.field.clone()),
-        Ok(HeaderVariable::TlsVersion) => Variable::TlsVersion,
-        Ok(HeaderVariable::TlsCipher) => Variable::TlsCipher,
-        Ok(HeaderVariable::TlsServerName) => Variable::TlsServerName,
-        Ok(HeaderVariable::RequestId) | Err(_) => return Err(format!("its variable {UNKNOWN}")),
-    }))
+        Ok(HeaderVariable::Field) => Value::Variable(Variable::Field(from.field.clone())),
+        _ => Value::Variable(variable(from.variable).ok_or_else(|| format!("its variable {UNKNOWN}"))?),
+    })
+}
+
+/// A variable that stands for itself; `None`: there is no such.
+pub(crate) fn variable(number: i32) -> Option<Variable> {
+    use v1::HeaderVariable;
+    Some(match HeaderVariable::try_from(number).ok()? {
+        HeaderVariable::ClientAddress => Variable::ClientAddress,
+        HeaderVariable::SourceAddress => Variable::SourceAddress,
+        HeaderVariable::ListenerAddress => Variable::ListenerAddress,
+        HeaderVariable::ListenerPort => Variable::ListenerPort,
+        HeaderVariable::TlsVersion => Variable::TlsVersion,
+        HeaderVariable::TlsCipher => Variable::TlsCipher,
+        HeaderVariable::TlsServerName => Variable::TlsServerName,
+        HeaderVariable::ClientFingerprint => Variable::Certificate(Text::Fingerprint),
+        HeaderVariable::ClientSerial => Variable::Certificate(Text::Serial),
+        HeaderVariable::ClientIssuer => Variable::Certificate(Text::Issuer),
+        HeaderVariable::ClientSubject => Variable::Certificate(Text::Subject),
+        HeaderVariable::ClientRaw => Variable::Certificate(Text::Raw),
+        HeaderVariable::ClientEscaped => Variable::Certificate(Text::Escaped),
+        HeaderVariable::ClientVersion => Variable::Certificate(Text::Version),
+        HeaderVariable::ClientSignature => Variable::Certificate(Text::SignatureAlgorithm),
+        HeaderVariable::ClientNotBefore => Variable::Certificate(Text::NotBefore),
+        HeaderVariable::ClientNotAfter => Variable::Certificate(Text::NotAfter),
+        HeaderVariable::None | HeaderVariable::Field | HeaderVariable::RequestId => return None,
+    })
 }
 
 /// Reads what a rule matches. What is cheap to look at comes first.

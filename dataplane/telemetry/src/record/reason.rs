@@ -46,6 +46,11 @@ reasons! {
     RETRIED,
     ENGINE_RESOURCES,
     ENGINE_INTERNAL,
+    CERTIFICATE_MISSING,
+    CERTIFICATE_EXPIRED,
+    CERTIFICATE_UNTRUSTED,
+    CERTIFICATE_REVOKED,
+    CERTIFICATE_NO_CRL,
 }
 
 impl Reasons {
@@ -63,6 +68,11 @@ impl Reasons {
         use Cause::*;
         match cause {
             ClientTls => Self::CLIENT_TLS,
+            ClientCertificateMissing => Self::CERTIFICATE_MISSING,
+            ClientCertificateExpired => Self::CERTIFICATE_EXPIRED,
+            ClientCertificateUntrusted => Self::CERTIFICATE_UNTRUSTED,
+            ClientCertificateRevoked => Self::CERTIFICATE_REVOKED,
+            ClientCertificateNoCrl => Self::CERTIFICATE_NO_CRL,
             ClientAcceptTimeout | ClientHeadTimeout | ClientBodyTimeout | ClientStalled => Self::CLIENT_TIMED_OUT,
             ClientAborted | DeadlineExceeded => Self::CLIENT_ABORTED,
             ClientSourceUntrusted
@@ -71,6 +81,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
             | ClientFlood => Self::CLIENT_BAD_REQUEST,

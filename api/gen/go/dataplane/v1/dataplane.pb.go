@@ -640,6 +640,55 @@ func (TlsVersion) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
+type ClientCertificateMode int32
+
+const (
+	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE    ClientCertificateMode = 0
+	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUEST ClientCertificateMode = 1 // a client may show one
+	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUIRE ClientCertificateMode = 2 // it must show one that is good. At layer 4 others get an alert
+)
+
+// Enum value maps for ClientCertificateMode.
+var (
+	ClientCertificateMode_name = map[int32]string{
+		0: "CLIENT_CERTIFICATE_MODE_NONE",
+		1: "CLIENT_CERTIFICATE_MODE_REQUEST",
+		2: "CLIENT_CERTIFICATE_MODE_REQUIRE",
+	}
+	ClientCertificateMode_value = map[string]int32{
+		"CLIENT_CERTIFICATE_MODE_NONE":    0,
+		"CLIENT_CERTIFICATE_MODE_REQUEST": 1,
+		"CLIENT_CERTIFICATE_MODE_REQUIRE": 2,
+	}
+)
+
+func (x ClientCertificateMode) Enum() *ClientCertificateMode {
+	p := new(ClientCertificateMode)
+	*p = x
+	return p
+}
+
+func (x ClientCertificateMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClientCertificateMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+}
+
+func (ClientCertificateMode) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+}
+
+func (x ClientCertificateMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClientCertificateMode.Descriptor instead.
+func (ClientCertificateMode) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+}
+
 type Algorithm int32
 
 const (
@@ -673,11 +722,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -686,7 +735,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 type HashInput int32
@@ -725,11 +774,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -738,7 +787,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 // What a client gets when no server can take its request.
@@ -772,11 +821,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -785,7 +834,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 type ToDataplane struct {
@@ -1955,20 +2004,21 @@ type Explanation struct {
 	ChildChosen        Chosen                 `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
-	Status        uint32      `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause         string      `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
-	Location      string      `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
-	PoolUuid      string      `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	Algorithm     Algorithm   `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
-	HashInput     HashInput   `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
-	ServerId      string      `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
-	Picked        Picked      `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
-	Servers       []*Standing `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
-	ServersTotal  uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
-	SecurityRule  string      `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"` // the name of the rule that ended the security rules; empty: none did
-	RequestRule   string      `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`    // the name of the first request rule that acts; empty: none does
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
+	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
+	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput         HashInput             `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
+	ServerId          string                `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
+	Picked            Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
+	Servers           []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
+	ServersTotal      uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
+	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
+	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
@@ -2146,6 +2196,13 @@ func (x *Explanation) GetRequestRule() string {
 		return x.RequestRule
 	}
 	return ""
+}
+
+func (x *Explanation) GetClientCertificate() ClientCertificateMode {
+	if x != nil {
+		return x.ClientCertificate
+	}
+	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
 }
 
 // What a worker knows of a server.
@@ -2507,6 +2564,7 @@ type VirtualService struct {
 	HostMatches        []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                          // of a child, for HOSTING_BY_REQUEST
 	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
 	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
+	ClientCertificates *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`     // unset: clients are not asked for any
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2656,6 +2714,13 @@ func (x *VirtualService) GetAnalytics() *Analytics {
 func (x *VirtualService) GetHttpPolicySetUuids() []string {
 	if x != nil {
 		return x.HttpPolicySetUuids
+	}
+	return nil
+}
+
+func (x *VirtualService) GetClientCertificates() *ClientCertificates {
+	if x != nil {
+		return x.ClientCertificates
 	}
 	return nil
 }
@@ -3994,14 +4059,16 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 	return nil
 }
 
-// The authorities that may sign the certificates of servers.
+// The authorities that may sign the certificates of servers and of clients.
 type PkiProfile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	CaCertsDer    [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Uuid            string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	CaCertsDer      [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
+	IgnorePeerChain bool                   `protobuf:"varint,760,opt,name=ignore_peer_chain,json=ignorePeerChain,proto3" json:"ignore_peer_chain,omitempty"` // issuers that a peer sends are of no use: all have to be here
+	Revocation      *Revocation            `protobuf:"bytes,761,opt,name=revocation,proto3" json:"revocation,omitempty"`                                     // unset: revoked certificates are as good as others
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PkiProfile) Reset() {
@@ -4055,6 +4122,211 @@ func (x *PkiProfile) GetCaCertsDer() [][]byte {
 	return nil
 }
 
+func (x *PkiProfile) GetIgnorePeerChain() bool {
+	if x != nil {
+		return x.IgnorePeerChain
+	}
+	return false
+}
+
+func (x *PkiProfile) GetRevocation() *Revocation {
+	if x != nil {
+		return x.Revocation
+	}
+	return nil
+}
+
+// An issuer without a list, or with a list that is out of date, vouches for nobody.
+type Revocation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CrlsDer       [][]byte               `protobuf:"bytes,1,rep,name=crls_der,json=crlsDer,proto3" json:"crls_der,omitempty"`
+	OnlyLeaf      bool                   `protobuf:"varint,2,opt,name=only_leaf,json=onlyLeaf,proto3" json:"only_leaf,omitempty"`             // issuers are not looked up in lists
+	AllowExpired  bool                   `protobuf:"varint,3,opt,name=allow_expired,json=allowExpired,proto3" json:"allow_expired,omitempty"` // a list counts after its end, too
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revocation) Reset() {
+	*x = Revocation{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revocation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revocation) ProtoMessage() {}
+
+func (x *Revocation) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revocation.ProtoReflect.Descriptor instead.
+func (*Revocation) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Revocation) GetCrlsDer() [][]byte {
+	if x != nil {
+		return x.CrlsDer
+	}
+	return nil
+}
+
+func (x *Revocation) GetOnlyLeaf() bool {
+	if x != nil {
+		return x.OnlyLeaf
+	}
+	return false
+}
+
+func (x *Revocation) GetAllowExpired() bool {
+	if x != nil {
+		return x.AllowExpired
+	}
+	return false
+}
+
+// What a virtual service does about certificates of clients. Clients of children are asked, and judged, as the parent says.
+type ClientCertificates struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Mode           ClientCertificateMode  `protobuf:"varint,1,opt,name=mode,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"mode,omitempty"`
+	PkiProfileUuid string                 `protobuf:"bytes,2,opt,name=pki_profile_uuid,json=pkiProfileUuid,proto3" json:"pki_profile_uuid,omitempty"` // must have signed the certificates; empty with CLIENT_CERTIFICATE_MODE_NONE only
+	Close          bool                   `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"`                                          // HTTP: whoever has no good certificate gets an alert; false: a response with the status 400
+	AllowInvalid   bool                   `protobuf:"varint,4,opt,name=allow_invalid,json=allowInvalid,proto3" json:"allow_invalid,omitempty"`        // a certificate that is not good is as good as none, and lets its client in
+	// Of requests, in header fields. A client that sends a field with such a name is refused.
+	Headers       []*ClientCertificateHeader `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientCertificates) Reset() {
+	*x = ClientCertificates{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientCertificates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientCertificates) ProtoMessage() {}
+
+func (x *ClientCertificates) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientCertificates.ProtoReflect.Descriptor instead.
+func (*ClientCertificates) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ClientCertificates) GetMode() ClientCertificateMode {
+	if x != nil {
+		return x.Mode
+	}
+	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
+}
+
+func (x *ClientCertificates) GetPkiProfileUuid() string {
+	if x != nil {
+		return x.PkiProfileUuid
+	}
+	return ""
+}
+
+func (x *ClientCertificates) GetClose() bool {
+	if x != nil {
+		return x.Close
+	}
+	return false
+}
+
+func (x *ClientCertificates) GetAllowInvalid() bool {
+	if x != nil {
+		return x.AllowInvalid
+	}
+	return false
+}
+
+func (x *ClientCertificates) GetHeaders() []*ClientCertificateHeader {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+type ClientCertificateHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Variable      HeaderVariable         `protobuf:"varint,2,opt,name=variable,proto3,enum=weir.dataplane.v1.HeaderVariable" json:"variable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientCertificateHeader) Reset() {
+	*x = ClientCertificateHeader{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientCertificateHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientCertificateHeader) ProtoMessage() {}
+
+func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientCertificateHeader.ProtoReflect.Descriptor instead.
+func (*ClientCertificateHeader) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ClientCertificateHeader) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ClientCertificateHeader) GetVariable() HeaderVariable {
+	if x != nil {
+		return x.Variable
+	}
+	return HeaderVariable_HEADER_VARIABLE_NONE
+}
+
 type Pool struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                    string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -4083,7 +4355,7 @@ type Pool struct {
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4095,7 +4367,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4108,7 +4380,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4264,7 +4536,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4548,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4561,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4330,7 +4602,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4614,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4627,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4384,7 +4656,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4668,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4681,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4439,7 +4711,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4451,7 +4723,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4464,7 +4736,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4512,7 +4784,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4524,7 +4796,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4809,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4605,7 +4877,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4617,7 +4889,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4630,7 +4902,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Server) GetId() string {
@@ -4709,7 +4981,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4721,7 +4993,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4734,7 +5006,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -4796,7 +5068,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +5080,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +5093,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -4849,7 +5121,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4861,7 +5133,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4874,7 +5146,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -4909,7 +5181,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4921,7 +5193,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4934,7 +5206,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -4970,7 +5242,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4982,7 +5254,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4995,7 +5267,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5040,7 +5312,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5052,7 +5324,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5065,7 +5337,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5187,7 +5459,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5471,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5212,7 +5484,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5437,7 +5709,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5449,7 +5721,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5462,7 +5734,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5501,7 +5773,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5513,7 +5785,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5526,7 +5798,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5587,7 +5859,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5599,7 +5871,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5612,7 +5884,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5671,7 +5943,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5683,7 +5955,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5696,7 +5968,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -5730,7 +6002,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5742,7 +6014,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5755,7 +6027,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -5800,7 +6072,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5812,7 +6084,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5825,7 +6097,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -5963,7 +6235,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5975,7 +6247,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5988,7 +6260,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6123,7 +6395,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xfe\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xd8\x06\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6148,7 +6420,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\"\xca\x01\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
+	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\"\xca\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
@@ -6177,7 +6450,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\x12)\n" +
 	"\x10http_policy_sets\x18\xd8\x04 \x03(\tR\x0ehttpPolicySets\x12$\n" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
-	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\x8b\x06\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\xe4\x06\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6197,7 +6470,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
-	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\"\xda\x05\n" +
+	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
+	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6328,13 +6602,31 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tchain_der\x18\x03 \x03(\fR\bchainDer\x12\"\n" +
-	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"V\n" +
+	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"\xc3\x01\n" +
 	"\n" +
 	"PkiProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xee\a\n" +
+	"caCertsDer\x12+\n" +
+	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
+	"\n" +
+	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
+	"revocation\"i\n" +
+	"\n" +
+	"Revocation\x12\x19\n" +
+	"\bcrls_der\x18\x01 \x03(\fR\acrlsDer\x12\x1b\n" +
+	"\tonly_leaf\x18\x02 \x01(\bR\bonlyLeaf\x12#\n" +
+	"\rallow_expired\x18\x03 \x01(\bR\fallowExpired\"\xfd\x01\n" +
+	"\x12ClientCertificates\x12<\n" +
+	"\x04mode\x18\x01 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x04mode\x12(\n" +
+	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12\x14\n" +
+	"\x05close\x18\x03 \x01(\bR\x05close\x12#\n" +
+	"\rallow_invalid\x18\x04 \x01(\bR\fallowInvalid\x12D\n" +
+	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"l\n" +
+	"\x17ClientCertificateHeader\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
+	"\bvariable\x18\x02 \x01(\x0e2!.weir.dataplane.v1.HeaderVariableR\bvariable\"\xee\a\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6578,7 +6870,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fTLS_VERSION_1_0\x10\x01\x12\x13\n" +
 	"\x0fTLS_VERSION_1_1\x10\x02\x12\x13\n" +
 	"\x0fTLS_VERSION_1_2\x10\x03\x12\x13\n" +
-	"\x0fTLS_VERSION_1_3\x10\x04*f\n" +
+	"\x0fTLS_VERSION_1_3\x10\x04*\x83\x01\n" +
+	"\x15ClientCertificateMode\x12 \n" +
+	"\x1cCLIENT_CERTIFICATE_MODE_NONE\x10\x00\x12#\n" +
+	"\x1fCLIENT_CERTIFICATE_MODE_REQUEST\x10\x01\x12#\n" +
+	"\x1fCLIENT_CERTIFICATE_MODE_REQUIRE\x10\x02*f\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
@@ -6605,188 +6901,199 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
-	(Chosen)(0),                    // 1: weir.dataplane.v1.Chosen
-	(Picked)(0),                    // 2: weir.dataplane.v1.Picked
-	(Eligibility)(0),               // 3: weir.dataplane.v1.Eligibility
-	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
-	(Duty)(0),                      // 6: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 7: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 28: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
-	(*Standing)(nil),               // 31: weir.dataplane.v1.Standing
-	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
-	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 51: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 52: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 53: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 54: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 55: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 56: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 57: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 58: weir.dataplane.v1.Server
-	(*Records)(nil),                // 59: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 60: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 61: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 62: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 63: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 64: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 65: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 66: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 67: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 68: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 69: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 70: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 71: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 72: weir.dataplane.v1.WorkerCounters
-	(*HttpPolicySet)(nil),          // 73: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 74: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 75: weir.dataplane.v1.AddressGroup
-	(*TextMatch)(nil),              // 76: weir.dataplane.v1.TextMatch
+	(TransportProtocol)(0),          // 0: weir.dataplane.v1.TransportProtocol
+	(Chosen)(0),                     // 1: weir.dataplane.v1.Chosen
+	(Picked)(0),                     // 2: weir.dataplane.v1.Picked
+	(Eligibility)(0),                // 3: weir.dataplane.v1.Eligibility
+	(WorkerPinning)(0),              // 4: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                    // 5: weir.dataplane.v1.Hosting
+	(Duty)(0),                       // 6: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),              // 7: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),                // 8: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                  // 9: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                 // 10: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                 // 11: weir.dataplane.v1.TlsVersion
+	(ClientCertificateMode)(0),      // 12: weir.dataplane.v1.ClientCertificateMode
+	(Algorithm)(0),                  // 13: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                  // 14: weir.dataplane.v1.HashInput
+	(FailAction)(0),                 // 15: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),             // 16: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),                // 17: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),           // 18: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                   // 19: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                 // 20: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                  // 21: weir.dataplane.v1.Socket
+	(*Ack)(nil),                     // 22: weir.dataplane.v1.Ack
+	(*Nack)(nil),                    // 23: weir.dataplane.v1.Nack
+	(*Finding)(nil),                 // 24: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),            // 25: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),             // 26: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                   // 27: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                   // 28: weir.dataplane.v1.Drain
+	(*Question)(nil),                // 29: weir.dataplane.v1.Question
+	(*Field)(nil),                   // 30: weir.dataplane.v1.Field
+	(*Explanation)(nil),             // 31: weir.dataplane.v1.Explanation
+	(*Standing)(nil),                // 32: weir.dataplane.v1.Standing
+	(*Plan)(nil),                    // 33: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),              // 34: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                 // 35: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),          // 36: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),               // 37: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                  // 38: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),            // 39: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                    // 40: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),               // 41: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),                // 42: weir.dataplane.v1.HostRule
+	(*Listener)(nil),                // 43: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),             // 44: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),            // 45: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),               // 46: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),              // 47: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),              // 48: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),              // 49: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),              // 50: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),             // 51: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),              // 52: weir.dataplane.v1.PkiProfile
+	(*Revocation)(nil),              // 53: weir.dataplane.v1.Revocation
+	(*ClientCertificates)(nil),      // 54: weir.dataplane.v1.ClientCertificates
+	(*ClientCertificateHeader)(nil), // 55: weir.dataplane.v1.ClientCertificateHeader
+	(*Pool)(nil),                    // 56: weir.dataplane.v1.Pool
+	(*Reselect)(nil),                // 57: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),             // 58: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),          // 59: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),       // 60: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),               // 61: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                  // 62: weir.dataplane.v1.Server
+	(*Records)(nil),                 // 63: weir.dataplane.v1.Records
+	(*RecordedService)(nil),         // 64: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),          // 65: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),              // 66: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),            // 67: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                  // 68: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil),  // 69: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),             // 70: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                  // 71: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                   // 72: weir.dataplane.v1.Times
+	(*Histogram)(nil),               // 73: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),            // 74: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),          // 75: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),          // 76: weir.dataplane.v1.WorkerCounters
+	(*HttpPolicySet)(nil),           // 77: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),             // 78: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),            // 79: weir.dataplane.v1.AddressGroup
+	(*TextMatch)(nil),               // 80: weir.dataplane.v1.TextMatch
+	(HeaderVariable)(0),             // 81: weir.dataplane.v1.HeaderVariable
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	19, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	32, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	24, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	27, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	26, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	33, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	63, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	16, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	28, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	18, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	19, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	21, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	22, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	64, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	59, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	30, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	20, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	23, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	23, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	25, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	29, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	1,  // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	12, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	2,  // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	31, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	3,  // 27: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	35, // 28: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	52, // 29: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	50, // 30: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	51, // 31: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,  // 32: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	73, // 33: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	74, // 34: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	75, // 35: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	32, // 36: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	34, // 37: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	42, // 38: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	43, // 39: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	45, // 40: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	46, // 41: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	47, // 42: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	48, // 43: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,  // 44: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,  // 45: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	40, // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	36, // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	38, // 48: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39, // 49: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39, // 50: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	54, // 51: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37, // 52: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	76, // 53: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	76, // 54: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41, // 55: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	76, // 56: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,  // 57: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,  // 58: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,  // 59: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44, // 60: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	7,  // 61: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10, // 62: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11, // 63: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49, // 64: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	12, // 65: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13, // 66: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	58, // 67: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14, // 68: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	57, // 69: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	56, // 70: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	55, // 71: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	53, // 72: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	54, // 73: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	54, // 74: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48, // 75: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	60, // 76: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	61, // 77: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	62, // 78: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	65, // 79: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	71, // 80: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	72, // 81: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	70, // 82: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	68, // 83: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	69, // 84: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	66, // 85: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	67, // 86: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	70, // 87: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	69, // 88: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	69, // 89: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	69, // 90: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	69, // 91: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	69, // 92: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	69, // 93: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	69, // 94: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	33,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	25,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	34,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	67,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	68,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	63,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	24,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	24,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	26,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	30,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	1,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	2,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	32,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	12,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	3,   // 28: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	36,  // 29: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	56,  // 30: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	51,  // 31: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52,  // 32: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 33: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	77,  // 34: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	78,  // 35: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	79,  // 36: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	33,  // 37: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	35,  // 38: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	43,  // 39: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	44,  // 40: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	46,  // 41: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	47,  // 42: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	48,  // 43: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	49,  // 44: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 45: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 46: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	41,  // 47: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	37,  // 48: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	54,  // 49: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	39,  // 50: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	40,  // 51: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	40,  // 52: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	58,  // 53: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	38,  // 54: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	80,  // 55: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	80,  // 56: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	42,  // 57: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	80,  // 58: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 59: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,   // 60: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 61: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	45,  // 62: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,   // 63: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 64: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 65: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	50,  // 66: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	53,  // 67: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 68: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
+	55,  // 69: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
+	81,  // 70: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
+	13,  // 71: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 72: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	62,  // 73: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 74: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	61,  // 75: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	60,  // 76: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	59,  // 77: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	57,  // 78: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	58,  // 79: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	58,  // 80: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	49,  // 81: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	64,  // 82: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	65,  // 83: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	66,  // 84: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	69,  // 85: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	75,  // 86: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	76,  // 87: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	74,  // 88: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	72,  // 89: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	73,  // 90: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	70,  // 91: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	71,  // 92: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	74,  // 93: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	73,  // 94: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	73,  // 95: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	73,  // 96: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	73,  // 97: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	73,  // 98: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	73,  // 99: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	73,  // 100: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	101, // [101:101] is the sub-list for method output_type
+	101, // [101:101] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -6820,8 +7127,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      15,
-			NumMessages:   58,
+			NumEnums:      16,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
