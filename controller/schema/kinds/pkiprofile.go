@@ -48,7 +48,7 @@ func init() {
 		Serving:   schema.PartOfService,
 		DerivedBy: derivePKIProfile,
 		Example: `  weir pki create internal ca_certs[0].certificate="$(cat ca.pem)"
-  weir pki set internal crl_check=true crls[0].body="$(cat crl.pem)"`,
+  weir pki create staff ca_certs[0].certificate="$(cat ca.pem)" crls[0].body="$(cat crl.pem)"`,
 		Kept: []schema.Rule{
 			schema.Closes("engines do not fetch lists: give the list itself as body, and again before its next_update",
 				"crls.server_url crls.update_interval crls.file_ref"),

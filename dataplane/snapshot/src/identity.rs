@@ -9,7 +9,7 @@ use crate::{
     finding::{Findings, Subject},
     kept::{Objects, reference},
     pki_profile::KeptPkiProfile,
-    policies::variable,
+    variable::variable,
 };
 
 /// What requests are held to.

@@ -37,6 +37,7 @@ mod tls;
 mod transport;
 mod udp;
 mod users;
+mod variable;
 mod warnings;
 mod worker;
 

@@ -9,6 +9,7 @@
 
 mod bounded;
 mod certificate;
+mod certificate_fault;
 mod client;
 mod client_auth;
 mod error;
@@ -25,8 +26,9 @@ mod unbuffered;
 mod verify;
 
 pub use certificate::{Certificate, KeyType};
+pub use certificate_fault::CertificateFault;
 pub use client::{ClientConfig, ClientSettings, PeerSettings};
-pub use client_auth::{CertificateFault, ClientAuth, ClientCertificate};
+pub use client_auth::{ClientAuth, ClientCertificate};
 pub use error::Error;
 pub use fault::Fault;
 pub use offer::{TlsSettings, Warning};

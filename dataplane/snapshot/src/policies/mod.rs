@@ -13,8 +13,6 @@ pub(crate) use groups::{
 };
 pub(crate) use read::{KeptPolicySet, subject as subject_of_set};
 
-pub(crate) use rule::variable;
-
 use crate::{Identity, Pool, Server, kept::both_or_neither};
 
 /// The policy sets of a virtual service, with the pools that their rules choose, and what it asks clients for.

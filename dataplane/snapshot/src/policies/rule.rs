@@ -6,13 +6,13 @@ use weir_rules::{
     NumberMatch, Redirect, Rewrite, Rule, TextError, TextMatch, TextRule, Token, TokenKind, Value, Variable,
     VersionMatch,
 };
-use weir_wire::{
-    head::{is_token, may_be_value},
-    x509::Text,
-};
+use weir_wire::head::{is_token, may_be_value};
 
 use super::groups::{Groups, addresses};
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    variable::variable,
+};
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
@@ -180,31 +180,6 @@ fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
         Ok(HeaderVariable::None) => return Err(format!("{:?} cannot stand in a field", from.text)),
         Ok(HeaderVariable::Field) => Value::Variable(Variable::Field(from.field.clone())),
         _ => Value::Variable(variable(from.variable).ok_or_else(|| format!("its variable {UNKNOWN}"))?),
-    })
-}
-
-/// A variable that stands for itself; `None`: there is no such.
-pub(crate) fn variable(number: i32) -> Option<Variable> {
-    use v1::HeaderVariable;
-    Some(match HeaderVariable::try_from(number).ok()? {
-        HeaderVariable::ClientAddress => Variable::ClientAddress,
-        HeaderVariable::SourceAddress => Variable::SourceAddress,
-        HeaderVariable::ListenerAddress => Variable::ListenerAddress,
-        HeaderVariable::ListenerPort => Variable::ListenerPort,
-        HeaderVariable::TlsVersion => Variable::TlsVersion,
-        HeaderVariable::TlsCipher => Variable::TlsCipher,
-        HeaderVariable::TlsServerName => Variable::TlsServerName,
-        HeaderVariable::ClientFingerprint => Variable::Certificate(Text::Fingerprint),
-        HeaderVariable::ClientSerial => Variable::Certificate(Text::Serial),
-        HeaderVariable::ClientIssuer => Variable::Certificate(Text::Issuer),
-        HeaderVariable::ClientSubject => Variable::Certificate(Text::Subject),
-        HeaderVariable::ClientRaw => Variable::Certificate(Text::Raw),
-        HeaderVariable::ClientEscaped => Variable::Certificate(Text::Escaped),
-        HeaderVariable::ClientVersion => Variable::Certificate(Text::Version),
-        HeaderVariable::ClientSignature => Variable::Certificate(Text::SignatureAlgorithm),
-        HeaderVariable::ClientNotBefore => Variable::Certificate(Text::NotBefore),
-        HeaderVariable::ClientNotAfter => Variable::Certificate(Text::NotAfter),
-        HeaderVariable::None | HeaderVariable::Field | HeaderVariable::RequestId => return None,
     })
 }
 

@@ -1,5 +1,7 @@
 //! DER, value after value (X.690).
 
+use std::fmt::Write;
+
 /// What has not been read yet.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'d>(pub &'d [u8]);
@@ -42,4 +44,23 @@ impl<'d> Reader<'d> {
     pub fn take_if(&mut self, tag: u8) -> Option<&'d [u8]> {
         if self.0.first() == Some(&tag) { self.take(tag) } else { None }
     }
+}
+
+/// An object identifier as its numbers: "1.2.840".
+pub(super) fn dotted(number: &[u8]) -> String {
+    let (mut text, mut arc) = (String::new(), 0_u64);
+    for byte in number {
+        arc = arc << 7 | u64::from(byte & 0x7f);
+        if byte & 0x80 != 0 {
+            continue;
+        }
+        // X.690 §8.19.4: the first two arcs are one number.
+        let _ = match (text.is_empty(), arc) {
+            (true, 0..=79) => write!(text, "{}.{}", arc / 40, arc % 40),
+            (true, _) => write!(text, "2.{}", arc - 80),
+            (false, _) => write!(text, ".{arc}"),
+        };
+        arc = 0;
+    }
+    text
 }

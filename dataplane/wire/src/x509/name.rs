@@ -3,7 +3,10 @@
 
 use std::fmt::Write;
 
-use super::{OBJECT_IDENTIFIER, SEQUENCE, der::Reader, text::dotted};
+use super::{
+    OBJECT_IDENTIFIER, SEQUENCE,
+    der::{Reader, dotted},
+};
 
 const SET: u8 = 0x31;
 const UTF8_STRING: u8 = 0x0c;

@@ -8,7 +8,7 @@ use std::{
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use super::{Certificate, name, time};
+use super::{Certificate, der::dotted, name, time};
 
 /// Bytes of base64 in a line of PEM (RFC 7468 §2).
 const LINE_BYTES: usize = 64;
@@ -145,23 +145,4 @@ fn algorithm(number: &[u8]) -> String {
         _ => "",
     };
     if known.is_empty() { dotted(number) } else { known.to_owned() }
-}
-
-/// An object identifier as its numbers: "1.2.840".
-pub(super) fn dotted(number: &[u8]) -> String {
-    let (mut text, mut arc) = (String::new(), 0_u64);
-    for byte in number {
-        arc = arc << 7 | u64::from(byte & 0x7f);
-        if byte & 0x80 != 0 {
-            continue;
-        }
-        // X.690 §8.19.4: the first two arcs are one number.
-        let _ = match (text.is_empty(), arc) {
-            (true, 0..=79) => write!(text, "{}.{}", arc / 40, arc % 40),
-            (true, _) => write!(text, "2.{}", arc - 80),
-            (false, _) => write!(text, ".{arc}"),
-        };
-        arc = 0;
-    }
-    text
 }

@@ -76,7 +76,7 @@ mod tests {
             (UTC_TIME, "261127150818Z", 1_795_792_098, "Nov 27 15:08:18 2026 GMT"),
             (UTC_TIME, "491231235959Z", 2_524_607_999, "Dec 31 23:59:59 2049 GMT"),
             (GENERALIZED_TIME, "20000229120000Z", 951_825_600, "Feb 29 12:00:00 2000 GMT"),
-            (GENERALIZED_TIME, "21261103000000Z", 4_950_028_800, "Nov  3 00:00:00 2126 GMT"),
+            (GENERALIZED_TIME, "21261103000000Z", 4_949_337_600, "Nov  3 00:00:00 2126 GMT"),
         ] {
             assert_eq!(time(tag, text), Some(seconds), "{text}");
             assert_eq!(write(seconds), written);
