@@ -36,6 +36,7 @@ mod error;
 mod exchange;
 pub mod explain;
 mod flow;
+mod groups;
 mod head;
 mod introduction;
 pub mod io;

@@ -20,6 +20,7 @@ use crate::{
         answer::Answer,
         ruled::{self, Asker, Ruled},
     },
+    core::Core,
     error::Error,
     exchange::{
         Exchange, Wait,
@@ -29,7 +30,7 @@ use crate::{
     head::{self, Sink, Target},
     io::{Conn, Io},
     page,
-    pool::balance_key,
+    pool::{Pools, balance_key},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -88,7 +89,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch): (&[u8], &mut Scratch),
+        (date, scratch, pools): (&[u8], &mut Scratch, &mut Pools),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -96,8 +97,8 @@ impl Received<'_> {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
         match self.service.policies.as_deref() {
-            None => self.go_on(io, (client, conn), date, exchanges, None),
-            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), exchanges),
+            None => self.go_on(io, (client, conn), date, (exchanges, pools), None),
+            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), (exchanges, pools)),
         }
     }
 
@@ -109,12 +110,12 @@ impl Received<'_> {
         client: &Client,
         conn: Conn,
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
     ) -> Next {
         let judged = ruled::judge(policies, self.head, conn.is_stream(), client, scratch);
         match self.ended(io, client, &judged, date) {
             Some(next) => next,
-            None => self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged))),
+            None => self.go_on(io, (client, conn), date, (exchanges, pools), Some(Ruled::of(policies, judged))),
         }
     }
 
@@ -125,7 +126,7 @@ impl Received<'_> {
         io: &mut I,
         (client, conn): (&Client, Conn),
         date: &[u8],
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
         ruled: Option<Box<Ruled<'_>>>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
@@ -143,8 +144,16 @@ impl Received<'_> {
         }
         let pool = match &ruled {
             None => service.pool.as_deref(),
+            Some(ruled) if ruled.group.is_some() => None,
             Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
         };
+        let mut member = None;
+        if pool.is_none()
+            && let Some(group) = ruled.as_ref().and_then(|ruled| ruled.group.as_ref()).or(service.group.as_ref())
+        {
+            member = Core::choose_pool(pools, io.now(), group, &head.fields, client.peer);
+        }
+        let pool = pool.or(member.as_deref());
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
         }
@@ -189,6 +198,9 @@ impl Received<'_> {
         }
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);
+        }
+        if member.is_some() {
+            exchange.chosen = member;
         }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);

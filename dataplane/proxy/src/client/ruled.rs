@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Pool, ServicePolicies};
+use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
+use weir_telemetry::Cause;
 use weir_wire::head::{HeadSink, RequestHead, Version};
 
 use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited},
+    exchange::{Exchange, awaited::Awaited, elsewhere::Within},
     head::{self, Target},
     io::Io,
     page,
@@ -54,6 +55,8 @@ pub(super) fn judge<'s>(
 pub(super) struct Ruled<'p> {
     pub edits: Option<Edits<'p>>,
     pub pool: Option<Arc<Pool>>,
+    /// Instead of a pool.
+    pub group: Option<Arc<PoolGroup>>,
     server: Option<u32>,
     due: Vec<Due>,
 }
@@ -63,14 +66,25 @@ impl<'p> Ruled<'p> {
     pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
-        let pool = choice.and_then(|choice| policies.pool(&choice)).cloned();
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due })
+        let (pool, group) = match choice.and_then(|choice| policies.destination(&choice)) {
+            None => (None, None),
+            Some(Destination::Pool(pool)) => (Some(pool.clone()), None),
+            Some(Destination::Group(group)) => (None, Some(group.clone())),
+        };
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due })
     }
 
     #[cold]
     pub fn apply(self, exchange: &mut Exchange, client: &Client) {
         exchange.named = self.server.or(exchange.named);
-        exchange.chosen = self.pool;
+        if let Some(group) = self.group {
+            exchange.stay_within(Within::Group(group));
+        } else if let Some(pool) = self.pool {
+            exchange.chosen = Some(pool);
+            if exchange.service.group.is_some() {
+                exchange.stay_within(Within::Pool);
+            }
+        }
         if !self.due.is_empty() {
             exchange.await_response(Awaited::of(self.due, client.origin()));
         }
@@ -78,7 +92,7 @@ impl<'p> Ruled<'p> {
 }
 
 /// Who gets a response of the engine.
-pub(super) struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     pub http: &'a HttpProfile,
     pub facts: &'a ClientFacts,
     /// What its head says of the connection.
@@ -92,25 +106,42 @@ pub(super) struct Asker<'a> {
 impl Asker<'_> {
     /// Writes what a rule answers.
     pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse) -> Result<Answer, Error> {
+        self.answer_because(io, response, b"", None)
+    }
+
+    /// Writes an answer to a failure. `location`: where the client goes instead; empty: nowhere.
+    pub fn answer_because<I: Io>(
+        &self,
+        io: &mut I,
+        response: &LocalResponse,
+        location: &[u8],
+        cause: Option<Cause>,
+    ) -> Result<Answer, Error> {
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         if let Target::Call = to {
             let code = call::code(*status);
             let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
             let grpc_status = Some(code);
-            return Ok(Answer { status: call::STATUS, cause: None, head, content: None, grpc_status, keep_alive });
+            return Ok(Answer { status: call::STATUS, cause, head, content: None, grpc_status, keep_alive });
         }
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
         let inline: &[u8] = if head_only || is_apart { b"" } else { content };
-        let bytes_max = HEAD_BYTES_MAX + content_type.len() + inline.len();
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len();
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
+            if !location.is_empty() {
+                out.field(b"Location", [location]);
+            }
             if !content_type.is_empty() && !content.is_empty() {
                 out.field(b"Content-Type", [content_type.as_bytes()]);
             }
             if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
+            }
+            if cause.is_some() {
+                out.line(b"Cache-Control: no-store\r\n");
             }
             out.line(date);
             out.line(http.security_lines(facts));
@@ -121,6 +152,6 @@ impl Asker<'_> {
             apart
         });
         head.append(inline);
-        Ok(Answer { status: *status, cause: None, head, content: apart, grpc_status: None, keep_alive })
+        Ok(Answer { status: *status, cause, head, content: apart, grpc_status: None, keep_alive })
     }
 }

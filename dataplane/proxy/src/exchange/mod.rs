@@ -2,6 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
+pub(crate) mod elsewhere;
 mod held;
 pub(crate) mod incoming;
 mod pace;
@@ -27,6 +28,7 @@ use crate::{
     error::{Error, defect},
     exchange::{
         awaited::Awaited,
+        elsewhere::Elsewhere,
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
@@ -47,7 +49,7 @@ pub(crate) struct Exchange {
     pub keep_alive: bool,
     /// The client gets its 100 from Weir, not from the server.
     pub continued: bool,
-    /// The pool that a rule has chosen; `None`: that of the service.
+    /// The pool that a rule has chosen, or the choice in a group; `None`: that of the service.
     pub chosen: Option<Arc<Pool>>,
     pub key: HashKey,
     /// The dense id of the server that the client's cookie names.
@@ -90,6 +92,7 @@ struct Aside {
     websocket: Option<Key>,
     /// What rules wait for the response.
     awaited: Option<Awaited>,
+    elsewhere: Elsewhere,
 }
 
 pub(crate) enum Phase {

@@ -8,6 +8,7 @@ mod downgrades;
 mod excluded;
 mod explanations;
 mod fallbacks;
+mod groups;
 mod heads;
 mod hosted;
 mod http2;
