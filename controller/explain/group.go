@@ -41,7 +41,8 @@ func (t *teller) groupTold() string {
 	said := t.engine.said
 	name := func(uuid string) string { return nameOr(t.poolName(uuid), uuid) }
 	if said.GetPickedMember() == dataplanev1.PickedMember_PICKED_MEMBER_AS_BACKUP {
-		text := fmt.Sprintf("The backup pool %s takes over, because no server takes the request", name(said.GetPoolUuid()))
+		text := fmt.Sprintf("The backup pool %s takes over, because no server takes the request",
+			name(said.GetPoolUuid()))
 		if uuid := said.GetPoolGroupUuid(); uuid != "" {
 			text += " in the pool group " + nameOr(t.groupName(uuid), uuid)
 		}
@@ -52,7 +53,8 @@ func (t *teller) groupTold() string {
 	}
 	var others []string
 	for _, member := range said.GetMembers() {
-		others = append(others, fmt.Sprintf("%s has priority %d, ratio %d and %d servers up", name(member.GetPoolUuid()),
+		others = append(others, fmt.Sprintf("%s has priority %d, ratio %d and %d servers up",
+			name(member.GetPoolUuid()),
 			member.GetPriority(), member.GetRatio(), member.GetServersUp()))
 	}
 	text := "In the pool group " + nameOr(t.groupName(said.GetPoolGroupUuid()), said.GetPoolGroupUuid())

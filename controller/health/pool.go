@@ -14,8 +14,8 @@ type Pool struct {
 	Servers     []Server // one for each member of the pool
 }
 
-// OfPool returns the state of a pool. A pool is up if servers enough are up: min_servers_up, or one. isUsed tells whether an engine serves
-// with the pool.
+// OfPool returns the state of a pool. A pool is up if servers enough are up: min_servers_up, or one. isUsed tells
+// whether an engine serves with the pool.
 func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 	result := Pool{Servers: servers}
 	var lost []string

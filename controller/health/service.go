@@ -22,8 +22,8 @@ type ServiceFacts struct {
 }
 
 // OfService returns the state of a virtual service. A virtual service is up if an engine serves it, and its pool, if it
-// has one, is up, or one of its group, or the backup of these. The pools that its rules choose are a part of it only: it
-// says which of them are not up.
+// has one, is up, or one of its group, or the backup of these. The pools that its rules choose are a part of it only:
+// it says which of them are not up.
 func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	switch {
 	case !vs.Enabled:
@@ -43,7 +43,8 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	if !serves {
 		return status(Down, lost...)
 	}
-	return status(Up, append(append(facts.tooFew(), lost...), facts.lost(vs.RulePools(), ", which rules choose,")...)...)
+	return status(Up, append(append(facts.tooFew(), lost...),
+		facts.lost(vs.RulePools(), ", which rules choose,")...)...)
 }
 
 // ownPools says which of its own pools are not up, and whether clients are served all the same.

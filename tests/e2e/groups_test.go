@@ -130,7 +130,8 @@ func TestDocumentedGroupsSwitchReleasesAndShareOutClients(t *testing.T) {
 		return nil
 	})
 	// Two workers take turns for themselves: each is one turn off at most.
-	if counts := s.answered(100); counts["green"] < 18 || counts["green"] > 22 || counts["blue"]+counts["green"] != 400 {
+	if counts := s.answered(100); counts["green"] < 18 || counts["green"] > 22 || counts["blue"]+
+		counts["green"] != 400 {
 		t.Errorf("of 400 requests at %d to 1: %v", canary, counts)
 	}
 	cookies := s.curl("-D", "-", "-o", "/dev/null", "-H", "Cookie: release=green", plainURL("/"))
@@ -195,7 +196,8 @@ func TestDocumentedMaintenancePageAndOtherAnswersWithoutServers(t *testing.T) {
 		return wrong
 	})
 
-	run("pool", "set", "blue", `fail_action={"type":"FAIL_ACTION_BACKUP_POOL","backup_pool":{"backup_pool_ref":"/api/pool?name=first"}}`)
+	run("pool", "set", "blue",
+		`fail_action={"type":"FAIL_ACTION_BACKUP_POOL","backup_pool":{"backup_pool_ref":"/api/pool?name=first"}}`)
 	s.eventuallyAll("first")
 	s.waitUp("shop")
 	contains(t, run("explain", plainURL("/x")), "The backup pool first takes over")

@@ -41,7 +41,8 @@ var mayNameKinds = map[string][]string{
 		"sslkeyandcertificate", "vrfcontext",
 		"poolgroup", "prioritylabels",
 		"httppolicyset", "stringgroup", "ipaddrgroup"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup", "applicationprofile",
+	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup",
+		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports

@@ -41,6 +41,7 @@ mod head;
 mod introduction;
 pub mod io;
 mod limits;
+mod members;
 mod page;
 mod pool;
 mod proxy;

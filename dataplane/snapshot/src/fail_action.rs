@@ -6,7 +6,7 @@ use weir_rules::{LocalResponse, Redirect};
 use crate::{
     finding::{Findings, Subject},
     kept::reference,
-    policies::{check_response, read_redirect},
+    policies::rule::{check_response, read_redirect},
 };
 
 const FIELD: &str = "fail_action";

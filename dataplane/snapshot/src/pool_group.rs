@@ -84,8 +84,8 @@ impl GroupReader<'_> {
         if let Some(backup) = fail_action.as_ref().and_then(FailAction::backup) {
             check_backup(subject, backup, self.pools, findings);
         }
-        let members: Option<Vec<_>> = (0..source.members.len()).map(|at| self.member(source, at, findings)).collect();
-        let mut members = members?;
+        let members: Vec<_> = (0..source.members.len()).map(|at| self.member(source, at, findings)).collect();
+        let mut members = members.into_iter().collect::<Option<Vec<_>>>()?;
         if findings.errors.len() > found {
             return None;
         }

@@ -12,7 +12,7 @@ use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited, elsewhere::Within},
+    exchange::{Exchange, awaited::Awaited, within::Within},
     head::{self, Target},
     io::Io,
     page,

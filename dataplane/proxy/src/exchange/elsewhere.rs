@@ -5,31 +5,9 @@ use std::sync::Arc;
 use weir_snapshot::{FailAction, Pool, PoolGroup};
 
 use crate::{
-    exchange::{Exchange, Phase},
+    exchange::{Exchange, Phase, within::Within},
     head,
 };
-
-/// What has the pools of a request.
-#[derive(Default)]
-pub(crate) enum Within {
-    #[default]
-    Service,
-    /// A rule has chosen one pool.
-    Pool,
-    /// A rule has chosen a group.
-    Group(Arc<PoolGroup>),
-}
-
-#[derive(Default)]
-pub(super) struct Elsewhere {
-    within: Within,
-    /// The ids of pools that could not take the request.
-    left: Vec<u32>,
-    /// The request is at the backup of a pool or group.
-    at_backup: bool,
-    /// How many servers of pools that it has left were tried in vain.
-    tries_before: usize,
-}
 
 impl Exchange {
     /// The group that its pool is chosen in.

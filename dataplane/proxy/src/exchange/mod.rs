@@ -2,7 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
-pub(crate) mod elsewhere;
+mod elsewhere;
 mod held;
 pub(crate) mod incoming;
 mod pace;
@@ -10,6 +10,7 @@ mod reselect;
 mod stamps;
 pub(crate) mod table;
 mod websocket;
+pub(crate) mod within;
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,11 +29,11 @@ use crate::{
     error::{Error, defect},
     exchange::{
         awaited::Awaited,
-        elsewhere::Elsewhere,
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
         stamps::Stamps,
+        within::Elsewhere,
     },
     io::{Conn, Io, Time},
 };

@@ -152,6 +152,7 @@ impl Instead {
     fn of(exchange: &Exchange) -> Self {
         match exchange.fail_action() {
             Some(FailAction::CloseConnection) => Self::Close,
+            Some(FailAction::Answer(response)) if response.status == 503 && response.content.is_empty() => Self::Page,
             Some(FailAction::Answer(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
             Some(FailAction::Redirect(redirect)) => {
                 let target = exchange.target().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 mod groups;
 mod read;
-mod rule;
+pub(crate) mod rule;
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ pub(crate) use groups::{
     Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
 };
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
-pub(crate) use rule::{check_response, read_redirect};
 
 use crate::{Pool, PoolGroup, Server};
 
