@@ -66,7 +66,7 @@ impl Group {
             let known = before.iter().find(|(id, _)| *id == member.id).map(|(_, turn)| *turn);
             // No further ahead than by one share: its ratio may have grown.
             let next = self.now + u128::from(member.stride());
-            let first = self.now + (u128::from(member.stride()) * u128::from(phase) >> 32);
+            let first = self.now + ((u128::from(member.stride()) * u128::from(phase)) >> 32);
             known.map_or(first, |turn| turn.min(next))
         };
         self.turns = spec.members.iter().map(turn).collect();

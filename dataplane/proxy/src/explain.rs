@@ -25,6 +25,7 @@ use crate::{
     error::Error,
     flow::rescue::remedy,
     io::{Time, TransportAddress},
+    members::Foreseen,
     pool::{Preview, balance_key},
     proxy::Proxy,
 };
@@ -247,8 +248,9 @@ fn tell_server(
         None => return Err(lacks_pool(service).into()),
         Some(Destination::Pool(pool)) => (Some(pool.clone()), Some(pool.fail_action.clone())),
         Some(Destination::Group(group)) => {
-            let known = core.pools.preview_in(now, &group, fields, client);
-            let (chosen, group, servers) = known.unwrap_or_else(|| (None, group, Vec::new()));
+            let foreseen = core.pools.preview_in(now, &group, fields, client);
+            let Foreseen { chosen, group, servers } =
+                foreseen.unwrap_or(Foreseen { chosen: None, group, servers: Vec::new() });
             told.member = chosen.as_ref().map(|(_, why)| *why);
             let pool = chosen.map(|(pool, _)| pool).or_else(|| group.pools.first().cloned());
             let own = pool.as_ref().map(|pool| pool.fail_action.clone());

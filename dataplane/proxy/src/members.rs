@@ -13,6 +13,15 @@ use crate::{
     pool::{Pools, Row, address_key},
 };
 
+/// What would be chosen in a group.
+pub(crate) struct Foreseen {
+    /// The pool, and why. `None`: no pool has a server.
+    pub chosen: Option<(Arc<Pool>, PickedMember)>,
+    pub group: Arc<PoolGroup>,
+    /// How many servers each pool of the group has.
+    pub servers: Vec<usize>,
+}
+
 // Choosing.
 impl Core {
     /// The pool for a request of a group's. If no pool has a server, it is one of them all the same, so that the request
@@ -92,15 +101,14 @@ impl Pools {
         Some(pool)
     }
 
-    /// What [`Core::choose_pool`] would choose and why, and how many servers each pool of the group has. `None` as the first:
-    /// no pool has any.
+    /// What [`Core::choose_pool`] would choose.
     pub fn preview_in(
         &mut self,
         now: Time,
         group: &PoolGroup,
         fields: Option<&Fields<'_>>,
         peer: SocketAddr,
-    ) -> Option<(Option<(Arc<Pool>, PickedMember)>, Arc<PoolGroup>, Vec<usize>)> {
+    ) -> Option<Foreseen> {
         let named = fields.and_then(|fields| self.named_in(now, group, fields));
         let Self { rows, groups, .. } = self;
         let GroupRow { group, turns } = groups.row(group)?;
@@ -113,7 +121,7 @@ impl Pools {
         let by_turn = picked.and_then(|at| Some((group.pools.get(at)?.clone(), why)));
         let chosen = named.map(|pool| (pool, PickedMember::ByPersistence)).or(by_turn);
         let count = |pool: &Arc<Pool>| balancer_of(rows, pool.id).map_or(0, |b| b.sound_servers(now.nanos));
-        Some((chosen, group.clone(), group.pools.iter().map(count).collect()))
+        Some(Foreseen { chosen, group: group.clone(), servers: group.pools.iter().map(count).collect() })
     }
 
     fn balancer(&self, pool: u32) -> Option<&Balancer> {
