@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile};
+use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Pool, ServicePolicies};
+use weir_telemetry::Cause;
 use weir_wire::head::{HeadSink, RequestHead, Version};
 
 use crate::{
@@ -13,7 +15,7 @@ use crate::{
     error::Error,
     exchange::{Exchange, awaited::Awaited},
     head::{self, Target},
-    io::Io,
+    io::{Io, Time},
     page,
 };
 
@@ -40,14 +42,15 @@ pub(super) fn judge<'s>(
     head: &RequestHead<'_>,
     is_stream: bool,
     client: &Client,
-    scratch: &mut Scratch,
+    (scratch, now): (&mut Scratch, Time),
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
         (true, _) => HttpVersion::Http2,
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+    let at = Moment::counting(now.nanos);
+    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch, at))
 }
 
 /// What rules make of a request that goes on.
@@ -90,15 +93,23 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a rule answers.
-    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse) -> Result<Answer, Error> {
+    /// Writes what a rule answers. `beyond`: because of a limit.
+    pub fn answer<I: Io>(
+        &self,
+        io: &mut I,
+        response: &LocalResponse,
+        beyond: Option<Beyond>,
+    ) -> Result<Answer, Error> {
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
+        let cause = beyond.map(|_| Cause::ClientRequestRate);
         if let Target::Call = to {
-            let code = call::code(*status);
+            // A client takes UNAVAILABLE, to which 429 leads elsewhere, for an invitation to try again at once.
+            let is_rate = beyond.is_some() && *status == 429;
+            let code = if is_rate { call::RESOURCE_EXHAUSTED } else { call::code(*status) };
             let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
             let grpc_status = Some(code);
-            return Ok(Answer { status: call::STATUS, cause: None, head, content: None, grpc_status, keep_alive });
+            return Ok(Answer { status: call::STATUS, cause, head, content: None, grpc_status, keep_alive });
         }
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
@@ -106,6 +117,9 @@ impl Asker<'_> {
         let bytes_max = HEAD_BYTES_MAX + content_type.len() + inline.len();
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
+            if let Some(beyond) = beyond {
+                out.number(b"Retry-After", beyond.wait_s());
+            }
             if !content_type.is_empty() && !content.is_empty() {
                 out.field(b"Content-Type", [content_type.as_bytes()]);
             }
@@ -121,6 +135,6 @@ impl Asker<'_> {
             apart
         });
         head.append(inline);
-        Ok(Answer { status: *status, cause: None, head, content: apart, grpc_status: None, keep_alive })
+        Ok(Answer { status: *status, cause, head, content: apart, grpc_status: None, keep_alive })
     }
 }

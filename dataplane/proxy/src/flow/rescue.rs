@@ -35,9 +35,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         // Lingers, so that the client gets the alert with the reason.
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
-        Error::Denied { reset } => {
-            return without_page(if reset { Close::Abort } else { Close::Linger }, Cause::ClientDenied);
-        }
+        Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
+        Error::RateLimited { reset } => return without_page(ending(reset), Cause::ClientRequestRate),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
@@ -80,6 +79,10 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
         Version => (505, Cause::ClientUnsupported),
         _ => (400, Cause::ClientBadRequest),
     }
+}
+
+fn ending(reset: bool) -> Close {
+    if reset { Close::Abort } else { Close::Linger }
 }
 
 fn without_page(close: Close, cause: Cause) -> Remedy {

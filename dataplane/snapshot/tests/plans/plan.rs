@@ -134,7 +134,7 @@ fn tls() -> TlsProfile {
 }
 
 pub fn worker() -> Worker {
-    Worker { provider: Provider::new(), workers: 4, offset: 0 }
+    Worker::all(4, 0).swap_remove(0)
 }
 
 pub fn built(plan: &Plan, previous: Option<&Snapshot>) -> Snapshot {

@@ -1967,6 +1967,7 @@ type Explanation struct {
 	ServersTotal  uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
 	SecurityRule  string      `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"` // the name of the rule that ended the security rules; empty: none did
 	RequestRule   string      `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`    // the name of the first request rule that acts; empty: none does
+	Limit         string      `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                   // the name of the limit beside rules that the request would be beyond; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2144,6 +2145,13 @@ func (x *Explanation) GetSecurityRule() string {
 func (x *Explanation) GetRequestRule() string {
 	if x != nil {
 		return x.RequestRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetLimit() string {
+	if x != nil {
+		return x.Limit
 	}
 	return ""
 }
@@ -2507,6 +2515,7 @@ type VirtualService struct {
 	HostMatches        []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                          // of a child, for HOSTING_BY_REQUEST
 	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
 	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
+	RequestLimits      []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                    // needs http; they come before the rules, in this order
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2656,6 +2665,13 @@ func (x *VirtualService) GetAnalytics() *Analytics {
 func (x *VirtualService) GetHttpPolicySetUuids() []string {
 	if x != nil {
 		return x.HttpPolicySetUuids
+	}
+	return nil
+}
+
+func (x *VirtualService) GetRequestLimits() []*RateLimit {
+	if x != nil {
+		return x.RequestLimits
 	}
 	return nil
 }
@@ -6123,7 +6139,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xfe\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x95\x06\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6148,7 +6164,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\"\xca\x01\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12\x15\n" +
+	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\"\xca\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
@@ -6177,7 +6194,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\x12)\n" +
 	"\x10http_policy_sets\x18\xd8\x04 \x03(\tR\x0ehttpPolicySets\x12$\n" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
-	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\x8b\x06\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\xd1\x06\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6197,7 +6214,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
-	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\"\xda\x05\n" +
+	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12D\n" +
+	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6684,7 +6702,8 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*HttpPolicySet)(nil),          // 73: weir.dataplane.v1.HttpPolicySet
 	(*StringGroup)(nil),            // 74: weir.dataplane.v1.StringGroup
 	(*AddressGroup)(nil),           // 75: weir.dataplane.v1.AddressGroup
-	(*TextMatch)(nil),              // 76: weir.dataplane.v1.TextMatch
+	(*RateLimit)(nil),              // 76: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 77: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	19, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -6735,58 +6754,59 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	5,  // 45: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
 	40, // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
 	36, // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	38, // 48: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39, // 49: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39, // 50: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	54, // 51: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37, // 52: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	76, // 53: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	76, // 54: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41, // 55: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	76, // 56: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,  // 57: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,  // 58: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,  // 59: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44, // 60: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	7,  // 61: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10, // 62: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11, // 63: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49, // 64: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	12, // 65: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13, // 66: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	58, // 67: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14, // 68: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	57, // 69: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	56, // 70: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	55, // 71: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	53, // 72: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	54, // 73: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	54, // 74: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48, // 75: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	60, // 76: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	61, // 77: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	62, // 78: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	65, // 79: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	71, // 80: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	72, // 81: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	70, // 82: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	68, // 83: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	69, // 84: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	66, // 85: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	67, // 86: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	70, // 87: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	69, // 88: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	69, // 89: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	69, // 90: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	69, // 91: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	69, // 92: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	69, // 93: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	69, // 94: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	95, // [95:95] is the sub-list for method output_type
-	95, // [95:95] is the sub-list for method input_type
-	95, // [95:95] is the sub-list for extension type_name
-	95, // [95:95] is the sub-list for extension extendee
-	0,  // [0:95] is the sub-list for field type_name
+	76, // 48: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	38, // 49: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39, // 50: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39, // 51: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	54, // 52: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37, // 53: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	77, // 54: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	77, // 55: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41, // 56: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	77, // 57: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,  // 58: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,  // 59: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,  // 60: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44, // 61: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,  // 62: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10, // 63: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11, // 64: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49, // 65: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	12, // 66: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 67: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	58, // 68: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14, // 69: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	57, // 70: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	56, // 71: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	55, // 72: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	53, // 73: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54, // 74: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	54, // 75: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48, // 76: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	60, // 77: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	61, // 78: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	62, // 79: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	65, // 80: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	71, // 81: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	72, // 82: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	70, // 83: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	68, // 84: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	69, // 85: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	66, // 86: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	67, // 87: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	70, // 88: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	69, // 89: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	69, // 90: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	69, // 91: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	69, // 92: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	69, // 93: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	69, // 94: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	69, // 95: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	96, // [96:96] is the sub-list for method output_type
+	96, // [96:96] is the sub-list for method input_type
+	96, // [96:96] is the sub-list for extension type_name
+	96, // [96:96] is the sub-list for extension extendee
+	0,  // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
