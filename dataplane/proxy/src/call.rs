@@ -95,9 +95,9 @@ fn code_of_reset(code: Code) -> u32 {
         Code::Cancel => 1,             // CANCELLED
         Code::InadequateSecurity => 7, // PERMISSION_DENIED
         Code::EnhanceYourCalm => RESOURCE_EXHAUSTED,
-        Code::Http11Required => 12,    // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
-        Code::RefusedStream => 14,     // UNAVAILABLE
-        _ => 13,                       // INTERNAL
+        Code::Http11Required => 12, // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
+        Code::RefusedStream => 14,  // UNAVAILABLE
+        _ => 13,                    // INTERNAL
     }
 }
 

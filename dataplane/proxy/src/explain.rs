@@ -186,7 +186,8 @@ fn tell_request(
             let from =
                 Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
             let version = HttpVersion::Http11;
-            let judged = policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
+            let judged =
+                policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
             told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);

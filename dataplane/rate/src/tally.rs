@@ -21,9 +21,8 @@ pub struct Limit {
 impl Limit {
     /// Limits with one name in one scope are the same limit; with other numbers it begins anew.
     pub fn new(scope: &str, name: &str, count: u32, period_s: u32, burst: u32) -> Self {
-        let of_numbers = [count, period_s, burst].into_iter().fold(0, |all: u64, number| {
-            all.rotate_left(21) ^ u64::from(number)
-        });
+        let of_numbers =
+            [count, period_s, burst].into_iter().fold(0, |all: u64, number| all.rotate_left(21) ^ u64::from(number));
         let id = Key::of(of_numbers, 0).text(scope.as_bytes()).text(name.as_bytes()).hash();
         Self { id, rate: Rate::new(count, period_s, burst) }
     }
@@ -99,7 +98,9 @@ mod tests {
         let (one, other) = (tallies.of("a"), tallies.clone().of("a"));
         assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &tallies.of("b")));
         let limit = Limit::new("set", "rule", 1, 60, 0);
-        assert!(one.admit_any(&limit, Moment::counting(5)).is_ok() && other.admit_any(&limit, Moment::counting(5)).is_err());
+        assert!(
+            one.admit_any(&limit, Moment::counting(5)).is_ok() && other.admit_any(&limit, Moment::counting(5)).is_err()
+        );
         drop((one, other));
         assert!(tallies.of("a").admit_any(&limit, Moment::counting(5)).is_ok());
         assert_eq!(tallies.known.lock().expect("sound").len(), 1);
@@ -109,7 +110,10 @@ mod tests {
     fn keys_and_limits_without_keys_are_counted_apart() {
         let (tally, limit) = (Tally::new(1), Limit::new("set", "rule", 1, 60, 0));
         let key = |text: &[u8]| tally.key(&limit).text(text);
-        assert!(tally.admit_any(&limit, Moment::counting(5)).is_ok() && tally.admit_any(&limit, Moment::looking(5)).is_err());
+        assert!(
+            tally.admit_any(&limit, Moment::counting(5)).is_ok()
+                && tally.admit_any(&limit, Moment::looking(5)).is_err()
+        );
         for text in [&b"a"[..], b"b"] {
             assert!(tally.admit(&limit, &key(text), Moment::counting(5)).is_ok());
             assert!(tally.admit(&limit, &key(text), Moment::looking(5)).is_err());

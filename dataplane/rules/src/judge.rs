@@ -115,7 +115,8 @@ impl Policies {
             }
         }
         for set in &self.sets {
-            let ended = set.security.each(&view, found, |_, rule| judged.secure(self.tally.as_deref(), &view, rule, at));
+            let ended =
+                set.security.each(&view, found, |_, rule| judged.secure(self.tally.as_deref(), &view, rule, at));
             if ended.is_break() {
                 break;
             }

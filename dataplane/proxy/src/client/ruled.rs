@@ -94,12 +94,7 @@ pub(super) struct Asker<'a> {
 
 impl Asker<'_> {
     /// Writes what a rule answers. `beyond`: because of a limit.
-    pub fn answer<I: Io>(
-        &self,
-        io: &mut I,
-        response: &LocalResponse,
-        beyond: Option<Beyond>,
-    ) -> Result<Answer, Error> {
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, beyond: Option<Beyond>) -> Result<Answer, Error> {
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
         let cause = beyond.map(|_| Cause::ClientRequestRate);

@@ -112,7 +112,8 @@ fn security_action(
             _ => format!("{} is not a port; choose 1 to 65535", to.port),
         },
         Some(Action::RateLimit(limit)) => {
-            let (subject, name) = (reader.subject, |rule: &v1::HttpSecurityRule| Some(rule.rule.as_ref()?.name.clone()));
+            let (subject, name) =
+                (reader.subject, |rule: &v1::HttpSecurityRule| Some(rule.rule.as_ref()?.name.clone()));
             // What is counted goes on when other rules change. Several rules may have one name.
             let namesakes = earlier.iter().filter(|rule| name(rule) == name(from)).count();
             let identity = format!("{} {namesakes}", name(from).unwrap_or_default());

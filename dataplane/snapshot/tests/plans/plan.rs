@@ -2,7 +2,6 @@
 
 use weir_api::dataplane::v1::*;
 use weir_snapshot::{Snapshot, Worker};
-use weir_tls::Provider;
 
 macro_rules! certificate {
     ($uuid:literal, $file:literal) => {
