@@ -115,7 +115,8 @@ func (r *ruleReader) request(from *kinds.HTTPRequestRule) *dataplanev1.HttpReque
 		Edits: r.edits(from.Edits),
 	}
 	if from.Redirect != nil {
-		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect("redirect_action", from.Redirect, from.Match)}
+		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect("redirect_action",
+			from.Redirect, from.Match)}
 	}
 	if from.Rewrite != nil {
 		to.Rewrite = r.rewrite(from.Rewrite, from.Match)
