@@ -29,7 +29,7 @@ fn main() {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             for other in 0..others as u64 {
-                let (is_over, tally, rate, client) = (&is_over, &tally, &wide, &client);
+                let (is_over, tally, wide, client) = (&is_over, &tally, &wide, &client);
                 scope.spawn(move || {
                     while !is_over.load(Relaxed) {
                         let _ = black_box(tally.admit(wide, &client(1 + apart * (other + 1)), Moment::counting(1)));
