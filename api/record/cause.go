@@ -40,6 +40,7 @@ var causeNames = [...]string{
 	"engine_memory",
 	"deadline_exceeded",
 	"client_denied",
+	"client_request_rate",
 	"internal",
 }
 

@@ -27,6 +27,7 @@ var reasonNames = [...]string{
 	"REQUEST_RETRIED", // more than one server was tried
 	"ENGINE_RESOURCES",
 	"ENGINE_INTERNAL",
+	"RATE_LIMITED", // it was beyond a limit of a rate: refused, or let pass by a limit that only reports
 }
 
 // Names returns the names of the reasons, in the order of their bits.

@@ -16,6 +16,7 @@ type unheeded[T any] struct {
 
 const (
 	noRates     = "engines do not limit rates yet: has no effect"
+	noRequests  = "engines see no requests at layer 4: has no effect"
 	noLimits    = "engines do not limit connections or throughput yet: has no effect"
 	noShares    = "engines do not weigh virtual services against each other: has no effect"
 	staysActive = "of two engines the one that serves stays the active one, until a switchover: has no effect"
@@ -30,13 +31,16 @@ var (
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
+	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
 	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noRates},
 	{"connections_rate_limit", func(vs *model.VirtualService) bool { return vs.ConnectionsRateLimit != nil }, noRates},
-	{"requests_rate_limit", func(vs *model.VirtualService) bool { return vs.RequestsRateLimit != nil }, noRates},
+	{"requests_rate_limit", func(vs *model.VirtualService) bool {
+		return vs.RequestsRateLimit != nil && vs.HTTP == nil
+	}, noRequests},
 	{"performance_limits", func(vs *model.VirtualService) bool { return vs.PerformanceLimits != nil }, noLimits},
 	{"snat_ip", func(vs *model.VirtualService) bool { return len(vs.SnatIPs) > 0 },
 		"engines connect to servers from their own address yet: has no effect"},
@@ -89,7 +93,13 @@ var unheededOfPool = []unheeded[model.Pool]{
 }
 
 var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
-	{"dos_rl_profile", func(p *kinds.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
+	{"dos_rl_profile.dos_profile", func(p *kinds.ApplicationProfile) bool {
+		return p.DosRateLimit != nil && p.DosRateLimit.DosProfile != nil
+	}, "engines do not raise alarms by thresholds of their own: use alerts on the counters of refusals: has no effect"},
+	{ofProfile + "client_ip_connections_rate_limit", func(p *kinds.ApplicationProfile) bool {
+		limits := rateLimits(p)
+		return limits != nil && limits.ClientIPConnections != nil
+	}, noRates},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},

@@ -183,7 +183,8 @@ pub struct LocalResponse {
     #[prost(bytes = "vec", tag = "3")]
     pub content: ::prost::alloc::vec::Vec<u8>,
 }
-/// At most count requests in each period, of each key. More may come at once after a pause: burst.
+/// At most count requests in each period, of each key: what by_client and the like say. All workers of an engine count
+/// together. More may come at once after a pause: burst.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateLimit {
     #[prost(uint32, tag = "1")]
@@ -199,6 +200,15 @@ pub struct RateLimit {
     /// each path has
     #[prost(bool, tag = "5")]
     pub by_path: bool,
+    /// of a limit beside rules: the operator's field, "requests_rate_limit"
+    #[prost(string, tag = "9")]
+    pub name: ::prost::alloc::string::String,
+    /// each value of this header field has its own rate; requests without it are not limited
+    #[prost(string, tag = "10")]
+    pub by_field: ::prost::alloc::string::String,
+    /// the same of a cookie
+    #[prost(string, tag = "11")]
+    pub by_cookie: ::prost::alloc::string::String,
     /// on a request beyond the rate; unset: it goes on, and its record says so
     #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
     pub action: ::core::option::Option<rate_limit::Action>,
@@ -871,6 +881,9 @@ pub struct Explanation {
     /// the name of the first request rule that acts; empty: none does
     #[prost(string, tag = "601")]
     pub request_rule: ::prost::alloc::string::String,
+    /// the name of the limit beside rules that the request would be beyond; empty: none
+    #[prost(string, tag = "610")]
+    pub limit: ::prost::alloc::string::String,
     /// of the pool; empty: it was not chosen in a group
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,
@@ -1013,6 +1026,9 @@ pub struct VirtualService {
     /// needs http; in the order in which their rules are tried
     #[prost(string, repeated, tag = "600")]
     pub http_policy_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// needs http; they come before the rules, in this order
+    #[prost(message, repeated, tag = "610")]
+    pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,

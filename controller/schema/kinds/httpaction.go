@@ -321,7 +321,7 @@ func (f *HTTPLocalFile) check(field string, status uint32) *schema.FieldError {
 	return checkFieldValue(field+".content_type", f.ContentType)
 }
 
-func (a *HTTPSecurityAction) check(field string) *schema.FieldError {
+func (a *HTTPSecurityAction) check(field string, match *MatchTarget) *schema.FieldError {
 	isAnswer := a.Action == SendResponse
 	switch {
 	case isAnswer && a.StatusCode == "":
@@ -336,6 +336,8 @@ func (a *HTTPSecurityAction) check(field string) *schema.FieldError {
 		return refuse(field+".rate_profile", "is required by %s", LimitRate)
 	case a.Action != LimitRate && a.RateProfile != nil:
 		return refuse(field+".rate_profile", "is for %s", LimitRate)
+	case a.Action == LimitRate:
+		return a.RateProfile.check(field+".rate_profile", match)
 	case isAnswer:
 		return a.File.check(field+".file", StatusIn(a.StatusCode))
 	}

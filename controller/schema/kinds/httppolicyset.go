@@ -121,8 +121,6 @@ func init() {
 				`http_security_policy.rules.log
 				http_request_policy.rules.log http_request_policy.rules.all_headers
 				http_response_policy.rules.log http_response_policy.rules.all_headers`),
-			schema.Closes("engines do not limit rates yet",
-				"http_security_policy.rules.action.action="+LimitRate),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
 			schema.Closes(noClientCert,
@@ -287,7 +285,7 @@ func (r *HTTPSecurityRule) check(field string) *schema.FieldError {
 	if r.Action == nil {
 		return refuse(field+".action", "is required: say what becomes of the requests that match")
 	}
-	return cmp.Or(r.Match.check(field+".match"), r.Action.check(field+".action"))
+	return cmp.Or(r.Match.check(field+".match"), r.Action.check(field+".action", r.Match))
 }
 
 func (r *HTTPRequestRule) check(field string) *schema.FieldError {

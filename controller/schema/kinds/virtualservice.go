@@ -123,7 +123,8 @@ func init() {
 			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
 			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.uri.string_group_refs"),
 			schema.NoEffect(noInsights, "analytics_policy"),
-			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
+			schema.NoEffect(exactRates, "requests_rate_limit.explicit_tracking requests_rate_limit.fine_grain"),
+			schema.NoEffect(noRates, "connections_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
 			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, "vip"),
@@ -159,10 +160,6 @@ var (
 		"HTTP_LOCAL_RESPONSE_STATUS_CODE_403", "HTTP_LOCAL_RESPONSE_STATUS_CODE_404",
 		"HTTP_LOCAL_RESPONSE_STATUS_CODE_429", "HTTP_LOCAL_RESPONSE_STATUS_CODE_501",
 	)
-	_ = schema.Enum("RateLimiterActionType",
-		"RL_ACTION_NONE", "RL_ACTION_DROP_CONN", "RL_ACTION_RESET_CONN", "RL_ACTION_CLOSE_CONN", "RL_ACTION_LOCAL_RSP",
-		"RL_ACTION_REDIRECT",
-	)
 )
 
 // Service is a port, or a range of ports, that a virtual service listens on.
@@ -179,26 +176,6 @@ type Service struct {
 type PerformanceLimits struct {
 	MaxConcurrentConnections int32 `json:"max_concurrent_connections" min:"0"`
 	MaxThroughput            int32 `json:"max_throughput" min:"0"`
-}
-
-// RateProfile is a rate limit, and what happens above it.
-type RateProfile struct {
-	RateLimiter *RateLimiter       `json:"rate_limiter"`
-	Action      *RateLimiterAction `json:"action" required:"true"`
-}
-
-// RateLimiter allows count events in each period, and a burst.
-type RateLimiter struct {
-	Name   string `json:"name"`
-	Count  uint32 `json:"count" min:"1" default:"1000000000"`
-	Period uint32 `json:"period" min:"1" default:"1"`
-	Burst  uint32 `json:"burst_sz" default:"0"`
-}
-
-// RateLimiterAction is what happens to an event above the rate.
-type RateLimiterAction struct {
-	Type       string `json:"type" enum:"RateLimiterActionType" default:"RL_ACTION_NONE"`
-	StatusCode string `json:"status_code" enum:"LocalResponseStatus" default:"HTTP_LOCAL_RESPONSE_STATUS_CODE_429"`
 }
 
 // AnalyticsPolicy says what is recorded about a virtual service.
@@ -267,7 +244,8 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
 	}
-	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips))
+	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips),
+		vs.RequestsRateLimit.check("requests_rate_limit"))
 }
 
 // checkPolicies refuses a list of sets of policies that has no order, or the same set twice.

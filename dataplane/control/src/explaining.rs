@@ -70,6 +70,7 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
     }
     answer.security_rule = told.security_rule.clone().unwrap_or_default();
     answer.request_rule = told.request_rule.clone().unwrap_or_default();
+    answer.limit = told.limit.clone().unwrap_or_default();
     if let Some(local) = &told.local {
         answer.status = local.status.unwrap_or_default().into();
         answer.cause = local.cause.into();

@@ -8,8 +8,10 @@ use std::{net::SocketAddr, sync::Arc};
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
 use weir_policy::ClientFacts;
+use weir_rate::Moment;
 use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
 use weir_snapshot::{Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
+use weir_telemetry::Cause;
 use weir_wire::{
     head::{BodyLength, FieldTable, RequestHead},
     http1::{self, Parsed},
@@ -57,6 +59,8 @@ pub struct Explanation {
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
     pub security_rule: Option<String>,
     pub request_rule: Option<String>,
+    /// The operator's name of the limit beside rules that the request would be beyond.
+    pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
     pub servers: Vec<(Standing, u32)>,
     /// By position.
@@ -188,7 +192,9 @@ fn tell_request(
             let from =
                 Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
             let version = HttpVersion::Http11;
-            let judged = policies.rules.judge(&Asked { head, version, from }, &mut core.rules);
+            let judged =
+                policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
+            told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);
             let choice = judged.pool;
@@ -222,9 +228,14 @@ struct Ruled {
 
 /// What the client gets where a rule ends the request.
 fn decided(judged: Judged<'_>) -> Result<(), Local> {
-    let cause = if judged.request_rule.is_some() { REQUEST_RULE } else { SECURITY_RULE };
+    let cause = match (judged.beyond, judged.request_rule) {
+        (Some(_), _) => Cause::ClientRequestRate.name(),
+        (None, Some(_)) => REQUEST_RULE,
+        (None, None) => SECURITY_RULE,
+    };
     match judged.verdict {
         Verdict::Pass => Ok(()),
+        Verdict::Close { reset } if judged.beyond.is_some() => Err(Error::RateLimited { reset }.into()),
         Verdict::Close { reset } => Err(Error::Denied { reset }.into()),
         Verdict::Respond(response) => Err(Local::because(Some(response.status), cause)),
         Verdict::Redirect { status, location } => Err(Local { status: Some(status), cause, location }),

@@ -6,7 +6,7 @@ use weir_rules::{LocalResponse, Redirect};
 use crate::{
     finding::{Findings, Subject},
     kept::reference,
-    policies::rule::{check_response, read_redirect},
+    policies::rule::{check_redirect, check_response},
 };
 
 const FIELD: &str = "fail_action";
@@ -52,10 +52,9 @@ impl FailAction {
                 check_response(of, "fail_action.local_rsp", response, findings).map(Self::Answer)
             }
             Some(Answer::Redirect(redirect)) => {
-                let redirect = read_redirect(of, "fail_action.redirect", redirect, findings)?;
-                let leads_somewhere = redirect.location_of(b"/").is_some();
-                if !leads_somewhere || !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {
-                    findings.error(of, "fail_action.redirect", "leads nowhere, or has a status that redirects nobody");
+                let redirect = check_redirect(of, "fail_action.redirect", redirect, findings)?;
+                if redirect.location_of(b"/").is_none() {
+                    findings.error(of, "fail_action.redirect.host", "is missing, or is no host");
                     return None;
                 }
                 Some(Self::Redirect(redirect))

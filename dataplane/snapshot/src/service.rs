@@ -19,7 +19,7 @@ use crate::{
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
-    policies::{ChosenUuid, KeptPolicySet, Parts},
+    policies::{self, ChosenUuid, KeptPolicySet, Parts},
     pool::KeptPool,
     pool_group::KeptGroup,
     role::{self, Wish},
@@ -223,7 +223,7 @@ impl ServiceReader<'_> {
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             group,
-            policies: policies.and_then(Parts::into_policies),
+            policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });
@@ -266,7 +266,8 @@ impl ServiceReader<'_> {
     /// `None`: one of them cannot be used.
     fn policies(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Parts> {
         const FIELD: &str = "http_policies";
-        let mut parts = Parts::default();
+        let limits = policies::read_limits(subject(source), source, findings)?;
+        let mut parts = Parts { limits, ..Parts::default() };
         if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
             findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
             return None;
@@ -378,7 +379,7 @@ impl KeptService {
 
     fn has_policies(&self, parts: Option<&Parts>) -> bool {
         match (&self.object.policies, parts) {
-            (None, Some(parts)) => parts.sets.is_empty(),
+            (None, Some(parts)) => parts.sets.is_empty() && parts.limits.is_empty(),
             (Some(policies), Some(parts)) => policies.is_made_of(parts),
             (_, None) => false,
         }

@@ -84,6 +84,8 @@ causes! {
     DeadlineExceeded = "deadline_exceeded",
     /// A rule of an HTTP policy ends the client's connection.
     ClientDenied = "client_denied",
+    /// A request is beyond a limit of how often they may come.
+    ClientRequestRate = "client_request_rate",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

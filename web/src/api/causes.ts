@@ -21,6 +21,7 @@ export const causes: Record<string, string> = {
   client_address: 'two clients\' sessions, or a session and a program, had one address and port (snat: false)',
   client_flood: 'a client of HTTP/2 used up its budget for frames that are of no use',
   client_denied: 'a rule of an HTTP policy ended the connection of the client',
+  client_request_rate: 'a request was beyond a rate limit (docs/limits.md)',
   server_refused: 'a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request',
   server_unreachable: 'there was no route to a server',
   server_connect_timeout: 'a server did not accept a connection in time',

@@ -162,7 +162,7 @@ impl Client {
         };
         let next = received.take(io, self, conn, (core.date.line(), &mut core.rules, &mut core.pools), exchanges);
         // Many streams may wait at once, and each would hold a whole block.
-        if let Next::Exchange { id, .. } = next
+        if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next
             && let Some(exchange) = exchanges.find(id)
         {
             exchange.shrink_head();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, Scratch, Verdict};
 use weir_snapshot::{Pool, ServicePolicies, VirtualService};
+use weir_telemetry::Cause;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -42,6 +43,8 @@ pub(crate) enum Next {
     More,
     /// A request for a server. `answer_continue`: the client waits for a 100 that Weir sends.
     Exchange { id: ExchangeId, answer_continue: bool },
+    /// The same for a request beyond a limit that only reports.
+    Reported { id: ExchangeId, answer_continue: bool },
     /// A request that policy answers.
     Local(Box<Answer>),
     /// `head_only`: it asks with HEAD.
@@ -112,10 +115,14 @@ impl Received<'_> {
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
         (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
     ) -> Next {
-        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, scratch);
-        match self.ended(io, client, &judged, date) {
-            Some(next) => next,
-            None => self.go_on(io, (client, conn), date, (exchanges, pools), Some(Ruled::of(policies, judged))),
+        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, (scratch, io.now()));
+        if let Some(next) = self.ended(io, client, &judged, date) {
+            return next;
+        }
+        let reported = judged.reported;
+        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(Ruled::of(policies, judged))) {
+            Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
+            next => next,
         }
     }
 
@@ -223,13 +230,18 @@ impl Received<'_> {
     #[inline(never)]
     fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
         let (http, facts) = (self.service.http()?, &client.facts);
+        let (beyond, cause) = (judged.beyond, judged.beyond.map(|_| Cause::ClientRequestRate));
         match &judged.verdict {
             Verdict::Pass => None,
-            Verdict::Close { reset } => Some(Next::refused(Error::Denied { reset: *reset }, self.head)),
+            Verdict::Close { reset } => {
+                let reset = *reset;
+                let error = if beyond.is_some() { Error::RateLimited { reset } } else { Error::Denied { reset } };
+                Some(Next::refused(error, self.head))
+            }
             Verdict::Respond(response) => {
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response);
+                let answer = asker.answer(io, response, beyond);
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),
@@ -237,13 +249,17 @@ impl Received<'_> {
             }
             Verdict::Redirect { status, location } => {
                 let size = (*status, location.len() + ruled::HEAD_BYTES_MAX);
-                Some(self.answer(io, client, size, date, |out| {
+                let mut next = self.answer(io, client, size, date, |out| {
                     out.status(*status, page::reason(*status));
                     out.field(b"Location", [location.as_slice()]);
                     out.number(b"Content-Length", 0);
                     out.line(date);
                     out.line(http.security_lines(facts));
-                }))
+                });
+                if let Next::Local(answer) = &mut next {
+                    answer.cause = cause;
+                }
+                Some(next)
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile};
+use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
 use weir_telemetry::Cause;
@@ -14,7 +15,7 @@ use crate::{
     error::Error,
     exchange::{Exchange, awaited::Awaited, within::Within},
     head::{self, Target},
-    io::Io,
+    io::{Io, Time},
     page,
 };
 
@@ -41,14 +42,15 @@ pub(super) fn judge<'s>(
     head: &RequestHead<'_>,
     is_stream: bool,
     client: &Client,
-    scratch: &mut Scratch,
+    (scratch, now): (&mut Scratch, Time),
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
         (true, _) => HttpVersion::Http2,
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+    let at = Moment::counting(now.nanos);
+    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch, at))
 }
 
 /// What rules make of a request that goes on.
@@ -91,6 +93,16 @@ impl<'p> Ruled<'p> {
     }
 }
 
+/// Why the engine answers, and what it says beside the content.
+#[derive(Default)]
+pub(crate) struct Why<'w> {
+    /// Where the client goes instead; empty: nowhere.
+    pub location: &'w [u8],
+    /// The failure that this answers.
+    pub failure: Option<Cause>,
+    pub beyond: Option<Beyond>,
+}
+
 /// Who gets a response of the engine.
 pub(crate) struct Asker<'a> {
     pub http: &'a HttpProfile,
@@ -104,23 +116,21 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a rule answers.
-    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse) -> Result<Answer, Error> {
-        self.answer_because(io, response, b"", None)
+    /// Writes what a rule answers. `beyond`: because of a limit.
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, beyond: Option<Beyond>) -> Result<Answer, Error> {
+        self.answer_because(io, response, Why { beyond, ..Why::default() })
     }
 
-    /// Writes an answer to a failure. `location`: where the client goes instead; empty: nowhere.
-    pub fn answer_because<I: Io>(
-        &self,
-        io: &mut I,
-        response: &LocalResponse,
-        location: &[u8],
-        cause: Option<Cause>,
-    ) -> Result<Answer, Error> {
+    /// Writes what an operator has the engine answer.
+    pub fn answer_because<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
+        let Why { location, failure, beyond } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
+        let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
         if let Target::Call = to {
-            let code = call::code(*status);
+            // A client takes UNAVAILABLE, to which 429 leads elsewhere, for an invitation to try again at once.
+            let is_rate = beyond.is_some() && *status == 429;
+            let code = if is_rate { call::RESOURCE_EXHAUSTED } else { call::code(*status) };
             let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
             let grpc_status = Some(code);
             return Ok(Answer { status: call::STATUS, cause, head, content: None, grpc_status, keep_alive });
@@ -134,13 +144,16 @@ impl Asker<'_> {
             if !location.is_empty() {
                 out.field(b"Location", [location]);
             }
+            if let Some(beyond) = beyond {
+                out.number(b"Retry-After", beyond.wait_s());
+            }
             if !content_type.is_empty() && !content.is_empty() {
                 out.field(b"Content-Type", [content_type.as_bytes()]);
             }
             if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
             }
-            if cause.is_some() {
+            if failure.is_some() {
                 out.line(b"Cache-Control: no-store\r\n");
             }
             out.line(date);

@@ -9,7 +9,10 @@ use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
-    client::{Client, Stage, ruled::Asker},
+    client::{
+        Client, Stage,
+        ruled::{Asker, Why},
+    },
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -36,9 +39,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         // Lingers, so that the client gets the alert with the reason.
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
-        Error::Denied { reset } => {
-            return without_page(if reset { Close::Abort } else { Close::Linger }, Cause::ClientDenied);
-        }
+        Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
+        Error::RateLimited { reset } => return without_page(ending(reset), Cause::ClientRequestRate),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
@@ -81,6 +83,10 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
         Version => (505, Cause::ClientUnsupported),
         _ => (400, Cause::ClientBadRequest),
     }
+}
+
+fn ending(reset: bool) -> Close {
+    if reset { Close::Abort } else { Close::Linger }
 }
 
 fn without_page(close: Close, cause: Cause) -> Remedy {
@@ -304,7 +310,7 @@ impl Proxy {
         let Page { cause, head_only, keep_alive, .. } = page;
         let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
-        match asker.answer_because(io, &response, &location, Some(cause)) {
+        match asker.answer_because(io, &response, Why { location: &location, failure: Some(cause), beyond: None }) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }

@@ -15,6 +15,7 @@ mod http2;
 mod http2_attacks;
 mod http2_servers;
 mod introductions;
+mod limits;
 mod origin;
 mod persistence;
 mod policies;

@@ -1,16 +1,19 @@
 //! HTTP policies of a Plan: groups of strings and of addresses, sets of rules, and what a virtual service has of them.
 
 mod groups;
+mod rate;
 mod read;
 pub(crate) mod rule;
 
 use std::sync::Arc;
 
-use weir_rules::{Choice, Policies, PolicySet};
+use weir_rate::Tally;
+use weir_rules::{Choice, Policies, PolicySet, RateRule};
 
 pub(crate) use groups::{
     Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
 };
+pub(crate) use rate::read_limits;
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
 
 use crate::{Pool, PoolGroup, Server};
@@ -63,7 +66,7 @@ impl ServicePolicies {
         let same = |(one, other): (&Vec<Destination>, &Vec<Destination>)| {
             one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.is(b))
         };
-        same_sets && destinations.iter().zip(&parts.destinations).all(same)
+        same_sets && self.rules.limits() == parts.limits && destinations.iter().zip(&parts.destinations).all(same)
     }
 }
 
@@ -72,11 +75,15 @@ impl ServicePolicies {
 pub(crate) struct Parts {
     pub sets: Vec<Arc<PolicySet>>,
     pub destinations: Vec<Vec<Destination>>,
+    pub limits: Vec<RateRule>,
 }
 
 impl Parts {
-    pub fn into_policies(self) -> Option<Box<ServicePolicies>> {
-        let Self { sets, destinations } = self;
-        Policies::of(sets).map(|rules| Box::new(ServicePolicies { rules, destinations }))
+    /// `tally` is that of the virtual service, in which limits count.
+    pub fn into_policies(self, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<ServicePolicies>> {
+        let Self { sets, destinations, limits } = self;
+        let counts = !limits.is_empty() || sets.iter().any(|set| set.limits_rates());
+        let tally = counts.then(tally);
+        Policies::of(sets, limits, tally).map(|rules| Box::new(ServicePolicies { rules, destinations }))
     }
 }

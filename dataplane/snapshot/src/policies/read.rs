@@ -7,7 +7,8 @@ use weir_rules::{PolicySet, RequestAction, ResponseAction, Rule, SecurityAction,
 
 use super::{
     groups::Groups,
-    rule::{RuleReader, check_response},
+    rate::{Place, read_limit},
+    rule::{RuleReader, check_redirect, check_response},
 };
 use crate::{
     finding::{Findings, Subject},
@@ -63,10 +64,11 @@ impl Groups<'_> {
         let mut wanted = Vec::new();
         let before = findings.errors.len();
         let rule = |list: &'static str| RuleReader { subject: subject(source), list, groups: self };
-        let security = source.security_rules.iter().filter_map(|from| {
+        let security = source.security_rules.iter().enumerate().filter_map(|(place, from)| {
             let reader = rule("http_security_policy");
             let read = reader.rule(from.rule.as_ref(), false, findings);
-            let action = security_action(&reader.at(from.rule.as_ref()), &reader, from, findings)?;
+            let earlier = &source.security_rules[..place];
+            let action = security_action(&reader.at(from.rule.as_ref()), &reader, (from, earlier), findings)?;
             Some(with(read?, action))
         });
         let security = security.collect();
@@ -105,7 +107,7 @@ fn with<A>(rule: Rule<()>, action: A) -> Rule<A> {
 fn security_action(
     at: &str,
     reader: &RuleReader<'_>,
-    from: &v1::HttpSecurityRule,
+    (from, earlier): (&v1::HttpSecurityRule, &[v1::HttpSecurityRule]),
     findings: &mut Findings,
 ) -> Option<SecurityAction> {
     use v1::http_security_rule::Action;
@@ -119,7 +121,16 @@ fn security_action(
             Ok(port) if port > 0 => return Some(SecurityAction::RedirectToHttps { port }),
             _ => format!("{} is not a port; choose 1 to 65535", to.port),
         },
-        Some(Action::RateLimit(_)) => "engines do not limit rates by rules yet".to_owned(),
+        Some(Action::RateLimit(limit)) => {
+            let (subject, name) =
+                (reader.subject, |rule: &v1::HttpSecurityRule| Some(rule.rule.as_ref()?.name.clone()));
+            // What is counted goes on when other rules change. Several rules may have one name.
+            let namesakes = earlier.iter().filter(|rule| name(rule) == name(from)).count();
+            let identity = format!("{} {namesakes}", name(from).unwrap_or_default());
+            let at = &format!("{at}.action.rate_profile");
+            let place = Place { subject, at, scope: subject.uuid, identity: &identity };
+            return read_limit(&place, limit, findings).map(|rate| SecurityAction::Limit(Box::new(rate)));
+        }
         None => "has no action that this engine knows; upgrade the engine".to_owned(),
     };
     findings.error(reader.subject, format!("{at}.action"), why);
@@ -142,12 +153,7 @@ fn request_action(
     let then = match &from.action {
         None => Then::GoOn,
         Some(Action::Redirect(redirect)) => {
-            let redirect = reader.redirect(&format!("{at}.redirect_action"), redirect, findings)?;
-            if !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {
-                let message = format!("{} is no status of a redirect", redirect.status);
-                findings.error(reader.subject, format!("{at}.redirect_action.status_code"), message);
-            }
-            Then::Redirect(redirect)
+            Then::Redirect(check_redirect(reader.subject, &format!("{at}.redirect_action"), redirect, findings)?)
         }
         Some(Action::Response(response)) => {
             Then::Respond(check_response(reader.subject, &format!("{at}.switching_action"), response, findings)?)

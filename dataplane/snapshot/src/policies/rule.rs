@@ -65,24 +65,33 @@ impl RuleReader<'_> {
     }
 
     pub fn redirect(&self, at: &str, from: &v1::HttpRedirect, findings: &mut Findings) -> Option<Redirect> {
-        read_redirect(self.subject, at, from, findings)
+        redirect(self.subject, at, from, findings)
     }
 
     pub fn rewrite(&self, at: &str, from: &v1::HttpRewrite, findings: &mut Findings) -> Option<Rewrite> {
-        let host = read_tokens(self.subject, at, "host_hdr", &from.host, findings);
-        let path = read_tokens(self.subject, at, "path", &from.path, findings);
-        check_query(self.subject, at, &from.add_query, findings)?;
+        let host = tokens(self.subject, at, "host_hdr", &from.host, findings);
+        let path = tokens(self.subject, at, "path", &from.path, findings);
+        query(self.subject, at, &from.add_query, findings)?;
         Some(Rewrite { host: host?, path: path?, keep_query: from.keep_query, add_query: from.add_query.clone() })
     }
 }
 
-/// A URL to send clients to.
-pub(crate) fn read_redirect(
+/// A redirect that ends a request.
+pub(crate) fn check_redirect(
     subject: Subject<'_>,
     at: &str,
     from: &v1::HttpRedirect,
     findings: &mut Findings,
 ) -> Option<Redirect> {
+    let redirect = redirect(subject, at, from, findings)?;
+    if !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {
+        let message = format!("{} is no status of a redirect", redirect.status);
+        findings.error(subject, format!("{at}.status_code"), message);
+    }
+    Some(redirect)
+}
+
+fn redirect(subject: Subject<'_>, at: &str, from: &v1::HttpRedirect, findings: &mut Findings) -> Option<Redirect> {
     let port = match from.port {
         0 => None,
         port => match u16::try_from(port) {
@@ -93,9 +102,9 @@ pub(crate) fn read_redirect(
             }
         },
     };
-    let host = read_tokens(subject, at, "host", &from.host, findings);
-    let path = read_tokens(subject, at, "path", &from.path, findings);
-    check_query(subject, at, &from.add_query, findings)?;
+    let host = tokens(subject, at, "host", &from.host, findings);
+    let path = tokens(subject, at, "path", &from.path, findings);
+    query(subject, at, &from.add_query, findings)?;
     Some(Redirect {
         status: u16::try_from(from.status).unwrap_or_default(),
         tls: from.tls,
@@ -107,7 +116,7 @@ pub(crate) fn read_redirect(
     })
 }
 
-fn check_query(subject: Subject<'_>, at: &str, text: &str, findings: &mut Findings) -> Option<()> {
+fn query(subject: Subject<'_>, at: &str, text: &str, findings: &mut Findings) -> Option<()> {
     let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
     if !text.bytes().all(may_stand) {
         findings.error(subject, format!("{at}.add_string"), format!("{text:?} cannot stand in a query"));
@@ -116,7 +125,7 @@ fn check_query(subject: Subject<'_>, at: &str, text: &str, findings: &mut Findin
     Some(())
 }
 
-fn read_tokens(
+fn tokens(
     subject: Subject<'_>,
     at: &str,
     part: &str,

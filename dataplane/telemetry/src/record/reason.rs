@@ -46,6 +46,8 @@ reasons! {
     RETRIED,
     ENGINE_RESOURCES,
     ENGINE_INTERNAL,
+    /// It was beyond a limit of a rate: refused, or let pass by a limit that only reports.
+    RATE_LIMITED,
 }
 
 impl Reasons {
@@ -84,6 +86,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
+            ClientRequestRate => Self::RATE_LIMITED,
         }
     }
 }
@@ -238,7 +241,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::ENGINE_INTERNAL.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::RATE_LIMITED.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),
@@ -262,6 +265,7 @@ mod tests {
             (Reasons::RETRIED, "REQUEST_RETRIED"),
             (Reasons::ENGINE_RESOURCES, "ENGINE_RESOURCES"),
             (Reasons::ENGINE_INTERNAL, "ENGINE_INTERNAL"),
+            (Reasons::RATE_LIMITED, "RATE_LIMITED"),
         ] {
             assert_eq!(at(reason), name);
         }

@@ -2026,6 +2026,7 @@ type Explanation struct {
 	ServersTotal  uint32            `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
 	SecurityRule  string            `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`      // the name of the rule that ended the security rules; empty: none did
 	RequestRule   string            `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`         // the name of the first request rule that acts; empty: none does
+	Limit         string            `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                        // the name of the limit beside rules that the request would be beyond; empty: none
 	PoolGroupUuid string            `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"` // of the pool; empty: it was not chosen in a group
 	PickedMember  PickedMember      `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
 	Members       []*MemberStanding `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
@@ -2206,6 +2207,13 @@ func (x *Explanation) GetSecurityRule() string {
 func (x *Explanation) GetRequestRule() string {
 	if x != nil {
 		return x.RequestRule
+	}
+	return ""
+}
+
+func (x *Explanation) GetLimit() string {
+	if x != nil {
+		return x.Limit
 	}
 	return ""
 }
@@ -2675,6 +2683,7 @@ type VirtualService struct {
 	HostMatches        []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                          // of a child, for HOSTING_BY_REQUEST
 	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
 	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
+	RequestLimits      []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                    // needs http; they come before the rules, in this order
 	PoolGroupUuid      string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                  // instead of a pool; empty: none
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -2825,6 +2834,13 @@ func (x *VirtualService) GetAnalytics() *Analytics {
 func (x *VirtualService) GetHttpPolicySetUuids() []string {
 	if x != nil {
 		return x.HttpPolicySetUuids
+	}
+	return nil
+}
+
+func (x *VirtualService) GetRequestLimits() []*RateLimit {
+	if x != nil {
+		return x.RequestLimits
 	}
 	return nil
 }
@@ -6315,7 +6331,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xac\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xc3\a\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6340,7 +6356,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12'\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12\x15\n" +
+	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
 	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
 	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\"~\n" +
@@ -6382,7 +6399,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
-	"poolGroups\"\xb4\x06\n" +
+	"poolGroups\"\xfa\x06\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6402,7 +6419,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
-	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12'\n" +
+	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12D\n" +
+	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
@@ -6903,114 +6921,116 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*StringGroup)(nil),            // 76: weir.dataplane.v1.StringGroup
 	(*AddressGroup)(nil),           // 77: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 78: weir.dataplane.v1.PoolGroup
-	(*TextMatch)(nil),              // 79: weir.dataplane.v1.TextMatch
-	(*FailAnswer)(nil),             // 80: weir.dataplane.v1.FailAnswer
+	(*RateLimit)(nil),              // 79: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 80: weir.dataplane.v1.TextMatch
+	(*FailAnswer)(nil),             // 81: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	20, // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	34, // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	25, // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	28, // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	27, // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	35, // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	65, // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	17, // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	29, // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	19, // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	20, // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	22, // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	23, // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	66, // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	61, // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	31, // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	21, // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
-	0,  // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	24, // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	24, // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	26, // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	30, // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	2,  // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	13, // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14, // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	3,  // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	33, // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	1,  // 27: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	32, // 28: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	4,  // 29: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	37, // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	54, // 31: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	52, // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	53, // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	5,  // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	75, // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	76, // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	77, // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	78, // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	34, // 39: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36, // 40: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44, // 41: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45, // 42: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47, // 43: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48, // 44: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49, // 45: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50, // 46: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,  // 47: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,  // 48: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42, // 49: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38, // 50: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	40, // 51: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41, // 52: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41, // 53: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56, // 54: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39, // 55: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	79, // 56: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	79, // 57: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43, // 58: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	79, // 59: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,  // 60: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10, // 61: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,  // 62: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46, // 63: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,  // 64: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11, // 65: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12, // 66: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51, // 67: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	13, // 68: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14, // 69: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60, // 70: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15, // 71: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59, // 72: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58, // 73: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57, // 74: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55, // 75: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56, // 76: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	80, // 77: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56, // 78: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50, // 79: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62, // 80: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63, // 81: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64, // 82: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67, // 83: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73, // 84: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74, // 85: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72, // 86: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70, // 87: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71, // 88: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68, // 89: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69, // 90: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72, // 91: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71, // 92: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71, // 93: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71, // 94: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71, // 95: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71, // 96: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71, // 97: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71, // 98: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	99, // [99:99] is the sub-list for method output_type
-	99, // [99:99] is the sub-list for method input_type
-	99, // [99:99] is the sub-list for extension type_name
-	99, // [99:99] is the sub-list for extension extendee
-	0,  // [0:99] is the sub-list for field type_name
+	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	34,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	25,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	35,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	65,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	66,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	61,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	24,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	24,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	26,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	30,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	2,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	1,   // 27: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	32,  // 28: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	4,   // 29: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	37,  // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	54,  // 31: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	52,  // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	53,  // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	5,   // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	75,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	76,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	77,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	78,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	34,  // 39: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 40: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 41: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 42: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 43: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 44: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 45: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 46: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 47: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 48: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 49: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 50: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	79,  // 51: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 52: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 53: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 54: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 55: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 56: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	80,  // 57: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	80,  // 58: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 59: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	80,  // 60: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 61: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 62: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 63: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 64: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 65: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 66: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 67: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 68: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	13,  // 69: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 70: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 71: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 72: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 73: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 74: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 75: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 76: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 77: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	81,  // 78: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 79: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 80: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 81: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 82: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 83: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 84: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 85: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 86: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 87: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 88: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 89: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 90: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 91: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 92: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 93: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 94: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 95: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 96: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 97: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 98: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 99: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	100, // [100:100] is the sub-list for method output_type
+	100, // [100:100] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }

@@ -1267,7 +1267,8 @@ func (x *LocalResponse) GetContent() []byte {
 	return nil
 }
 
-// At most count requests in each period, of each key. More may come at once after a pause: burst.
+// At most count requests in each period, of each key: what by_client and the like say. All workers of an engine count
+// together. More may come at once after a pause: burst.
 type RateLimit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Count    uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1281,6 +1282,9 @@ type RateLimit struct {
 	//	*RateLimit_Response
 	//	*RateLimit_Redirect
 	Action        isRateLimit_Action `protobuf_oneof:"action"`
+	Name          string             `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`                          // of a limit beside rules: the operator's field, "requests_rate_limit"
+	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`    // each value of this header field has its own rate; requests without it are not limited
+	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"` // the same of a cookie
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1386,27 @@ func (x *RateLimit) GetRedirect() *HttpRedirect {
 		}
 	}
 	return nil
+}
+
+func (x *RateLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByField() string {
+	if x != nil {
+		return x.ByField
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByCookie() string {
+	if x != nil {
+		return x.ByCookie
+	}
+	return ""
 }
 
 type isRateLimit_Action interface {
@@ -2353,7 +2378,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\rLocalResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\xc3\x02\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x8f\x03\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
 	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
@@ -2362,7 +2387,11 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\aby_path\x18\x05 \x01(\bR\x06byPath\x120\n" +
 	"\x05close\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
 	"\bresponse\x18\a \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x12=\n" +
-	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirectB\b\n" +
+	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirect\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12\x19\n" +
+	"\bby_field\x18\n" +
+	" \x01(\tR\abyField\x12\x1b\n" +
+	"\tby_cookie\x18\v \x01(\tR\bbyCookieB\b\n" +
 	"\x06action\"\xef\x02\n" +
 	"\x0fHttpRequestRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
