@@ -23,6 +23,7 @@ var meanings = map[string]string{
 	"client_address":               "two clients' sessions, or a session and a program, had one address and port (snat: false)",
 	"client_flood":                 "a client of HTTP/2 used up its budget for frames that are of no use",
 	"client_denied":                "a rule of an HTTP policy ended the connection of the client",
+	"client_request_rate":          "a request was beyond a rate limit (docs/limits.md)",
 	"client_certificate_missing":   "a client showed no certificate, which ssl_client_certificate_mode requires",
 	"client_certificate_expired":   "the certificate of a client, or of one of its issuers, is not valid now",
 	"client_certificate_untrusted": "no authority of the PKI profile has signed the certificate of a client for clients",

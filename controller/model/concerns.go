@@ -37,6 +37,10 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	for _, group := range vs.Groups() {
+		parts = append(parts, subject{"poolgroup", group.UUID})
+		add(&parts, "prioritylabels", group.Labels, func(l *kinds.PriorityLabels) string { return l.UUID })
+	}
 	for _, pool := range vs.Pools() {
 		pool.addParts(&parts)
 	}

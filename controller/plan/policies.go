@@ -101,6 +101,8 @@ func (r *ruleReader) security(from *kinds.HTTPSecurityRule) *dataplanev1.HttpSec
 	case kinds.RedirectToHTTPS:
 		to.Action = &dataplanev1.HttpSecurityRule_RedirectToHttps{
 			RedirectToHttps: &dataplanev1.RedirectToHttps{Port: action.HTTPSPort}}
+	case kinds.LimitRate:
+		to.Action = &dataplanev1.HttpSecurityRule_RateLimit{RateLimit: r.rateLimit(action.RateProfile, from.Match)}
 	default:
 		r.refuse("action.action", "engines cannot do %s yet", action.Action)
 	}
@@ -113,7 +115,8 @@ func (r *ruleReader) request(from *kinds.HTTPRequestRule) *dataplanev1.HttpReque
 		Edits: r.edits(from.Edits),
 	}
 	if from.Redirect != nil {
-		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect(from.Redirect, from.Match)}
+		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect("redirect_action",
+			from.Redirect, from.Match)}
 	}
 	if from.Rewrite != nil {
 		to.Rewrite = r.rewrite(from.Rewrite, from.Match)
@@ -143,6 +146,13 @@ func (r *ruleReader) switching(from *kinds.HTTPSwitchingAction, to *dataplanev1.
 			}
 		}
 		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: choice}
+	case kinds.SelectPoolGroup:
+		group := r.set.GroupOf(from.PoolGroupRef)
+		if group == nil {
+			r.report.blocked = true // model has a finding about that
+			return
+		}
+		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: &dataplanev1.PoolChoice{PoolGroupUuid: group.UUID}}
 	default:
 		r.refuse(field+"action", "engines cannot do %s yet: use %s", from.Action, kinds.SelectPool)
 	}
@@ -238,12 +248,18 @@ func (r *ruleReader) headerValue(field string, from *kinds.HTTPHdrValue) *datapl
 	return &dataplanev1.HeaderValue{Variable: variable, Text: from.Text}
 }
 
-func (r *ruleReader) redirect(from *kinds.HTTPRedirectAction, match *kinds.MatchTarget) *dataplanev1.HttpRedirect {
+func (r *ruleReader) redirect(
+	field string, from *kinds.HTTPRedirectAction, match *kinds.MatchTarget,
+) *dataplanev1.HttpRedirect {
+	r.checkTokens(field+".host", from.Host, match)
+	r.checkTokens(field+".path", from.Path, match)
+	return redirect(from)
+}
+
+func redirect(from *kinds.HTTPRedirectAction) *dataplanev1.HttpRedirect {
 	return &dataplanev1.HttpRedirect{
 		Status: kinds.StatusIn(from.StatusCode), Tls: from.Protocol == "HTTPS", Port: from.Port,
-		Host:      r.tokens("redirect_action.host", from.Host, match),
-		Path:      r.tokens("redirect_action.path", from.Path, match),
-		KeepQuery: from.KeepQuery, AddQuery: from.Add,
+		Host: tokens(from.Host), Path: tokens(from.Path), KeepQuery: from.KeepQuery, AddQuery: from.Add,
 	}
 }
 
@@ -270,12 +286,21 @@ var tokenKinds = map[string]dataplanev1.UriTokenKind{
 
 func (r *ruleReader) tokens(
 	field string, from *kinds.URIParam, match *kinds.MatchTarget,
-) (tokens []*dataplanev1.UriToken) {
+) []*dataplanev1.UriToken {
+	r.checkTokens(field, from, match)
+	return tokens(from)
+}
+
+// checkTokens refuses values of string groups that have none.
+func (r *ruleReader) checkTokens(field string, from *kinds.URIParam, match *kinds.MatchTarget) {
+	if from != nil && from.UsesGroupValue() && !r.hasValues(match) {
+		r.refuse(field, "none of its string groups has values: use one of type SG_TYPE_KEYVAL")
+	}
+}
+
+func tokens(from *kinds.URIParam) (tokens []*dataplanev1.UriToken) {
 	if from == nil {
 		return nil
-	}
-	if from.UsesGroupValue() && !r.hasValues(match) {
-		r.refuse(field, "none of its string groups has values: use one of type SG_TYPE_KEYVAL")
 	}
 	for _, token := range from.Tokens {
 		tokens = append(tokens, &dataplanev1.UriToken{

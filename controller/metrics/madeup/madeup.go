@@ -125,9 +125,8 @@ func (m *maker) make(ctx context.Context, log *slog.Logger) error {
 	if head.Before(m.from) {
 		head = m.from
 	}
-	longest := 9 * m.spec.Block
 	for begin := m.from; begin.Before(head); {
-		end := begin.Truncate(longest).Add(longest)
+		end := begin.Truncate(m.spec.Longest).Add(m.spec.Longest)
 		if end.After(head) {
 			end = head
 		}

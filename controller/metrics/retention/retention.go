@@ -25,14 +25,18 @@ type Tier struct {
 	Step     time.Duration // between samples
 	Keep     time.Duration
 	BytesMax int64         // on disk; the oldest block goes first
-	Block    time.Duration // the shortest block; the longest is nine times as long, about a tenth of Keep
+	Block    time.Duration // the shortest block
+	Longest  time.Duration // the longest block, about a tenth of Keep: Block times a power of three
 }
 
-// Tiers are all tiers, the finest first. The lengths of blocks keep two tiers from compacting in the same hour.
+// Tiers are all tiers, the finest first. A tier keeps the series of what was deleted in memory for one and a half times
+// its shortest block. The finest tier writes a block 20 minutes after midnight and each 40 minutes from then on, the
+// others at noon: so it never does so together with them.
 var Tiers = [...]Tier{
-	{Name: "5s", Step: CollectEvery, Keep: 7 * day, BytesMax: 8 << 30, Block: 2 * time.Hour},
-	{Name: "5min", Step: 5 * time.Minute, Keep: 90 * day, BytesMax: 4 << 30, Block: day},
-	{Name: "1h", Step: time.Hour, Keep: 456 * day, BytesMax: 2 << 30, Block: 5 * day},
+	{Name: "5s", Step: CollectEvery, Keep: 7 * day, BytesMax: 8 << 30, Block: 40 * time.Minute,
+		Longest: 18 * time.Hour},
+	{Name: "5min", Step: 5 * time.Minute, Keep: 90 * day, BytesMax: 4 << 30, Block: day, Longest: 9 * day},
+	{Name: "1h", Step: time.Hour, Keep: 456 * day, BytesMax: 2 << 30, Block: 5 * day, Longest: 45 * day},
 }
 
 // Options are those of the storage of a tier.
@@ -41,7 +45,7 @@ func (t Tier) Options() *tsdb.Options {
 	options.RetentionDuration = t.Keep.Milliseconds()
 	options.MaxBytes = t.BytesMax
 	options.MinBlockDuration = t.Block.Milliseconds()
-	options.MaxBlockDuration = 9 * t.Block.Milliseconds()
+	options.MaxBlockDuration = t.Longest.Milliseconds()
 	options.WALCompression = compression.Snappy // an encoder of Zstd keeps 10 MiB for each tier
 	options.WALSegmentSize = walSegmentBytes
 	options.StripeSize = stripes

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,6 +52,8 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
+			schema.NoEffect("engines run no DataScripts yet, which would say what to count",
+				"dos_rl_profile.rl_profile.custom_requests_rate_limit"),
 			schema.NoEffect(noRates, "dos_rl_profile"),
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
@@ -211,24 +214,6 @@ type DNSServiceProfile struct {
 	ECSStripping       bool     `json:"ecs_stripping_enabled" default:"true"`
 }
 
-// DosRateLimit limits what one client, or all clients together, may do.
-type DosRateLimit struct {
-	DosProfile       *DosThreshold     `json:"dos_profile"`
-	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
-}
-
-// DosThreshold defines when traffic counts as an attack.
-type DosThreshold struct {
-	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
-}
-
-// RateLimitProfile limits the rates of one client.
-type RateLimitProfile struct {
-	ClientIPConnections *RateProfile `json:"client_ip_connections_rate_limit"`
-	ClientIPRequests    *RateProfile `json:"client_ip_requests_rate_limit"`
-	URIRequests         *RateProfile `json:"uri_requests_rate_limit"`
-}
-
 // RequestHeadKiB is the limit for a whole request head. client_max_header_size limits one header; if it is larger, it
 // counts for the whole head, too.
 func (p *HTTPProfile) RequestHeadKiB() uint32 {
@@ -256,7 +241,7 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 			return problem
 		}
 	}
-	return p.TCP.check()
+	return cmp.Or(p.TCP.check(), p.DosRateLimit.check("dos_rl_profile"))
 }
 
 // check refuses names that are invalid in ALPN (RFC 7301 §3.1).

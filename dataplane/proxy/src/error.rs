@@ -62,6 +62,10 @@ pub enum Error {
     Denied {
         reset: bool,
     },
+    /// A request is beyond a limit of a rate, which ends the client's connection.
+    RateLimited {
+        reset: bool,
+    },
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not

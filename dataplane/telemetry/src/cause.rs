@@ -84,6 +84,8 @@ causes! {
     DeadlineExceeded = "deadline_exceeded",
     /// A rule of an HTTP policy ends the client's connection.
     ClientDenied = "client_denied",
+    /// A request is beyond a limit of how often they may come.
+    ClientRequestRate = "client_request_rate",
     /// The client showed no certificate, and needs one.
     ClientCertificateMissing = "client_certificate_missing",
     /// Its certificate, or one of the issuers, is not valid now.

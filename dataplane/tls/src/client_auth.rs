@@ -4,10 +4,7 @@
 //! is found out here. If a client without a good one is to get more than an alert, its handshake ends well, and who reads
 //! its requests asks [`ClientCertificate::judge`].
 
-use std::{
-    cell::Cell,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
 use rustls::{
     DigitallySignedStruct, DistinguishedName, SignatureScheme,
@@ -18,7 +15,10 @@ use rustls::{
 };
 use weir_wire::x509::{Says, Text, Texts};
 
-use crate::{Authorities, CertificateFault};
+use crate::{
+    Authorities, CertificateFault,
+    shown::{self, Shown},
+};
 
 /// How a server treats clients by their certificates. All of them are asked for one.
 #[derive(Clone, Debug)]
@@ -47,41 +47,6 @@ impl ClientAuth {
     }
 }
 
-/// What a client has shown in a handshake.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shown {
-    /// A certificate that is good until this time, in seconds since 1970.
-    Good {
-        until_unix_s: u64,
-    },
-    Bad(CertificateFault),
-}
-
-thread_local! {
-    /// What the client of the current handshake has shown. rustls gives neither the verifier nor the maker of tickets the
-    /// session that it is called for.
-    static SHOWN: Cell<Option<Shown>> = const { Cell::new(None) };
-}
-
-/// Before rustls goes on with a handshake: what its client has shown already.
-pub(crate) fn resume(shown: Option<Shown>) {
-    SHOWN.set(shown);
-}
-
-/// Behind that: what it has shown now.
-pub(crate) fn suspend() -> Option<Shown> {
-    SHOWN.take()
-}
-
-/// Until when a session may be resumed, in seconds since 1970. `None`: it may not.
-pub(crate) fn resumable_until(required: bool) -> Option<u64> {
-    match SHOWN.get() {
-        Some(Shown::Good { until_unix_s }) => Some(until_unix_s),
-        Some(Shown::Bad(_)) => None,
-        None => (!required).then_some(u64::MAX),
-    }
-}
-
 /// What rustls asks about the certificates of clients.
 #[derive(Debug)]
 pub(crate) struct ClientVerifier {
@@ -105,10 +70,10 @@ impl ClientCertVerifier for ClientVerifier {
         now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
         let verdict = self.auth.authorities.verify_client(end_entity, intermediates, now);
-        SHOWN.set(Some(match verdict {
+        shown::note(match verdict {
             Ok(until_unix_s) => Shown::Good { until_unix_s },
             Err(fault) => Shown::Bad(fault),
-        }));
+        });
         match verdict {
             Err(fault) if self.auth.refuses_bad => Err(fault.as_error()),
             _ => Ok(ClientCertVerified::assertion()),
@@ -140,7 +105,7 @@ impl ClientCertVerifier for ClientVerifier {
 
 /// Without a proof of its key, a certificate says nothing about a client, whatever the server would let in.
 fn proven(outcome: Result<HandshakeSignatureValid, rustls::Error>) -> Result<HandshakeSignatureValid, rustls::Error> {
-    outcome.inspect_err(|_| SHOWN.set(Some(Shown::Bad(CertificateFault::Proof))))
+    outcome.inspect_err(|_| shown::note(Shown::Bad(CertificateFault::Proof)))
 }
 
 /// The certificate that a client has shown, and proven to have the key of.

@@ -19,6 +19,7 @@ mod provider;
 mod server;
 mod session;
 mod sessions;
+mod shown;
 mod sni;
 mod suites;
 mod tickets;

@@ -5,8 +5,12 @@ use std::{fmt, sync::Arc};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier, danger::ClientCertVerifier};
 
 use crate::{
-    Certificate, ClientAuth, Error, Provider, TlsSettings, Warning, client_auth::ClientVerifier, offer::Offer,
-    sni::CertificatesByName, suites, tickets::Ticketer,
+    Certificate, ClientAuth, Error, Provider, TlsSettings, Warning,
+    client_auth::ClientVerifier,
+    offer::Offer,
+    sni::CertificatesByName,
+    suites,
+    tickets::{Bound, Ticketer},
 };
 
 /// Cheap to clone.
@@ -61,7 +65,8 @@ impl ServerConfig {
         rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         // Tickets carry the whole session, so no table of sessions has to be the same on all workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
-        let ticketer = settings.tickets.as_ref().map(|tickets| Ticketer::new(tickets, clients)).transpose()?;
+        let bound = clients.map(|auth| Bound { context: auth.ticket_context(), required: auth.required });
+        let ticketer = settings.tickets.as_ref().map(|tickets| Ticketer::new(tickets, bound)).transpose()?;
         match ticketer.flatten() {
             Some(ticketer) => rustls.ticketer = ticketer,
             None => rustls.send_tls13_tickets = 0,

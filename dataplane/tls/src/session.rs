@@ -10,7 +10,7 @@ use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, ser
 use crate::{
     CertificateFault, ClientAuth, ClientCertificate, ClientConfig, Error, Fault, Group, ServerConfig, ServerName,
     Version,
-    client_auth::{self, Shown},
+    shown::{self, Shown},
     sni, suites,
     unbuffered::{Sent, Unbuffered},
 };
@@ -261,7 +261,7 @@ impl TlsSession {
     ) -> Result<usize, Error> {
         let queued_bytes = to_peer.len();
         if let (Phase::Handshake { .. }, Some(asked)) = (self.phase, &self.asked) {
-            client_auth::resume(asked.shown);
+            shown::resume(asked.shown);
         }
         let outcome = match &mut self.end {
             End::Server(connection) => connection.pump(input, plaintext, to_peer),
@@ -271,7 +271,7 @@ impl TlsSession {
         if matches!(self.phase, Phase::Handshake { .. }) {
             self.key = sni::take_chosen().or(self.key);
             if let Some(asked) = &mut self.asked {
-                asked.shown = client_auth::suspend();
+                asked.shown = shown::suspend();
             }
         }
         let pumped = outcome.map_err(|error| {

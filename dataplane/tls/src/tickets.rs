@@ -18,7 +18,7 @@ use aws_lc_rs::{
 };
 use rustls::{pki_types::UnixTime, server::ProducesTickets};
 
-use crate::{ClientAuth, Error, client_auth};
+use crate::{Error, shown};
 
 const NAME_BYTES: usize = 16;
 const AES_BYTES: usize = 32;
@@ -69,19 +69,19 @@ pub(crate) struct Ticketer {
     bound: Option<Bound>,
 }
 
+/// What the tickets of clients are bound to that are asked for certificates.
 #[derive(Debug)]
-struct Bound {
-    context: [u8; 32],
+pub(crate) struct Bound {
+    pub context: [u8; 32],
     /// A client needs a good certificate.
-    required: bool,
+    pub required: bool,
 }
 
 impl Ticketer {
     /// `None`: there is no key.
-    pub fn new(settings: &TicketSettings, clients: Option<&ClientAuth>) -> Result<Option<Arc<Self>>, Error> {
+    pub fn new(settings: &TicketSettings, bound: Option<Bound>) -> Result<Option<Arc<Self>>, Error> {
         let keys: Result<Vec<_>, Unspecified> = settings.keys.iter().map(Key::new).collect();
         let keys = keys.map_err(|_| Error::Refused("a session ticket key cannot be used".to_owned()))?;
-        let bound = clients.map(|clients| Bound { context: clients.ticket_context(), required: clients.required });
         let lifetime_s = settings.lifetime_s.min(LIFETIME_S_MAX);
         let ticketer = Self { keys, lifetime_s, until_unix_s: settings.until_unix_s, bound };
         Ok((!ticketer.keys.is_empty()).then(|| Arc::new(ticketer)))
@@ -93,7 +93,7 @@ impl Ticketer {
         let sealed = match &self.bound {
             None => key.seal([&made, session].concat(), &[]),
             Some(bound) => {
-                let until = client_auth::resumable_until(bound.required)?.to_be_bytes();
+                let until = shown::resumable_until(bound.required)?.to_be_bytes();
                 key.seal([&made, &until, session].concat(), &bound.context)
             }
         };

@@ -2,6 +2,7 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
+use weir_rules::LocalResponse;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
 use weir_tls::CertificateFault;
@@ -9,7 +10,10 @@ use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
-    client::{Client, Stage},
+    client::{
+        Client, Stage,
+        ruled::{Asker, Why},
+    },
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -41,9 +45,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ForgedField => (400, Cause::ClientForgedField),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
-        Error::Denied { reset } => {
-            return without_page(if reset { Close::Abort } else { Close::Linger }, Cause::ClientDenied);
-        }
+        Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
+        Error::RateLimited { reset } => return without_page(ending(reset), Cause::ClientRequestRate),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
@@ -103,6 +106,10 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
     }
 }
 
+fn ending(reset: bool) -> Close {
+    if reset { Close::Abort } else { Close::Linger }
+}
+
 fn without_page(close: Close, cause: Cause) -> Remedy {
     Remedy { page: None, close, cause }
 }
@@ -154,6 +161,37 @@ impl Owed {
         Owed::Response {
             head_only: exchange.method == Method::Head,
             keep_alive: exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable(),
+        }
+    }
+}
+
+/// What a client gets instead of a page.
+enum Instead {
+    Page,
+    Close,
+    /// `location`: where it goes instead; empty: nowhere.
+    Answer {
+        response: LocalResponse,
+        location: Vec<u8>,
+    },
+}
+
+impl Instead {
+    /// Of a request that no server takes.
+    fn of(exchange: &Exchange) -> Self {
+        match exchange.fail_action() {
+            Some(FailAction::CloseConnection) => Self::Close,
+            Some(FailAction::Answer(response)) if response.status == 503 && response.content.is_empty() => Self::Page,
+            Some(FailAction::Answer(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
+            Some(FailAction::Redirect(redirect)) => {
+                let target = exchange.target().unwrap_or_default();
+                let Some(location) = redirect.location_of(&target) else { return Self::Page };
+                let (content_type, content) = Default::default();
+                let response = LocalResponse { status: redirect.status, content_type, content };
+                Self::Answer { response, location }
+            }
+            // No server of the backup takes it either.
+            Some(FailAction::LocalResponse | FailAction::Backup(_)) | None => Self::Page,
         }
     }
 }
@@ -227,8 +265,7 @@ impl Proxy {
         if let Some(stream) = client.connection.stream().filter(|stream| stream.call.is_some()) {
             stream.code = call::reset_by(error);
         }
-        let hangs_up = error == Error::NoServer
-            && exchange.pool().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+        let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
         let server_conn = exchange.server();
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
@@ -238,12 +275,12 @@ impl Proxy {
             self.close_server(io, server_conn, Close::Abort);
         }
         match (remedy.page, owed) {
-            (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if matches!(instead, Instead::Close) => self.close_client(io, conn, Close::Linger),
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let keep_alive = keep_alive && may_stay;
                 let page = Page { status, error, cause: remedy.cause, head_only, keep_alive };
-                self.answer_with_page(io, conn, page);
+                self.answer_instead(io, conn, page, instead);
             }
             (Some(status), Owed::Status) => self.end_call(io, conn, call::code_of(error, status), remedy.cause),
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
@@ -283,6 +320,22 @@ impl Proxy {
         } else if error == Error::ClientAborted && server.keeps_waiting(io.now(), &self.core.limits) {
             // The server may just be far away: it becomes suspect only after several in a row.
             self.suspect(io, place, Failure::Broken, since);
+        }
+    }
+
+    /// Answers with what an operator wants instead of a page.
+    fn answer_instead<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page, instead: Instead) {
+        let Instead::Answer { response, location } = instead else { return self.answer_with_page(io, conn, page) };
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(http) = client.service.http().filter(|_| client.call().is_none()) else {
+            return self.answer_with_page(io, conn, page);
+        };
+        let Page { cause, head_only, keep_alive, .. } = page;
+        let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
+        let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
+        match asker.answer_because(io, &response, Why { location: &location, failure: Some(cause), beyond: None }) {
+            Ok(answer) => self.answer(io, conn, answer),
+            Err(_) => self.close_client(io, conn, Close::Abort),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use weir_api::dataplane::v1::*;
 use weir_snapshot::{Snapshot, Worker};
-use weir_tls::Provider;
 
 macro_rules! certificate {
     ($uuid:literal, $file:literal) => {
@@ -135,7 +134,7 @@ fn tls() -> TlsProfile {
 }
 
 pub fn worker() -> Worker {
-    Worker { provider: Provider::new(), workers: 4, offset: 0 }
+    Worker::all(4, 0).swap_remove(0)
 }
 
 pub fn built(plan: &Plan, previous: Option<&Snapshot>) -> Snapshot {

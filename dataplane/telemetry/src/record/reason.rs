@@ -46,6 +46,8 @@ reasons! {
     RETRIED,
     ENGINE_RESOURCES,
     ENGINE_INTERNAL,
+    /// It was beyond a limit of a rate: refused, or let pass by a limit that only reports.
+    RATE_LIMITED,
     CERTIFICATE_MISSING,
     CERTIFICATE_EXPIRED,
     CERTIFICATE_UNTRUSTED,
@@ -95,6 +97,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
+            ClientRequestRate => Self::RATE_LIMITED,
         }
     }
 }
@@ -273,6 +276,7 @@ mod tests {
             (Reasons::RETRIED, "REQUEST_RETRIED"),
             (Reasons::ENGINE_RESOURCES, "ENGINE_RESOURCES"),
             (Reasons::ENGINE_INTERNAL, "ENGINE_INTERNAL"),
+            (Reasons::RATE_LIMITED, "RATE_LIMITED"),
         ] {
             assert_eq!(at(reason), name);
         }

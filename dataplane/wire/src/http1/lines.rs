@@ -93,16 +93,22 @@ fn empty_line(input: &[u8], at: usize) -> Result<LineEnd, Stop> {
     LineEnd::at(input, at, otherwise)
 }
 
+/// Most values stand behind one space.
+#[inline(always)]
 fn value_start(input: &[u8], mut at: usize) -> usize {
+    if let Some([b' ', b'!'..=0xff]) = input.get(at..at + 2) {
+        return at + 1;
+    }
     while at < input.len() && is_blank(input[at]) {
         at += 1;
     }
     at
 }
 
-/// Bytes of a value without the white space behind it.
+/// Bytes of a value without the white space behind it: nothing else in a value is less than a space, or the same.
+#[inline(always)]
 fn without_blanks(input: &[u8], start: usize, mut end: usize) -> usize {
-    while end > start && is_blank(input[end - 1]) {
+    while end > start && input[end - 1] <= b' ' {
         end -= 1;
     }
     end - start

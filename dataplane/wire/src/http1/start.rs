@@ -26,8 +26,15 @@ pub(super) struct LineEnd {
 impl LineEnd {
     #[inline(always)]
     pub fn at(input: &[u8], at: usize, otherwise: Error) -> Result<Self, Stop> {
+        match input.get(at..at + 2) {
+            Some(b"\r\n") => Ok(Self { next: at + 2, bare: false }),
+            _ => Self::unusual(input, at, otherwise),
+        }
+    }
+
+    #[cold]
+    fn unusual(input: &[u8], at: usize, otherwise: Error) -> Result<Self, Stop> {
         match (input.get(at), input.get(at + 1)) {
-            (Some(b'\r'), Some(b'\n')) => Ok(Self { next: at + 2, bare: false }),
             (Some(b'\n'), _) => Ok(Self { next: at + 1, bare: true }),
             (None, _) | (Some(b'\r'), None) => Err(Stop::Partial),
             _ => Err(Stop::Wrong(otherwise)),

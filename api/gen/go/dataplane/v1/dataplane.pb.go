@@ -74,6 +74,62 @@ func (TransportProtocol) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{0}
 }
 
+// Why a pool of a group gets a request.
+type PickedMember int32
+
+const (
+	PickedMember_PICKED_MEMBER_UNSPECIFIED    PickedMember = 0
+	PickedMember_PICKED_MEMBER_BY_RATIO       PickedMember = 1
+	PickedMember_PICKED_MEMBER_BY_ADDRESS     PickedMember = 2 // of the client
+	PickedMember_PICKED_MEMBER_BY_PERSISTENCE PickedMember = 3 // the cookie names a server of it
+	PickedMember_PICKED_MEMBER_AS_BACKUP      PickedMember = 4 // no server of the group takes requests
+)
+
+// Enum value maps for PickedMember.
+var (
+	PickedMember_name = map[int32]string{
+		0: "PICKED_MEMBER_UNSPECIFIED",
+		1: "PICKED_MEMBER_BY_RATIO",
+		2: "PICKED_MEMBER_BY_ADDRESS",
+		3: "PICKED_MEMBER_BY_PERSISTENCE",
+		4: "PICKED_MEMBER_AS_BACKUP",
+	}
+	PickedMember_value = map[string]int32{
+		"PICKED_MEMBER_UNSPECIFIED":    0,
+		"PICKED_MEMBER_BY_RATIO":       1,
+		"PICKED_MEMBER_BY_ADDRESS":     2,
+		"PICKED_MEMBER_BY_PERSISTENCE": 3,
+		"PICKED_MEMBER_AS_BACKUP":      4,
+	}
+)
+
+func (x PickedMember) Enum() *PickedMember {
+	p := new(PickedMember)
+	*p = x
+	return p
+}
+
+func (x PickedMember) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PickedMember) Descriptor() protoreflect.EnumDescriptor {
+	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+}
+
+func (PickedMember) Type() protoreflect.EnumType {
+	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+}
+
+func (x PickedMember) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PickedMember.Descriptor instead.
+func (PickedMember) EnumDescriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+}
+
 type Chosen int32
 
 const (
@@ -107,11 +163,11 @@ func (x Chosen) String() string {
 }
 
 func (Chosen) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[1].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
 }
 
 func (Chosen) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[1]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
 }
 
 func (x Chosen) Number() protoreflect.EnumNumber {
@@ -120,7 +176,7 @@ func (x Chosen) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Chosen.Descriptor instead.
 func (Chosen) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{1}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
 }
 
 // Why a server gets a request.
@@ -163,11 +219,11 @@ func (x Picked) String() string {
 }
 
 func (Picked) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[2].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
 }
 
 func (Picked) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[2]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
 }
 
 func (x Picked) Number() protoreflect.EnumNumber {
@@ -176,7 +232,7 @@ func (x Picked) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Picked.Descriptor instead.
 func (Picked) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{2}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
 type Eligibility int32
@@ -221,11 +277,11 @@ func (x Eligibility) String() string {
 }
 
 func (Eligibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[3].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (Eligibility) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[3]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x Eligibility) Number() protoreflect.EnumNumber {
@@ -234,7 +290,7 @@ func (x Eligibility) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Eligibility.Descriptor instead.
 func (Eligibility) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // Whether each worker is pinned to a core.
@@ -271,11 +327,11 @@ func (x WorkerPinning) String() string {
 }
 
 func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (WorkerPinning) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x WorkerPinning) Number() protoreflect.EnumNumber {
@@ -284,7 +340,7 @@ func (x WorkerPinning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WorkerPinning.Descriptor instead.
 func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 // How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
@@ -321,11 +377,11 @@ func (x Hosting) String() string {
 }
 
 func (Hosting) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Hosting) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Hosting) Number() protoreflect.EnumNumber {
@@ -334,7 +390,7 @@ func (x Hosting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Hosting.Descriptor instead.
 func (Hosting) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
@@ -371,11 +427,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -384,7 +440,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 type ProxyProtocol int32
@@ -420,11 +476,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -433,7 +489,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -470,11 +526,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -483,7 +539,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 type XffUpdate int32
@@ -519,11 +575,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -532,7 +588,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -569,11 +625,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -582,7 +638,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type TlsVersion int32
@@ -624,11 +680,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -637,55 +693,6 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
-}
-
-type ClientCertificateMode int32
-
-const (
-	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE    ClientCertificateMode = 0
-	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUEST ClientCertificateMode = 1 // a client may show one
-	ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUIRE ClientCertificateMode = 2 // it must show one that is good. At layer 4 others get an alert
-)
-
-// Enum value maps for ClientCertificateMode.
-var (
-	ClientCertificateMode_name = map[int32]string{
-		0: "CLIENT_CERTIFICATE_MODE_NONE",
-		1: "CLIENT_CERTIFICATE_MODE_REQUEST",
-		2: "CLIENT_CERTIFICATE_MODE_REQUIRE",
-	}
-	ClientCertificateMode_value = map[string]int32{
-		"CLIENT_CERTIFICATE_MODE_NONE":    0,
-		"CLIENT_CERTIFICATE_MODE_REQUEST": 1,
-		"CLIENT_CERTIFICATE_MODE_REQUIRE": 2,
-	}
-)
-
-func (x ClientCertificateMode) Enum() *ClientCertificateMode {
-	p := new(ClientCertificateMode)
-	*p = x
-	return p
-}
-
-func (x ClientCertificateMode) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ClientCertificateMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
-}
-
-func (ClientCertificateMode) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
-}
-
-func (x ClientCertificateMode) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ClientCertificateMode.Descriptor instead.
-func (ClientCertificateMode) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
@@ -796,6 +803,7 @@ type FailAction int32
 const (
 	FailAction_FAIL_ACTION_CLOSE_CONNECTION FailAction = 0
 	FailAction_FAIL_ACTION_LOCAL_RESPONSE   FailAction = 1 // 503 page
+	FailAction_FAIL_ACTION_ANSWER           FailAction = 2 // fail_answer
 )
 
 // Enum value maps for FailAction.
@@ -803,10 +811,12 @@ var (
 	FailAction_name = map[int32]string{
 		0: "FAIL_ACTION_CLOSE_CONNECTION",
 		1: "FAIL_ACTION_LOCAL_RESPONSE",
+		2: "FAIL_ACTION_ANSWER",
 	}
 	FailAction_value = map[string]int32{
 		"FAIL_ACTION_CLOSE_CONNECTION": 0,
 		"FAIL_ACTION_LOCAL_RESPONSE":   1,
+		"FAIL_ACTION_ANSWER":           2,
 	}
 )
 
@@ -2017,6 +2027,10 @@ type Explanation struct {
 	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
 	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
 	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
+	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
+	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
+	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2205,6 +2219,103 @@ func (x *Explanation) GetClientCertificate() ClientCertificateMode {
 	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
 }
 
+func (x *Explanation) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Explanation) GetPoolGroupUuid() string {
+	if x != nil {
+		return x.PoolGroupUuid
+	}
+	return ""
+}
+
+func (x *Explanation) GetPickedMember() PickedMember {
+	if x != nil {
+		return x.PickedMember
+	}
+	return PickedMember_PICKED_MEMBER_UNSPECIFIED
+}
+
+func (x *Explanation) GetMembers() []*MemberStanding {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// What a worker knows of a pool of a group.
+type MemberStanding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Ratio         uint32                 `protobuf:"varint,2,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	Priority      uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	ServersUp     uint32                 `protobuf:"varint,4,opt,name=servers_up,json=serversUp,proto3" json:"servers_up,omitempty"` // that are enabled, and not suspect
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberStanding) Reset() {
+	*x = MemberStanding{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberStanding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberStanding) ProtoMessage() {}
+
+func (x *MemberStanding) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberStanding.ProtoReflect.Descriptor instead.
+func (*MemberStanding) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *MemberStanding) GetPoolUuid() string {
+	if x != nil {
+		return x.PoolUuid
+	}
+	return ""
+}
+
+func (x *MemberStanding) GetRatio() uint32 {
+	if x != nil {
+		return x.Ratio
+	}
+	return 0
+}
+
+func (x *MemberStanding) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *MemberStanding) GetServersUp() uint32 {
+	if x != nil {
+		return x.ServersUp
+	}
+	return 0
+}
+
 // What a worker knows of a server.
 type Standing struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -2219,7 +2330,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2342,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[16]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2355,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{16}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Standing) GetServerId() string {
@@ -2293,13 +2404,14 @@ type Plan struct {
 	HttpPolicySets  []*HttpPolicySet       `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
 	StringGroups    []*StringGroup         `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
 	AddressGroups   []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
+	PoolGroups      []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2423,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2436,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -2390,6 +2502,13 @@ func (x *Plan) GetAddressGroups() []*AddressGroup {
 	return nil
 }
 
+func (x *Plan) GetPoolGroups() []*PoolGroup {
+	if x != nil {
+		return x.PoolGroups
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2403,7 +2522,7 @@ type PlanChange struct {
 
 func (x *PlanChange) Reset() {
 	*x = PlanChange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2534,7 @@ func (x *PlanChange) String() string {
 func (*PlanChange) ProtoMessage() {}
 
 func (x *PlanChange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2547,7 @@ func (x *PlanChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanChange.ProtoReflect.Descriptor instead.
 func (*PlanChange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PlanChange) GetBaseRevision() uint64 {
@@ -2462,13 +2581,14 @@ type Removed struct {
 	HttpPolicySets  []string               `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
 	StringGroups    []string               `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
 	AddressGroups   []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
+	PoolGroups      []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Removed) Reset() {
 	*x = Removed{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2600,7 @@ func (x *Removed) String() string {
 func (*Removed) ProtoMessage() {}
 
 func (x *Removed) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2613,7 @@ func (x *Removed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removed.ProtoReflect.Descriptor instead.
 func (*Removed) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Removed) GetVirtualServices() []string {
@@ -2545,6 +2665,13 @@ func (x *Removed) GetAddressGroups() []string {
 	return nil
 }
 
+func (x *Removed) GetPoolGroups() []string {
+	if x != nil {
+		return x.PoolGroups
+	}
+	return nil
+}
+
 type VirtualService struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -2565,13 +2692,15 @@ type VirtualService struct {
 	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
 	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
 	ClientCertificates *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`     // unset: clients are not asked for any
+	RequestLimits      []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                    // needs http; they come before the rules, in this order
+	PoolGroupUuid      string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                  // instead of a pool; empty: none
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2712,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2725,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -2725,6 +2854,20 @@ func (x *VirtualService) GetClientCertificates() *ClientCertificates {
 	return nil
 }
 
+func (x *VirtualService) GetRequestLimits() []*RateLimit {
+	if x != nil {
+		return x.RequestLimits
+	}
+	return nil
+}
+
+func (x *VirtualService) GetPoolGroupUuid() string {
+	if x != nil {
+		return x.PoolGroupUuid
+	}
+	return ""
+}
+
 // Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 // significant, filtered and all that holds for it. Each class has a rate of its own.
 type Analytics struct {
@@ -2752,7 +2895,7 @@ type Analytics struct {
 
 func (x *Analytics) Reset() {
 	*x = Analytics{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2907,7 @@ func (x *Analytics) String() string {
 func (*Analytics) ProtoMessage() {}
 
 func (x *Analytics) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2920,7 @@ func (x *Analytics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analytics.ProtoReflect.Descriptor instead.
 func (*Analytics) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Analytics) GetSignificantPerS() uint32 {
@@ -2902,7 +3045,7 @@ type Traces struct {
 
 func (x *Traces) Reset() {
 	*x = Traces{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3057,7 @@ func (x *Traces) String() string {
 func (*Traces) ProtoMessage() {}
 
 func (x *Traces) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3070,7 @@ func (x *Traces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traces.ProtoReflect.Descriptor instead.
 func (*Traces) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Traces) GetSampledPerMillion() uint32 {
@@ -2950,7 +3093,7 @@ type RecordFilter struct {
 
 func (x *RecordFilter) Reset() {
 	*x = RecordFilter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3105,7 @@ func (x *RecordFilter) String() string {
 func (*RecordFilter) ProtoMessage() {}
 
 func (x *RecordFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3118,7 @@ func (x *RecordFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
 func (*RecordFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RecordFilter) GetClientSubnets() []string {
@@ -3024,7 +3167,7 @@ type Mask struct {
 
 func (x *Mask) Reset() {
 	*x = Mask{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3036,7 +3179,7 @@ func (x *Mask) String() string {
 func (*Mask) ProtoMessage() {}
 
 func (x *Mask) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3049,7 +3192,7 @@ func (x *Mask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mask.ProtoReflect.Descriptor instead.
 func (*Mask) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Mask) GetName() *TextMatch {
@@ -3077,7 +3220,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3232,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3245,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -3129,7 +3272,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3284,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3297,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *HostRule) GetName() string {
@@ -3184,7 +3327,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3196,7 +3339,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3209,7 +3352,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3288,7 +3431,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3443,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3456,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3555,7 +3698,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3710,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3723,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3636,7 +3779,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3791,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3804,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3694,7 +3837,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3849,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3862,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -3772,7 +3915,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3927,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +3940,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -3844,7 +3987,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3856,7 +3999,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3869,7 +4012,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -3942,7 +4085,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3954,7 +4097,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3967,7 +4110,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -4003,7 +4146,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4158,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4171,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4073,7 +4216,7 @@ type PkiProfile struct {
 
 func (x *PkiProfile) Reset() {
 	*x = PkiProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4228,7 @@ func (x *PkiProfile) String() string {
 func (*PkiProfile) ProtoMessage() {}
 
 func (x *PkiProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4241,7 @@ func (x *PkiProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PkiProfile.ProtoReflect.Descriptor instead.
 func (*PkiProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PkiProfile) GetUuid() string {
@@ -4136,197 +4279,6 @@ func (x *PkiProfile) GetRevocation() *Revocation {
 	return nil
 }
 
-// An issuer without a list, or with a list that is out of date, vouches for nobody.
-type Revocation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	CrlsDer       [][]byte               `protobuf:"bytes,1,rep,name=crls_der,json=crlsDer,proto3" json:"crls_der,omitempty"`
-	OnlyLeaf      bool                   `protobuf:"varint,2,opt,name=only_leaf,json=onlyLeaf,proto3" json:"only_leaf,omitempty"`             // issuers are not looked up in lists
-	AllowExpired  bool                   `protobuf:"varint,3,opt,name=allow_expired,json=allowExpired,proto3" json:"allow_expired,omitempty"` // a list counts after its end, too
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Revocation) Reset() {
-	*x = Revocation{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Revocation) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Revocation) ProtoMessage() {}
-
-func (x *Revocation) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Revocation.ProtoReflect.Descriptor instead.
-func (*Revocation) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *Revocation) GetCrlsDer() [][]byte {
-	if x != nil {
-		return x.CrlsDer
-	}
-	return nil
-}
-
-func (x *Revocation) GetOnlyLeaf() bool {
-	if x != nil {
-		return x.OnlyLeaf
-	}
-	return false
-}
-
-func (x *Revocation) GetAllowExpired() bool {
-	if x != nil {
-		return x.AllowExpired
-	}
-	return false
-}
-
-// What a virtual service does about certificates of clients. Clients of children are asked, and judged, as the parent says.
-type ClientCertificates struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Mode           ClientCertificateMode  `protobuf:"varint,1,opt,name=mode,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"mode,omitempty"`
-	PkiProfileUuid string                 `protobuf:"bytes,2,opt,name=pki_profile_uuid,json=pkiProfileUuid,proto3" json:"pki_profile_uuid,omitempty"` // must have signed the certificates; empty with CLIENT_CERTIFICATE_MODE_NONE only
-	Close          bool                   `protobuf:"varint,3,opt,name=close,proto3" json:"close,omitempty"`                                          // HTTP: whoever has no good certificate gets an alert; false: a response with the status 400
-	AllowInvalid   bool                   `protobuf:"varint,4,opt,name=allow_invalid,json=allowInvalid,proto3" json:"allow_invalid,omitempty"`        // a certificate that is not good is as good as none, and lets its client in
-	// Of requests, in header fields. A client that sends a field with such a name is refused.
-	Headers       []*ClientCertificateHeader `protobuf:"bytes,5,rep,name=headers,proto3" json:"headers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ClientCertificates) Reset() {
-	*x = ClientCertificates{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ClientCertificates) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ClientCertificates) ProtoMessage() {}
-
-func (x *ClientCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ClientCertificates.ProtoReflect.Descriptor instead.
-func (*ClientCertificates) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *ClientCertificates) GetMode() ClientCertificateMode {
-	if x != nil {
-		return x.Mode
-	}
-	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
-}
-
-func (x *ClientCertificates) GetPkiProfileUuid() string {
-	if x != nil {
-		return x.PkiProfileUuid
-	}
-	return ""
-}
-
-func (x *ClientCertificates) GetClose() bool {
-	if x != nil {
-		return x.Close
-	}
-	return false
-}
-
-func (x *ClientCertificates) GetAllowInvalid() bool {
-	if x != nil {
-		return x.AllowInvalid
-	}
-	return false
-}
-
-func (x *ClientCertificates) GetHeaders() []*ClientCertificateHeader {
-	if x != nil {
-		return x.Headers
-	}
-	return nil
-}
-
-type ClientCertificateHeader struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Variable      HeaderVariable         `protobuf:"varint,2,opt,name=variable,proto3,enum=weir.dataplane.v1.HeaderVariable" json:"variable,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ClientCertificateHeader) Reset() {
-	*x = ClientCertificateHeader{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ClientCertificateHeader) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ClientCertificateHeader) ProtoMessage() {}
-
-func (x *ClientCertificateHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ClientCertificateHeader.ProtoReflect.Descriptor instead.
-func (*ClientCertificateHeader) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
-}
-
-func (x *ClientCertificateHeader) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ClientCertificateHeader) GetVariable() HeaderVariable {
-	if x != nil {
-		return x.Variable
-	}
-	return HeaderVariable_HEADER_VARIABLE_NONE
-}
-
 type Pool struct {
 	state                   protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                    string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -4343,19 +4295,21 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests per connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // per server and worker; 0: the operator sets no limit
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`           // unset: connections to servers are not encrypted
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                        // unset: the algorithm alone chooses each request's server
-	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"` // a server to which new connections fail is suspect, and skipped
-	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                   // unset: HTTP/1.1
-	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                             // unset: clients get the first response
-	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`          // statuses that are no errors of its servers, 400-599
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`              // unset: connections to servers are not encrypted
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                           // unset: the algorithm alone chooses each request's server
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`    // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                      // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`             // statuses that are no errors of its servers, 400-599
+	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"` // a group passes the pool over while fewer are up; 0: 1
+	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`          // for FAIL_ACTION_ANSWER
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
 	*x = Pool{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4321,7 @@ func (x *Pool) String() string {
 func (*Pool) ProtoMessage() {}
 
 func (x *Pool) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4334,7 @@ func (x *Pool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pool.ProtoReflect.Descriptor instead.
 func (*Pool) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Pool) GetUuid() string {
@@ -4523,6 +4477,20 @@ func (x *Pool) GetNotErrors() []*StatusRange {
 	return nil
 }
 
+func (x *Pool) GetMinServersUp() uint32 {
+	if x != nil {
+		return x.MinServersUp
+	}
+	return 0
+}
+
+func (x *Pool) GetFailAnswer() *FailAnswer {
+	if x != nil {
+		return x.FailAnswer
+	}
+	return nil
+}
+
 // After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 type Reselect struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -4536,7 +4504,7 @@ type Reselect struct {
 
 func (x *Reselect) Reset() {
 	*x = Reselect{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4516,7 @@ func (x *Reselect) String() string {
 func (*Reselect) ProtoMessage() {}
 
 func (x *Reselect) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4529,7 @@ func (x *Reselect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reselect.ProtoReflect.Descriptor instead.
 func (*Reselect) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reselect) GetStatuses() []*StatusRange {
@@ -4602,7 +4570,7 @@ type StatusRange struct {
 
 func (x *StatusRange) Reset() {
 	*x = StatusRange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4614,7 +4582,7 @@ func (x *StatusRange) String() string {
 func (*StatusRange) ProtoMessage() {}
 
 func (x *StatusRange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4627,7 +4595,7 @@ func (x *StatusRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRange.ProtoReflect.Descriptor instead.
 func (*StatusRange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatusRange) GetFirst() uint32 {
@@ -4656,7 +4624,7 @@ type Http2ToServers struct {
 
 func (x *Http2ToServers) Reset() {
 	*x = Http2ToServers{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4668,7 +4636,7 @@ func (x *Http2ToServers) String() string {
 func (*Http2ToServers) ProtoMessage() {}
 
 func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4681,7 +4649,7 @@ func (x *Http2ToServers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2ToServers.ProtoReflect.Descriptor instead.
 func (*Http2ToServers) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Http2ToServers) GetMaxControlFrames() uint32 {
@@ -4711,7 +4679,7 @@ type CookiePersistence struct {
 
 func (x *CookiePersistence) Reset() {
 	*x = CookiePersistence{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4723,7 +4691,7 @@ func (x *CookiePersistence) String() string {
 func (*CookiePersistence) ProtoMessage() {}
 
 func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4736,7 +4704,7 @@ func (x *CookiePersistence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CookiePersistence.ProtoReflect.Descriptor instead.
 func (*CookiePersistence) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CookiePersistence) GetCookieName() string {
@@ -4784,7 +4752,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4764,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4777,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ServerTls) GetProfile() *TlsProfile {
@@ -4877,7 +4845,7 @@ type Server struct {
 
 func (x *Server) Reset() {
 	*x = Server{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +4857,7 @@ func (x *Server) String() string {
 func (*Server) ProtoMessage() {}
 
 func (x *Server) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4902,7 +4870,7 @@ func (x *Server) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Server.ProtoReflect.Descriptor instead.
 func (*Server) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Server) GetId() string {
@@ -4981,7 +4949,7 @@ type Records struct {
 
 func (x *Records) Reset() {
 	*x = Records{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4993,7 +4961,7 @@ func (x *Records) String() string {
 func (*Records) ProtoMessage() {}
 
 func (x *Records) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5006,7 +4974,7 @@ func (x *Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Records.ProtoReflect.Descriptor instead.
 func (*Records) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Records) GetProcess() uint64 {
@@ -5068,7 +5036,7 @@ type RecordedService struct {
 
 func (x *RecordedService) Reset() {
 	*x = RecordedService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5080,7 +5048,7 @@ func (x *RecordedService) String() string {
 func (*RecordedService) ProtoMessage() {}
 
 func (x *RecordedService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5093,7 +5061,7 @@ func (x *RecordedService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedService.ProtoReflect.Descriptor instead.
 func (*RecordedService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordedService) GetNumber() uint32 {
@@ -5121,7 +5089,7 @@ type RecordedServer struct {
 
 func (x *RecordedServer) Reset() {
 	*x = RecordedServer{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5133,7 +5101,7 @@ func (x *RecordedServer) String() string {
 func (*RecordedServer) ProtoMessage() {}
 
 func (x *RecordedServer) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5146,7 +5114,7 @@ func (x *RecordedServer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedServer.ProtoReflect.Descriptor instead.
 func (*RecordedServer) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *RecordedServer) GetNumber() uint32 {
@@ -5181,7 +5149,7 @@ type Unrecorded struct {
 
 func (x *Unrecorded) Reset() {
 	*x = Unrecorded{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5193,7 +5161,7 @@ func (x *Unrecorded) String() string {
 func (*Unrecorded) ProtoMessage() {}
 
 func (x *Unrecorded) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5206,7 +5174,7 @@ func (x *Unrecorded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unrecorded.ProtoReflect.Descriptor instead.
 func (*Unrecorded) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Unrecorded) GetVirtualServiceUuid() string {
@@ -5242,7 +5210,7 @@ type RecordsTaken struct {
 
 func (x *RecordsTaken) Reset() {
 	*x = RecordsTaken{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5222,7 @@ func (x *RecordsTaken) String() string {
 func (*RecordsTaken) ProtoMessage() {}
 
 func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5235,7 @@ func (x *RecordsTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordsTaken.ProtoReflect.Descriptor instead.
 func (*RecordsTaken) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecordsTaken) GetProcess() uint64 {
@@ -5312,7 +5280,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5324,7 +5292,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5337,7 +5305,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Sample) GetUnixMs() uint64 {
@@ -5459,7 +5427,7 @@ type VirtualServiceCounters struct {
 
 func (x *VirtualServiceCounters) Reset() {
 	*x = VirtualServiceCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5471,7 +5439,7 @@ func (x *VirtualServiceCounters) String() string {
 func (*VirtualServiceCounters) ProtoMessage() {}
 
 func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5484,7 +5452,7 @@ func (x *VirtualServiceCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualServiceCounters.ProtoReflect.Descriptor instead.
 func (*VirtualServiceCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *VirtualServiceCounters) GetUuid() string {
@@ -5709,7 +5677,7 @@ type TlsCounters struct {
 
 func (x *TlsCounters) Reset() {
 	*x = TlsCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5721,7 +5689,7 @@ func (x *TlsCounters) String() string {
 func (*TlsCounters) ProtoMessage() {}
 
 func (x *TlsCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5734,7 +5702,7 @@ func (x *TlsCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsCounters.ProtoReflect.Descriptor instead.
 func (*TlsCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TlsCounters) GetRows() []*TlsRow {
@@ -5773,7 +5741,7 @@ type TlsRow struct {
 
 func (x *TlsRow) Reset() {
 	*x = TlsRow{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5785,7 +5753,7 @@ func (x *TlsRow) String() string {
 func (*TlsRow) ProtoMessage() {}
 
 func (x *TlsRow) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5798,7 +5766,7 @@ func (x *TlsRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsRow.ProtoReflect.Descriptor instead.
 func (*TlsRow) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TlsRow) GetVersion() string {
@@ -5859,7 +5827,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5871,7 +5839,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5884,7 +5852,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Times) GetTotal() *Histogram {
@@ -5943,7 +5911,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5955,7 +5923,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5968,7 +5936,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Histogram) GetSumTicks() uint64 {
@@ -6002,7 +5970,7 @@ type ErrorCounter struct {
 
 func (x *ErrorCounter) Reset() {
 	*x = ErrorCounter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6014,7 +5982,7 @@ func (x *ErrorCounter) String() string {
 func (*ErrorCounter) ProtoMessage() {}
 
 func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6027,7 +5995,7 @@ func (x *ErrorCounter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ErrorCounter.ProtoReflect.Descriptor instead.
 func (*ErrorCounter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ErrorCounter) GetCause() string {
@@ -6072,7 +6040,7 @@ type ServerCounters struct {
 
 func (x *ServerCounters) Reset() {
 	*x = ServerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6084,7 +6052,7 @@ func (x *ServerCounters) String() string {
 func (*ServerCounters) ProtoMessage() {}
 
 func (x *ServerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[59]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6097,7 +6065,7 @@ func (x *ServerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCounters.ProtoReflect.Descriptor instead.
 func (*ServerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{59}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServerCounters) GetPoolUuid() string {
@@ -6235,7 +6203,7 @@ type WorkerCounters struct {
 
 func (x *WorkerCounters) Reset() {
 	*x = WorkerCounters{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6247,7 +6215,7 @@ func (x *WorkerCounters) String() string {
 func (*WorkerCounters) ProtoMessage() {}
 
 func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[60]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6260,7 +6228,7 @@ func (x *WorkerCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerCounters.ProtoReflect.Descriptor instead.
 func (*WorkerCounters) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{60}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WorkerCounters) GetWorker() uint32 {
@@ -6316,7 +6284,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6395,7 +6363,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xd8\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x9d\b\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6421,13 +6389,23 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
 	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
-	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\"\xca\x01\n" +
+	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x15\n" +
+	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
+	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
+	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
+	"\amembers\x18\x82\x05 \x03(\v2!.weir.dataplane.v1.MemberStandingR\amembers\"~\n" +
+	"\x0eMemberStanding\x12\x1b\n" +
+	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x14\n" +
+	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
+	"\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xca\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xca\x04\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\x8a\x05\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6437,12 +6415,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eworker_pinning\x18< \x01(\x0e2 .weir.dataplane.v1.WorkerPinningR\rworkerPinning\x12K\n" +
 	"\x10http_policy_sets\x18\xd8\x04 \x03(\v2 .weir.dataplane.v1.HttpPolicySetR\x0ehttpPolicySets\x12D\n" +
 	"\rstring_groups\x18\xd9\x04 \x03(\v2\x1e.weir.dataplane.v1.StringGroupR\fstringGroups\x12G\n" +
-	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\"\x9a\x01\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
+	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
+	"poolGroups\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x8a\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xac\x02\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6450,7 +6430,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\x12)\n" +
 	"\x10http_policy_sets\x18\xd8\x04 \x03(\tR\x0ehttpPolicySets\x12$\n" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
-	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\xe4\x06\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
+	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
+	"poolGroups\"\xd3\a\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6471,7 +6453,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
-	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\"\xda\x05\n" +
+	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
+	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12'\n" +
+	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6612,21 +6596,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"i\n" +
-	"\n" +
-	"Revocation\x12\x19\n" +
-	"\bcrls_der\x18\x01 \x03(\fR\acrlsDer\x12\x1b\n" +
-	"\tonly_leaf\x18\x02 \x01(\bR\bonlyLeaf\x12#\n" +
-	"\rallow_expired\x18\x03 \x01(\bR\fallowExpired\"\xfd\x01\n" +
-	"\x12ClientCertificates\x12<\n" +
-	"\x04mode\x18\x01 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x04mode\x12(\n" +
-	"\x10pki_profile_uuid\x18\x02 \x01(\tR\x0epkiProfileUuid\x12\x14\n" +
-	"\x05close\x18\x03 \x01(\bR\x05close\x12#\n" +
-	"\rallow_invalid\x18\x04 \x01(\bR\fallowInvalid\x12D\n" +
-	"\aheaders\x18\x05 \x03(\v2*.weir.dataplane.v1.ClientCertificateHeaderR\aheaders\"l\n" +
-	"\x17ClientCertificateHeader\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
-	"\bvariable\x18\x02 \x01(\x0e2!.weir.dataplane.v1.HeaderVariableR\bvariable\"\xee\a\n" +
+	"revocation\"\xd6\b\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6653,7 +6623,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05http2\x18\x8c\x01 \x01(\v2!.weir.dataplane.v1.Http2ToServersR\x05http2\x128\n" +
 	"\breselect\x18\x98\x01 \x01(\v2\x1b.weir.dataplane.v1.ReselectR\breselect\x12>\n" +
 	"\n" +
-	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\"\xb0\x01\n" +
+	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12%\n" +
+	"\x0emin_servers_up\x18\x80\x05 \x01(\rR\fminServersUp\x12?\n" +
+	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
+	"failAnswer\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6815,7 +6788,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rlongest_ticks\x18\xe4\x02 \x01(\x04R\flongestTicks*K\n" +
 	"\x11TransportProtocol\x12\x1a\n" +
 	"\x16TRANSPORT_PROTOCOL_TCP\x10\x00\x12\x1a\n" +
-	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*R\n" +
+	"\x16TRANSPORT_PROTOCOL_UDP\x10\x01*\xa6\x01\n" +
+	"\fPickedMember\x12\x1d\n" +
+	"\x19PICKED_MEMBER_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16PICKED_MEMBER_BY_RATIO\x10\x01\x12\x1c\n" +
+	"\x18PICKED_MEMBER_BY_ADDRESS\x10\x02\x12 \n" +
+	"\x1cPICKED_MEMBER_BY_PERSISTENCE\x10\x03\x12\x1b\n" +
+	"\x17PICKED_MEMBER_AS_BACKUP\x10\x04*R\n" +
 	"\x06Chosen\x12\x16\n" +
 	"\x12CHOSEN_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15CHOSEN_BY_SERVER_NAME\x10\x01\x12\x15\n" +
@@ -6870,11 +6849,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fTLS_VERSION_1_0\x10\x01\x12\x13\n" +
 	"\x0fTLS_VERSION_1_1\x10\x02\x12\x13\n" +
 	"\x0fTLS_VERSION_1_2\x10\x03\x12\x13\n" +
-	"\x0fTLS_VERSION_1_3\x10\x04*\x83\x01\n" +
-	"\x15ClientCertificateMode\x12 \n" +
-	"\x1cCLIENT_CERTIFICATE_MODE_NONE\x10\x00\x12#\n" +
-	"\x1fCLIENT_CERTIFICATE_MODE_REQUEST\x10\x01\x12#\n" +
-	"\x1fCLIENT_CERTIFICATE_MODE_REQUIRE\x10\x02*f\n" +
+	"\x0fTLS_VERSION_1_3\x10\x04*f\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
@@ -6883,11 +6858,12 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
 	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
 	"\x0eHASH_INPUT_URI\x10\x02\x12\x15\n" +
-	"\x11HASH_INPUT_HEADER\x10\x03*N\n" +
+	"\x11HASH_INPUT_HEADER\x10\x03*f\n" +
 	"\n" +
 	"FailAction\x12 \n" +
 	"\x1cFAIL_ACTION_CLOSE_CONNECTION\x10\x00\x12\x1e\n" +
-	"\x1aFAIL_ACTION_LOCAL_RESPONSE\x10\x01B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
+	"\x1aFAIL_ACTION_LOCAL_RESPONSE\x10\x01\x12\x16\n" +
+	"\x12FAIL_ACTION_ANSWER\x10\x02B=Z;github.com/weir-lb/weir/api/gen/go/dataplane/v1;dataplanev1b\x06proto3"
 
 var (
 	file_dataplane_v1_dataplane_proto_rawDescOnce sync.Once
@@ -6902,107 +6878,110 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
-var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
-	(TransportProtocol)(0),          // 0: weir.dataplane.v1.TransportProtocol
-	(Chosen)(0),                     // 1: weir.dataplane.v1.Chosen
-	(Picked)(0),                     // 2: weir.dataplane.v1.Picked
-	(Eligibility)(0),                // 3: weir.dataplane.v1.Eligibility
-	(WorkerPinning)(0),              // 4: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                    // 5: weir.dataplane.v1.Hosting
-	(Duty)(0),                       // 6: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),              // 7: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),                // 8: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                  // 9: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                 // 10: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                 // 11: weir.dataplane.v1.TlsVersion
-	(ClientCertificateMode)(0),      // 12: weir.dataplane.v1.ClientCertificateMode
-	(Algorithm)(0),                  // 13: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                  // 14: weir.dataplane.v1.HashInput
-	(FailAction)(0),                 // 15: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),             // 16: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),                // 17: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),           // 18: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                   // 19: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                 // 20: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                  // 21: weir.dataplane.v1.Socket
-	(*Ack)(nil),                     // 22: weir.dataplane.v1.Ack
-	(*Nack)(nil),                    // 23: weir.dataplane.v1.Nack
-	(*Finding)(nil),                 // 24: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),            // 25: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),             // 26: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                   // 27: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                   // 28: weir.dataplane.v1.Drain
-	(*Question)(nil),                // 29: weir.dataplane.v1.Question
-	(*Field)(nil),                   // 30: weir.dataplane.v1.Field
-	(*Explanation)(nil),             // 31: weir.dataplane.v1.Explanation
-	(*Standing)(nil),                // 32: weir.dataplane.v1.Standing
-	(*Plan)(nil),                    // 33: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),              // 34: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                 // 35: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),          // 36: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),               // 37: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                  // 38: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),            // 39: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                    // 40: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),               // 41: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),                // 42: weir.dataplane.v1.HostRule
-	(*Listener)(nil),                // 43: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),             // 44: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),            // 45: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),               // 46: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),              // 47: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),              // 48: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),              // 49: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),              // 50: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),             // 51: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),              // 52: weir.dataplane.v1.PkiProfile
-	(*Revocation)(nil),              // 53: weir.dataplane.v1.Revocation
-	(*ClientCertificates)(nil),      // 54: weir.dataplane.v1.ClientCertificates
-	(*ClientCertificateHeader)(nil), // 55: weir.dataplane.v1.ClientCertificateHeader
-	(*Pool)(nil),                    // 56: weir.dataplane.v1.Pool
-	(*Reselect)(nil),                // 57: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),             // 58: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),          // 59: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),       // 60: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),               // 61: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                  // 62: weir.dataplane.v1.Server
-	(*Records)(nil),                 // 63: weir.dataplane.v1.Records
-	(*RecordedService)(nil),         // 64: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),          // 65: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),              // 66: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),            // 67: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                  // 68: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil),  // 69: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),             // 70: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                  // 71: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                   // 72: weir.dataplane.v1.Times
-	(*Histogram)(nil),               // 73: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),            // 74: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),          // 75: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),          // 76: weir.dataplane.v1.WorkerCounters
-	(*HttpPolicySet)(nil),           // 77: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),             // 78: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),            // 79: weir.dataplane.v1.AddressGroup
-	(*TextMatch)(nil),               // 80: weir.dataplane.v1.TextMatch
-	(HeaderVariable)(0),             // 81: weir.dataplane.v1.HeaderVariable
+	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
+	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
+	(Chosen)(0),                    // 2: weir.dataplane.v1.Chosen
+	(Picked)(0),                    // 3: weir.dataplane.v1.Picked
+	(Eligibility)(0),               // 4: weir.dataplane.v1.Eligibility
+	(WorkerPinning)(0),             // 5: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                   // 6: weir.dataplane.v1.Hosting
+	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 16: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 17: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 18: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 19: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 20: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 21: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 22: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 23: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 24: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 25: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 26: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 27: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 28: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 29: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 30: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 31: weir.dataplane.v1.Explanation
+	(*MemberStanding)(nil),         // 32: weir.dataplane.v1.MemberStanding
+	(*Standing)(nil),               // 33: weir.dataplane.v1.Standing
+	(*Plan)(nil),                   // 34: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 35: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 36: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 37: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 38: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 39: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 40: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 41: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 42: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 43: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 44: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 45: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 46: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 47: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 48: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 49: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
+	(*PkiProfile)(nil),             // 53: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 54: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 55: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 56: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 57: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 58: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 59: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 60: weir.dataplane.v1.Server
+	(*Records)(nil),                // 61: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 62: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 63: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 64: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 65: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 66: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 67: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 68: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 69: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 70: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 71: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
+	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
+	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
+	(*ClientCertificates)(nil),     // 80: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 81: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 82: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 83: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 84: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	33,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	34,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
 	25,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
 	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
 	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	34,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	67,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	35,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	65,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
 	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
 	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
 	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
 	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
 	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
 	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	68,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	63,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	66,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	61,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
 	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
 	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
@@ -7010,90 +6989,92 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	24,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
 	26,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
 	30,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
-	1,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
+	2,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
 	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
 	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
-	2,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	32,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	12,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
-	3,   // 28: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	36,  // 29: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	56,  // 30: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	51,  // 31: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	52,  // 32: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	4,   // 33: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	77,  // 34: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	78,  // 35: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	79,  // 36: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	33,  // 37: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	35,  // 38: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	43,  // 39: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	44,  // 40: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	46,  // 41: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	47,  // 42: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	48,  // 43: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	49,  // 44: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	6,   // 45: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	5,   // 46: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	41,  // 47: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	37,  // 48: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	54,  // 49: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	39,  // 50: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	40,  // 51: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	40,  // 52: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	58,  // 53: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	38,  // 54: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	80,  // 55: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	80,  // 56: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	42,  // 57: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	80,  // 58: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 59: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,   // 60: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,   // 61: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	45,  // 62: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	7,   // 63: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10,  // 64: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11,  // 65: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	50,  // 66: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	53,  // 67: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	12,  // 68: weir.dataplane.v1.ClientCertificates.mode:type_name -> weir.dataplane.v1.ClientCertificateMode
-	55,  // 69: weir.dataplane.v1.ClientCertificates.headers:type_name -> weir.dataplane.v1.ClientCertificateHeader
-	81,  // 70: weir.dataplane.v1.ClientCertificateHeader.variable:type_name -> weir.dataplane.v1.HeaderVariable
-	13,  // 71: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 72: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	62,  // 73: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 74: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	61,  // 75: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	60,  // 76: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	59,  // 77: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	57,  // 78: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	58,  // 79: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	58,  // 80: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	49,  // 81: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	64,  // 82: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	65,  // 83: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	66,  // 84: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	69,  // 85: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	75,  // 86: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	76,  // 87: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	74,  // 88: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	72,  // 89: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	73,  // 90: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	70,  // 91: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	71,  // 92: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	74,  // 93: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	73,  // 94: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	73,  // 95: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	73,  // 96: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	73,  // 97: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	73,  // 98: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	73,  // 99: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	73,  // 100: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
+	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	32,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	4,   // 30: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	37,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	54,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	52,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	53,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	5,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	76,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	77,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	34,  // 40: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 41: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 42: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 43: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 44: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 45: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 46: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 47: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 48: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 49: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 50: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 51: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	80,  // 52: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	81,  // 53: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 54: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 55: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 56: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 57: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 58: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	82,  // 59: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	82,  // 60: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 61: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	82,  // 62: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 63: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 64: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 65: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 66: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 67: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 68: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 69: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 70: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	83,  // 71: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 72: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 73: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 74: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 75: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 76: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 77: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 78: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 79: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 80: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	84,  // 81: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 82: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 83: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 84: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 85: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 86: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 87: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 88: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 89: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 90: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 91: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 92: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 93: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 94: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 95: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 96: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 97: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 98: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 99: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 100: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	103, // [103:103] is the sub-list for method output_type
+	103, // [103:103] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7101,6 +7082,8 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_groups_proto_init()
+	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
@@ -7128,7 +7111,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      16,
-			NumMessages:   61,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1298,7 +1298,8 @@ func (x *LocalResponse) GetContent() []byte {
 	return nil
 }
 
-// At most count requests in each period, of each key. More may come at once after a pause: burst.
+// At most count requests in each period, of each key: what by_client and the like say. All workers of an engine count
+// together. More may come at once after a pause: burst.
 type RateLimit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Count    uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1312,6 +1313,9 @@ type RateLimit struct {
 	//	*RateLimit_Response
 	//	*RateLimit_Redirect
 	Action        isRateLimit_Action `protobuf_oneof:"action"`
+	Name          string             `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`                          // of a limit beside rules: the operator's field, "requests_rate_limit"
+	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`    // each value of this header field has its own rate; requests without it are not limited
+	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"` // the same of a cookie
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1413,6 +1417,27 @@ func (x *RateLimit) GetRedirect() *HttpRedirect {
 		}
 	}
 	return nil
+}
+
+func (x *RateLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByField() string {
+	if x != nil {
+		return x.ByField
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByCookie() string {
+	if x != nil {
+		return x.ByCookie
+	}
+	return ""
 }
 
 type isRateLimit_Action interface {
@@ -1622,7 +1647,8 @@ func (x *HttpResponseRule) GetLocation() *HttpRedirect {
 type PoolChoice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // the server of this pool; empty: the algorithm chooses
+	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`                  // the server of this pool; empty: the algorithm chooses
+	PoolGroupUuid string                 `protobuf:"bytes,3,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"` // instead of a pool
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1667,6 +1693,13 @@ func (x *PoolChoice) GetPoolUuid() string {
 func (x *PoolChoice) GetServerId() string {
 	if x != nil {
 		return x.ServerId
+	}
+	return ""
+}
+
+func (x *PoolChoice) GetPoolGroupUuid() string {
+	if x != nil {
+		return x.PoolGroupUuid
 	}
 	return ""
 }
@@ -2376,7 +2409,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\rLocalResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\xc3\x02\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x8f\x03\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
 	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
@@ -2385,7 +2418,11 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\aby_path\x18\x05 \x01(\bR\x06byPath\x120\n" +
 	"\x05close\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
 	"\bresponse\x18\a \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x12=\n" +
-	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirectB\b\n" +
+	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirect\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12\x19\n" +
+	"\bby_field\x18\n" +
+	" \x01(\tR\abyField\x12\x1b\n" +
+	"\tby_cookie\x18\v \x01(\tR\bbyCookieB\b\n" +
 	"\x06action\"\xef\x02\n" +
 	"\x0fHttpRequestRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
@@ -2398,11 +2435,12 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x10HttpResponseRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
 	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12;\n" +
-	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"F\n" +
+	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"n\n" +
 	"\n" +
 	"PoolChoice\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\"\x9f\x01\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12&\n" +
+	"\x0fpool_group_uuid\x18\x03 \x01(\tR\rpoolGroupUuid\"\x9f\x01\n" +
 	"\n" +
 	"HeaderEdit\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.weir.dataplane.v1.EditKindR\x04kind\x12\x12\n" +

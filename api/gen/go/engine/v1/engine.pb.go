@@ -1016,6 +1016,7 @@ type Resource struct {
 	//	*Resource_HttpPolicySet
 	//	*Resource_StringGroup
 	//	*Resource_AddressGroup
+	//	*Resource_PoolGroup
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1164,6 +1165,15 @@ func (x *Resource) GetAddressGroup() *v1.AddressGroup {
 	return nil
 }
 
+func (x *Resource) GetPoolGroup() *v1.PoolGroup {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_PoolGroup); ok {
+			return x.PoolGroup
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -1212,6 +1222,10 @@ type Resource_AddressGroup struct {
 	AddressGroup *v1.AddressGroup `protobuf:"bytes,602,opt,name=address_group,json=addressGroup,proto3,oneof"`
 }
 
+type Resource_PoolGroup struct {
+	PoolGroup *v1.PoolGroup `protobuf:"bytes,640,opt,name=pool_group,json=poolGroup,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -1233,6 +1247,8 @@ func (*Resource_HttpPolicySet) isResource_Body() {}
 func (*Resource_StringGroup) isResource_Body() {}
 
 func (*Resource_AddressGroup) isResource_Body() {}
+
+func (*Resource_PoolGroup) isResource_Body() {}
 
 // Settings of the engine's group for the process; at most one per Plan. Without it: the first value of each setting.
 type EngineSettings struct {
@@ -5115,7 +5131,7 @@ var File_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
+	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\x1a\x19dataplane/v1/groups.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x17\n" +
 	"\acsr_der\x18\x02 \x01(\fR\x06csrDer\x12\x12\n" +
@@ -5146,7 +5162,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\x98\x06\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xd8\x06\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -5161,7 +5177,9 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x0fengine_settings\x18< \x01(\v2\x1e.weir.engine.v1.EngineSettingsH\x00R\x0eengineSettings\x12K\n" +
 	"\x0fhttp_policy_set\x18\xd8\x04 \x01(\v2 .weir.dataplane.v1.HttpPolicySetH\x00R\rhttpPolicySet\x12D\n" +
 	"\fstring_group\x18\xd9\x04 \x01(\v2\x1e.weir.dataplane.v1.StringGroupH\x00R\vstringGroup\x12G\n" +
-	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroupB\x06\n" +
+	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroup\x12>\n" +
+	"\n" +
+	"pool_group\x18\x80\x05 \x01(\v2\x1c.weir.dataplane.v1.PoolGroupH\x00R\tpoolGroupB\x06\n" +
 	"\x04body\"m\n" +
 	"\x0eEngineSettings\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12G\n" +
@@ -5658,15 +5676,16 @@ var file_engine_v1_engine_proto_goTypes = []any{
 	(*v1.HttpPolicySet)(nil),   // 69: weir.dataplane.v1.HttpPolicySet
 	(*v1.StringGroup)(nil),     // 70: weir.dataplane.v1.StringGroup
 	(*v1.AddressGroup)(nil),    // 71: weir.dataplane.v1.AddressGroup
-	(v1.WorkerPinning)(0),      // 72: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 73: weir.dataplane.v1.Pool
-	(v1.TlsVersion)(0),         // 74: weir.dataplane.v1.TlsVersion
-	(*v1.Sample)(nil),          // 75: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),     // 76: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),         // 77: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 78: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 79: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 80: weir.dataplane.v1.RecordedServer
+	(*v1.PoolGroup)(nil),       // 72: weir.dataplane.v1.PoolGroup
+	(v1.WorkerPinning)(0),      // 73: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),            // 74: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),         // 75: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),          // 76: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),     // 77: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),         // 78: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),      // 79: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil), // 80: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),  // 81: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
@@ -5685,82 +5704,83 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	69, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
 	70, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
 	71, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	72, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	19, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	20, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	22, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	73, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 21: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	25, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	34, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	35, // 24: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	36, // 25: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	37, // 26: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	28, // 27: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
-	29, // 28: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
-	30, // 29: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
-	31, // 30: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
-	32, // 31: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
-	26, // 32: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
-	27, // 33: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
-	33, // 34: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 35: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
-	74, // 36: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 37: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
-	3,  // 38: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	64, // 39: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	39, // 40: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	41, // 41: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	42, // 42: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	43, // 43: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	44, // 44: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	75, // 45: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	54, // 46: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	47, // 47: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	50, // 48: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	51, // 49: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	76, // 50: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	40, // 51: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	43, // 52: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	44, // 53: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	47, // 54: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	50, // 55: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	77, // 56: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	4,  // 57: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	77, // 58: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	5,  // 59: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	45, // 60: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	46, // 61: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	48, // 62: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	49, // 63: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	6,  // 64: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	7,  // 65: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	53, // 66: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	52, // 67: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	58, // 68: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	61, // 69: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	56, // 70: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	78, // 71: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 72: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	60, // 73: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	62, // 74: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	79, // 75: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	80, // 76: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	78, // 77: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63, // 78: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	8,  // 79: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	10, // 80: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	38, // 81: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	55, // 82: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	9,  // 83: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	11, // 84: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	12, // 85: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	57, // 86: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	83, // [83:87] is the sub-list for method output_type
-	79, // [79:83] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	72, // 16: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
+	73, // 17: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	19, // 18: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	20, // 19: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	22, // 20: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	74, // 21: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 22: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	25, // 23: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	34, // 24: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	35, // 25: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	36, // 26: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	37, // 27: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	28, // 28: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	29, // 29: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	30, // 30: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	31, // 31: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	32, // 32: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	26, // 33: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	27, // 34: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	33, // 35: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 36: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	75, // 37: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	2,  // 38: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	3,  // 39: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	64, // 40: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	39, // 41: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	41, // 42: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	42, // 43: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	43, // 44: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	44, // 45: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	76, // 46: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	54, // 47: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	47, // 48: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	50, // 49: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	51, // 50: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	77, // 51: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	40, // 52: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	43, // 53: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	44, // 54: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	47, // 55: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	50, // 56: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	78, // 57: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	4,  // 58: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	78, // 59: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	5,  // 60: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	45, // 61: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	46, // 62: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	48, // 63: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	49, // 64: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	6,  // 65: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	7,  // 66: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	53, // 67: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	52, // 68: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	58, // 69: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	61, // 70: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	56, // 71: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	79, // 72: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 73: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	60, // 74: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	62, // 75: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	80, // 76: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	81, // 77: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	79, // 78: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63, // 79: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	8,  // 80: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	10, // 81: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	38, // 82: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	55, // 83: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	9,  // 84: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	11, // 85: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	12, // 86: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	57, // 87: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	84, // [84:88] is the sub-list for method output_type
+	80, // [80:84] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5785,6 +5805,7 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_HttpPolicySet)(nil),
 		(*Resource_StringGroup)(nil),
 		(*Resource_AddressGroup)(nil),
+		(*Resource_PoolGroup)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*Report_Hello)(nil),
