@@ -41,6 +41,7 @@ type VirtualService struct {
 	PoolGroup          *PoolGroup       // instead of a pool
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
+	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Group              *Group
 	Parent             *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
