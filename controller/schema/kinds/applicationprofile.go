@@ -63,8 +63,6 @@ func init() {
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
-			schema.NoEffect("a virtual service names its error pages itself, in error_page_profile_ref",
-				"http_profile.error_page_profile_ref"),
 			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
 			schema.NoEffect("engines do not compress yet", "http_profile.compression_profile"),
 			schema.NoEffect("engines use the source address of a connection as the address of the client",
