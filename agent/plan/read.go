@@ -145,6 +145,8 @@ func (r *reader) checkUUID(resource *enginev1.Resource) {
 		uuid = body.Pool.GetPool().GetUuid()
 	case *enginev1.Resource_PoolGroup:
 		uuid = body.PoolGroup.GetUuid()
+	case *enginev1.Resource_ErrorPageProfile:
+		uuid = body.ErrorPageProfile.GetUuid()
 	case *enginev1.Resource_Certificate:
 		uuid = body.Certificate.GetUuid()
 	case *enginev1.Resource_PkiProfile:

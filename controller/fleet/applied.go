@@ -20,6 +20,9 @@ func parts(vs *model.VirtualService) []string {
 			list = append(list, monitor.UUID)
 		}
 	}
+	if vs.ErrorPages != nil {
+		list = append(list, vs.ErrorPages.UUID)
+	}
 	for _, group := range vs.Groups() {
 		list = append(list, group.UUID)
 	}

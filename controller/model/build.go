@@ -38,6 +38,7 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"applicationpersistenceprofile": into(
 		func(k *Keeper) *table[kinds.ApplicationPersistenceProfile] { return &k.persistenceProfiles }, itself),
 	"analyticsprofile": into(func(k *Keeper) *table[kinds.AnalyticsProfile] { return &k.analyticsProfiles }, itself),
+	"errorpagebody":    into(func(k *Keeper) *table[kinds.ErrorPageBody] { return &k.errorBodies }, itself),
 	"prioritylabels":   into(func(k *Keeper) *table[kinds.PriorityLabels] { return &k.priorityLabels }, itself),
 	"stringgroup":      into(func(k *Keeper) *table[kinds.StringGroup] { return &k.stringGroups }, itself),
 	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
@@ -51,6 +52,8 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"healthmonitor":      into(func(k *Keeper) *table[HealthMonitor] { return &k.monitors.read }, monitor),
 	"cloudconnectoruser": into(func(k *Keeper) *table[kinds.CloudConnectorUser] { return &k.connectorUsers }, itself),
 	"pool":               into(func(k *Keeper) *table[Pool] { return &k.pools.read }, (*reading).pool),
+	"errorpageprofile": into(func(k *Keeper) *table[ErrorPages] { return &k.errorPages.read },
+		func(_ *reading, p *kinds.ErrorPageProfile) *ErrorPages { return &ErrorPages{ErrorPageProfile: *p} }),
 	"poolgroup": into(func(k *Keeper) *table[PoolGroup] { return &k.poolGroups.read },
 		func(_ *reading, g *kinds.PoolGroup) *PoolGroup { return &PoolGroup{PoolGroup: *g} }),
 	"cloud": into(func(k *Keeper) *table[Cloud] { return &k.clouds.read },

@@ -41,6 +41,7 @@ type VirtualService struct {
 	PoolGroup          *PoolGroup       // instead of a pool
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
+	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 

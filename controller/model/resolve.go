@@ -55,6 +55,7 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "healthmonitor", &k.monitors, k.resolveMonitor, (*HealthMonitor).Key)
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
 	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
+	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
@@ -131,6 +132,8 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.pools.findingsOf(about.uuid)
 	case "poolgroup":
 		return k.poolGroups.findingsOf(about.uuid)
+	case "errorpageprofile":
+		return k.errorPages.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
 	case "virtualservice":
@@ -207,6 +210,7 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 
 func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Pool = follow(from, k.pools, "pool_ref", vs.PoolRef)
+	vs.ErrorPages = follow(from, k.errorPages, "error_page_profile_ref", vs.ErrorPagesRef)
 	vs.PoolGroup = follow(from, k.poolGroups, "pool_group_ref", vs.PoolGroupRef)
 	for _, at := range vs.PolicyOrder() {
 		field := fmt.Sprintf("http_policies[%d].http_policy_set_ref", at)

@@ -26,12 +26,14 @@ func poolGroup(from *model.PoolGroup, report *report) *enginev1.Resource {
 	for _, member := range from.Members {
 		first := from.Members[0].Pool
 		if why := unlike(first, member.Pool); why != "" {
-			report.warn(subject, "members", "a request for pool %s cannot go to pool %s when no server of %s takes it: %s",
+			report.warn(subject, "members",
+				"a request for pool %s cannot go to pool %s when no server of %s takes it: %s",
 				first.Name, member.Pool.Name, first.Name, why)
 		}
 		if group.GetByClientAddress() && !keptByAddress(member.Pool) && member.Share > 0 {
-			report.warn(subject, "members", "pool %s has no persistence by client address, and others have: the address "+
-				"decides which pool a client gets", member.Pool.Name)
+			report.warn(subject, "members",
+				"pool %s has no persistence by client address, and others have: the address "+
+					"decides which pool a client gets", member.Pool.Name)
 		}
 	}
 	return &enginev1.Resource{Uuid: from.UUID, Body: &enginev1.Resource_PoolGroup{PoolGroup: group}}

@@ -76,6 +76,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
 	}
 	d.addPools()
+	d.addErrorPages()
 	c.addPolicies(d)
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)

@@ -185,6 +185,19 @@ func TestDocumentedMaintenancePageAndOtherAnswersWithoutServers(t *testing.T) {
 	})
 	contains(t, run("explain", plainURL("/x")), "The client would get 503")
 
+	run("pool", "set", "blue", `fail_action={"type":"FAIL_ACTION_HTTP_LOCAL_RSP"}`)
+	s.paste("Error pages")
+	s.eventually("clients get the error page", func() error {
+		var wrong error
+		s.everyWay("/x", []string{"-i"}, func(way, answer string) {
+			if !strings.HasSuffix(answer, "<h1>Sorry, this is our fault</h1> 503") ||
+				!strings.Contains(strings.ToLower(answer), "content-type: text/html; charset=utf-8\r\n") {
+				wrong = fmt.Errorf("%s: %s", way, answer)
+			}
+		})
+		return wrong
+	})
+
 	run("pool", "set", "blue", `fail_action={"type":"FAIL_ACTION_HTTP_REDIRECT","redirect":{"host":"status.test"}}`)
 	s.eventually("clients are sent elsewhere", func() error {
 		var wrong error

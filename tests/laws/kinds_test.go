@@ -39,7 +39,7 @@ var mayNameKinds = map[string][]string{
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext",
-		"poolgroup", "prioritylabels",
+		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
 		"httppolicyset", "stringgroup", "ipaddrgroup"}, // of what virtual services are made
 	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup",
 		"applicationprofile",

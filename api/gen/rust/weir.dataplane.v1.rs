@@ -658,6 +658,32 @@ pub mod fail_answer {
         BackupPoolUuid(::prost::alloc::string::String),
     }
 }
+/// Pages in place of those of the engine. The first whose status matches counts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPageProfile {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub pages: ::prost::alloc::vec::Vec<ErrorPage>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPage {
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "1")]
+    pub position: u32,
+    /// unset: each status from 400 on
+    #[prost(message, optional, tag = "2")]
+    pub status: ::core::option::Option<NumberMatch>,
+    #[prost(string, tag = "3")]
+    pub content_type: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+    /// where clients are sent instead, with status 302; empty: they get the content
+    #[prost(string, tag = "5")]
+    pub location: ::prost::alloc::string::String,
+}
 /// An issuer without a list, or with a list that is out of date, vouches for nobody.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Revocation {
@@ -1053,6 +1079,8 @@ pub struct Plan {
     pub address_groups: ::prost::alloc::vec::Vec<AddressGroup>,
     #[prost(message, repeated, tag = "640")]
     pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
+    #[prost(message, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -1086,6 +1114,8 @@ pub struct Removed {
     pub address_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "640")]
     pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -1144,6 +1174,9 @@ pub struct VirtualService {
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,
+    /// needs http; empty: clients get the pages of the engine
+    #[prost(string, tag = "641")]
+    pub error_page_profile_uuid: ::prost::alloc::string::String,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.

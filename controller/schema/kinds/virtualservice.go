@@ -40,6 +40,7 @@ type VirtualService struct {
 	AnalyticsProfileRef     string `json:"analytics_profile_ref" ref:"analyticsprofile" default:"System-Analytics-Profile"`
 	PoolRef                 string `json:"pool_ref" ref:"pool"`
 	PoolGroupRef            string `json:"pool_group_ref" ref:"poolgroup"` // instead of a pool
+	ErrorPagesRef           string `json:"error_page_profile_ref" ref:"errorpageprofile"`
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
@@ -130,7 +131,6 @@ func init() {
 			schema.NoEffect(noAllocation, "vip"),
 			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
 			schema.NoEffect("engines do not change bodies", "content_rewrite"),
-			schema.NoEffect(ownAnswers, "error_page_profile_ref"),
 			schema.NoEffect("engines do not copy requests to other servers yet", "traffic_clone_profile_ref"),
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),

@@ -7,6 +7,8 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         parted(&before.virtual_services, &after.virtual_services, |service| &service.uuid);
     let (pools, gone_pools) = parted(&before.pools, &after.pools, |pool| &pool.uuid);
     let (pool_groups, gone_pool_groups) = parted(&before.pool_groups, &after.pool_groups, |group| &group.uuid);
+    let (error_page_profiles, gone_error_page_profiles) =
+        parted(&before.error_page_profiles, &after.error_page_profiles, |profile| &profile.uuid);
     let (certificates, gone_certificates) =
         parted(&before.certificates, &after.certificates, |certificate| &certificate.uuid);
     let (pki_profiles, gone_pki_profiles) = parted(&before.pki_profiles, &after.pki_profiles, |profile| &profile.uuid);
@@ -20,6 +22,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         virtual_services,
         pools,
         pool_groups,
+        error_page_profiles,
         certificates,
         pki_profiles,
         worker_pinning,
@@ -31,6 +34,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         virtual_services: gone_services,
         pools: gone_pools,
         pool_groups: gone_pool_groups,
+        error_page_profiles: gone_error_page_profiles,
         certificates: gone_certificates,
         pki_profiles: gone_pki_profiles,
         http_policy_sets: gone_policy_sets,

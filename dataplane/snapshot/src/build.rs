@@ -13,6 +13,7 @@ use crate::{
     change::Source,
     check::{Leaving, check_names, check_revision, check_size},
     children::Children,
+    error_pages::{self, KeptErrorPages},
     finding::Findings,
     ids::Renumbering,
     kept::Objects,
@@ -55,9 +56,10 @@ impl Snapshot {
         let pki_profiles = draft.pki_profiles(&leaving.pki_profiles);
         let pools = draft.pools(&leaving.pools, &certificates, &pki_profiles);
         let pool_groups = draft.pool_groups(&leaving.pool_groups, &pools);
+        let error_pages = draft.error_pages(&leaving.error_pages);
         let groups = draft.groups(&leaving);
         let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
-        let parts = PartsOfServices { certificates, pki_profiles, pools, pool_groups, policy_sets };
+        let parts = PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets };
         let services = draft.services(&leaving.services, &parts);
         draft.listeners(&leaving.services, &services);
         draft.hosts(&leaving.services, &services);
@@ -75,6 +77,7 @@ struct Draft<'c> {
     children: Shared<u32, Arc<Children>>,
     pools: Objects<Arc<KeptPool>>,
     pool_groups: Objects<KeptGroup>,
+    error_pages: Objects<KeptErrorPages>,
     certificates: Objects<certificate::KeptCertificate>,
     pki_profiles: Objects<pki_profile::KeptPkiProfile>,
     policy_sets: Objects<KeptPolicySet>,
@@ -101,6 +104,7 @@ struct PartsOfServices {
     pki_profiles: Stale,
     pools: Stale,
     pool_groups: Stale,
+    error_pages: Stale,
     policy_sets: Stale,
 }
 
@@ -115,6 +119,7 @@ impl<'c> Draft<'c> {
             children: before.children.clone(),
             pools: Objects::of(&before.pools),
             pool_groups: Objects::of(&before.pool_groups),
+            error_pages: Objects::of(&before.error_pages),
             certificates: Objects::of(&before.certificates),
             pki_profiles: Objects::of(&before.pki_profiles),
             policy_sets: Objects::of(&before.policy_sets),
@@ -202,6 +207,22 @@ impl<'c> Draft<'c> {
                 pool_group::check_backup(source.subject(), backup, &self.pools, &mut self.findings);
             }
         }
+    }
+
+    fn error_pages(&mut self, leaving: &[Arc<str>]) -> Stale {
+        let mut stale = leaving.to_vec();
+        leaving.iter().for_each(|uuid| drop(self.error_pages.all.remove(uuid)));
+        for source in &self.change.error_pages {
+            let before = self.before.error_pages.get(source.uuid());
+            let read = error_pages::read(source, before, &mut self.findings);
+            let same =
+                read.as_ref().zip(before).is_some_and(|(read, before)| Arc::ptr_eq(&read.object, &before.object));
+            if !same {
+                stale.push(source.uuid().into());
+                self.error_pages.put(source.uuid(), read);
+            }
+        }
+        stale
     }
 
     fn pool_groups(&mut self, leaving: &[Arc<str>], pools: &Stale) -> Stale {
@@ -320,7 +341,7 @@ impl<'c> Draft<'c> {
     fn services(
         &mut self,
         leaving: &[Arc<str>],
-        PartsOfServices { certificates, pki_profiles, pools, pool_groups, policy_sets }: &PartsOfServices,
+        PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets }: &PartsOfServices,
     ) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
@@ -328,6 +349,7 @@ impl<'c> Draft<'c> {
         let users = users.chain(pki_profiles.iter().flat_map(|uuid| known.services_of_pki_profiles.of(uuid)));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
         let users = users.chain(pool_groups.iter().flat_map(|uuid| known.services_of_groups.of(uuid)));
+        let users = users.chain(error_pages.iter().flat_map(|uuid| known.services_of_error_pages.of(uuid)));
         let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
@@ -375,6 +397,7 @@ impl<'c> Draft<'c> {
                 ids: &mut self.service_ids,
                 pools: &self.pools,
                 pool_groups: &self.pool_groups,
+                error_pages: &self.error_pages,
                 policy_sets: &self.policy_sets,
                 certificates: &self.certificates,
                 pki_profiles: &self.pki_profiles,
@@ -505,6 +528,7 @@ impl<'c> Draft<'c> {
             children: self.children,
             pools: self.pools.all,
             pool_groups: self.pool_groups.all,
+            error_pages: self.error_pages.all,
             certificates: self.certificates.all,
             pki_profiles: self.pki_profiles.all,
             policy_sets: self.policy_sets.all,

@@ -16,6 +16,7 @@ use crate::{
     Analytics, Destination, Finding, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
     analytics,
     certificate::KeptCertificate,
+    error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     identity::{self, Identity},
     ids::Renumbering,
@@ -55,6 +56,8 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
+    /// In place of the pages of the engine.
+    pub error_pages: Option<Arc<ErrorPages>>,
     /// `None`: its requests and connections leave no records.
     pub analytics: Option<Box<Analytics>>,
 }
@@ -148,6 +151,7 @@ pub(crate) struct ServiceReader<'s> {
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
     pub pool_groups: &'s Objects<KeptGroup>,
+    pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
     pub certificates: &'s Objects<KeptCertificate>,
     pub pki_profiles: &'s Objects<KeptPkiProfile>,
@@ -189,6 +193,7 @@ impl ServiceReader<'_> {
         let role = self.role(source, findings);
         let pool = self.pool(source, findings);
         let group = self.group(source, findings);
+        let error_pages = self.error_pages(source, findings);
         let identity = identity::read(subject, source, self.pki_profiles, findings);
         let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
         let policies = self.policies(source, identity, findings);
@@ -198,6 +203,7 @@ impl ServiceReader<'_> {
             kept.source == *source
                 && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
+                && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
                 && Some(kept.object.role) == role
         };
         if findings.errors.len() == found
@@ -228,6 +234,7 @@ impl ServiceReader<'_> {
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             group,
+            error_pages,
             policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
@@ -266,6 +273,16 @@ impl ServiceReader<'_> {
             return None;
         };
         group.map(|kept| kept.object.clone())
+    }
+
+    fn error_pages(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<ErrorPages>> {
+        let uuid = reference(&source.error_page_profile_uuid)?;
+        let Some(pages) = self.error_pages.find(uuid) else {
+            let message = format!("there is no error page profile {uuid}");
+            findings.error(subject(source), "error_page_profile_ref", message);
+            return None;
+        };
+        pages.map(|kept| kept.object.clone())
     }
 
     /// `None`: one of them cannot be used.
@@ -387,6 +404,11 @@ impl KeptService {
             Destination::Group(group) => Some(group.uuid.as_str()),
         });
         reference(&self.source.pool_group_uuid).into_iter().chain(chosen)
+    }
+
+    /// The uuid of its error pages.
+    pub fn error_pages(&self) -> Option<&str> {
+        reference(&self.source.error_page_profile_uuid)
     }
 
     /// The uuids of its policy sets.

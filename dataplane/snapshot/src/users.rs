@@ -9,6 +9,7 @@ use crate::{policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, serv
 pub(crate) struct References {
     pub services_of_pools: Users,
     pub services_of_groups: Users,
+    pub services_of_error_pages: Users,
     pub services_of_certificates: Users,
     pub services_of_policy_sets: Users,
     pub sets_of_string_groups: Users,
@@ -70,6 +71,10 @@ impl References {
             before.into_iter().flat_map(KeptService::pools),
             after.into_iter().flat_map(KeptService::pools),
         );
+        let pages = (before.and_then(KeptService::error_pages), after.and_then(KeptService::error_pages));
+        if pages.0 != pages.1 {
+            self.services_of_error_pages.follow(uuid, pages.0, pages.1);
+        }
         let has_groups = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.pool_groups().next().is_some());
         if has_groups(before) || has_groups(after) {
             self.services_of_groups.follow(

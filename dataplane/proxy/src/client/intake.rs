@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
-use weir_rules::{Edits, Judged, Scratch, Verdict};
+use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_snapshot::{Identity, Pool, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -21,7 +21,7 @@ use crate::{
         Client,
         answer::Answer,
         identity,
-        ruled::{self, Asker, Ruled},
+        ruled::{self, Asker, Ruled, Why},
     },
     core::Core,
     error::Error,
@@ -268,9 +268,11 @@ impl Received<'_> {
                 Some(Next::refused(error, self.head))
             }
             Verdict::Respond(response) => {
+                let own = self.page_for(response);
+                let (response, location) = own.as_ref().map_or((*response, &b""[..]), |(own, at)| (own, at.as_bytes()));
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response, beyond);
+                let answer = asker.answer(io, response, Why { location, failure: None, beyond });
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),
@@ -291,6 +293,19 @@ impl Received<'_> {
                 Some(next)
             }
         }
+    }
+
+    /// The error page in place of an answer without content, and where it is instead.
+    #[cold]
+    fn page_for(&self, response: &LocalResponse) -> Option<(LocalResponse, &str)> {
+        let pages = self.service.error_pages.as_deref().filter(|_| !matches!(self.to_client, Target::Call))?;
+        if response.status < 400 || !response.content.is_empty() {
+            return None;
+        }
+        let page = pages.find(response.status)?;
+        let status = if page.location.is_empty() { response.status } else { 302 };
+        let (content_type, content) = (page.content_type.clone(), page.content.clone());
+        Some((LocalResponse { status, content_type, content }, &page.location))
     }
 
     #[cold]

@@ -133,13 +133,8 @@ pub(crate) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a rule answers. `beyond`: because of a limit.
-    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, beyond: Option<Beyond>) -> Result<Answer, Error> {
-        self.answer_because(io, response, Why { beyond, ..Why::default() })
-    }
-
     /// Writes what an operator has the engine answer.
-    pub fn answer_because<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
         let Why { location, failure, beyond } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;

@@ -165,6 +165,9 @@ impl Owed {
     }
 }
 
+/// Sends a client to an error page elsewhere.
+const FOUND: u16 = 302;
+
 /// What a client gets instead of a page.
 enum Instead {
     Page,
@@ -325,21 +328,58 @@ impl Proxy {
 
     /// Answers with what an operator wants instead of a page.
     fn answer_instead<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page, instead: Instead) {
-        let Instead::Answer { response, location } = instead else { return self.answer_with_page(io, conn, page) };
+        match instead {
+            Instead::Answer { response, location }
+                if self.clients.find(conn).is_some_and(|client| client.call().is_none()) =>
+            {
+                self.answer_by_operator(io, conn, page, &response, &location)
+            }
+            _ => self.answer_with_page(io, conn, page),
+        }
+    }
+
+    fn answer_by_operator<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        page: Page,
+        response: &LocalResponse,
+        location: &[u8],
+    ) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let Some(http) = client.service.http().filter(|_| client.call().is_none()) else {
-            return self.answer_with_page(io, conn, page);
-        };
+        let Some(http) = client.service.http() else { return self.close_client(io, conn, Close::Abort) };
         let Page { cause, head_only, keep_alive, .. } = page;
         let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
         let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
-        match asker.answer_because(io, &response, Why { location: &location, failure: Some(cause), beyond: None }) {
+        match asker.answer(io, response, Why { location, failure: Some(cause), beyond: None }) {
             Ok(answer) => self.answer(io, conn, answer),
             Err(_) => self.close_client(io, conn, Close::Abort),
         }
     }
 
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        if client.service.error_pages.is_some() && client.call().is_none() {
+            return self.answer_with_own_page(io, conn, page);
+        }
+        self.answer_with_usual_page(io, conn, page);
+    }
+
+    /// Answers with the page that an operator has for the status, if there is one.
+    #[cold]
+    fn answer_with_own_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let pages = client.service.error_pages.clone();
+        let Some(found) = pages.as_ref().and_then(|pages| pages.find(page.status)) else {
+            return self.answer_with_usual_page(io, conn, page);
+        };
+        let status = if found.location.is_empty() { page.status } else { FOUND };
+        let (content_type, content) = (found.content_type.clone(), found.content.clone());
+        let response = LocalResponse { status, content_type, content };
+        self.answer_by_operator(io, conn, page, &response, found.location.as_bytes());
+    }
+
+    fn answer_with_usual_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
         let target = match client.call() {
             Some(_) => Target::Call,

@@ -17,6 +17,7 @@ mod http2_servers;
 mod introductions;
 mod limits;
 mod origin;
+mod pages;
 mod persistence;
 mod policies;
 mod records;

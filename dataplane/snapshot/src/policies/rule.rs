@@ -349,6 +349,6 @@ impl MatchReader<'_, '_> {
     }
 }
 
-fn number(from: &v1::NumberMatch) -> NumberMatch {
+pub(crate) fn number(from: &v1::NumberMatch) -> NumberMatch {
     NumberMatch { negated: from.negated, ranges: from.ranges.iter().map(|range| range.first..=range.last).collect() }
 }

@@ -2394,19 +2394,20 @@ func (x *Standing) GetRatio() uint32 {
 }
 
 type Plan struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Revision        uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	VirtualServices []*VirtualService      `protobuf:"bytes,2,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
-	Pools           []*Pool                `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
-	Certificates    []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
-	PkiProfiles     []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
-	WorkerPinning   WorkerPinning          `protobuf:"varint,60,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
-	HttpPolicySets  []*HttpPolicySet       `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
-	StringGroups    []*StringGroup         `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
-	AddressGroups   []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
-	PoolGroups      []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Revision          uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	VirtualServices   []*VirtualService      `protobuf:"bytes,2,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
+	Pools             []*Pool                `protobuf:"bytes,3,rep,name=pools,proto3" json:"pools,omitempty"`
+	Certificates      []*Certificate         `protobuf:"bytes,4,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	PkiProfiles       []*PkiProfile          `protobuf:"bytes,5,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	WorkerPinning     WorkerPinning          `protobuf:"varint,60,opt,name=worker_pinning,json=workerPinning,proto3,enum=weir.dataplane.v1.WorkerPinning" json:"worker_pinning,omitempty"`
+	HttpPolicySets    []*HttpPolicySet       `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
+	StringGroups      []*StringGroup         `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
+	AddressGroups     []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
+	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
+	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -2509,6 +2510,13 @@ func (x *Plan) GetPoolGroups() []*PoolGroup {
 	return nil
 }
 
+func (x *Plan) GetErrorPageProfiles() []*ErrorPageProfile {
+	if x != nil {
+		return x.ErrorPageProfiles
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2573,17 +2581,18 @@ func (x *PlanChange) GetRemoved() *Removed {
 
 // Uuids of objects.
 type Removed struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	VirtualServices []string               `protobuf:"bytes,1,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
-	Pools           []string               `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
-	Certificates    []string               `protobuf:"bytes,3,rep,name=certificates,proto3" json:"certificates,omitempty"`
-	PkiProfiles     []string               `protobuf:"bytes,4,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
-	HttpPolicySets  []string               `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
-	StringGroups    []string               `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
-	AddressGroups   []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
-	PoolGroups      []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	VirtualServices   []string               `protobuf:"bytes,1,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
+	Pools             []string               `protobuf:"bytes,2,rep,name=pools,proto3" json:"pools,omitempty"`
+	Certificates      []string               `protobuf:"bytes,3,rep,name=certificates,proto3" json:"certificates,omitempty"`
+	PkiProfiles       []string               `protobuf:"bytes,4,rep,name=pki_profiles,json=pkiProfiles,proto3" json:"pki_profiles,omitempty"`
+	HttpPolicySets    []string               `protobuf:"bytes,600,rep,name=http_policy_sets,json=httpPolicySets,proto3" json:"http_policy_sets,omitempty"`
+	StringGroups      []string               `protobuf:"bytes,601,rep,name=string_groups,json=stringGroups,proto3" json:"string_groups,omitempty"`
+	AddressGroups     []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
+	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
+	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Removed) Reset() {
@@ -2672,30 +2681,38 @@ func (x *Removed) GetPoolGroups() []string {
 	return nil
 }
 
+func (x *Removed) GetErrorPageProfiles() []string {
+	if x != nil {
+		return x.ErrorPageProfiles
+	}
+	return nil
+}
+
 type VirtualService struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Uuid               string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name               string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Listeners          []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	PoolUuid           string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
-	Http               *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
-	L4                 *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
-	Tcp                *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
-	Udp                *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
-	Tls                *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
-	CertificateUuids   []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
-	Duty               Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
-	Hosting            Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                     // of a parent: how its clients are given to its children
-	ParentUuid         string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                             // of a child: clients come through the parent, and it has no listeners
-	ServerNames        []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                          // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
-	HostMatches        []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                          // of a child, for HOSTING_BY_REQUEST
-	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
-	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
-	ClientCertificates *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`     // unset: clients are not asked for any
-	RequestLimits      []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                    // needs http; they come before the rules, in this order
-	PoolGroupUuid      string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                  // instead of a pool; empty: none
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name                 string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Listeners            []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	PoolUuid             string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
+	Http                 *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
+	L4                   *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
+	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
+	Udp                  *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
+	Tls                  *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
+	CertificateUuids     []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
+	Duty                 Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
+	Hosting              Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                           // of a parent: how its clients are given to its children
+	ParentUuid           string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                                   // of a child: clients come through the parent, and it has no listeners
+	ServerNames          []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                                // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+	HostMatches          []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                                // of a child, for HOSTING_BY_REQUEST
+	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
+	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
+	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
+	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
+	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
+	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *VirtualService) Reset() {
@@ -2864,6 +2881,13 @@ func (x *VirtualService) GetRequestLimits() []*RateLimit {
 func (x *VirtualService) GetPoolGroupUuid() string {
 	if x != nil {
 		return x.PoolGroupUuid
+	}
+	return ""
+}
+
+func (x *VirtualService) GetErrorPageProfileUuid() string {
+	if x != nil {
+		return x.ErrorPageProfileUuid
 	}
 	return ""
 }
@@ -6405,7 +6429,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\x8a\x05\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xe0\x05\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6417,12 +6441,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rstring_groups\x18\xd9\x04 \x03(\v2\x1e.weir.dataplane.v1.StringGroupR\fstringGroups\x12G\n" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
 	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
-	"poolGroups\"\x9a\x01\n" +
+	"poolGroups\x12T\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xac\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xdd\x02\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6432,7 +6457,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
-	"poolGroups\"\xd3\a\n" +
+	"poolGroups\x12/\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8b\b\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6455,7 +6481,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
 	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12'\n" +
-	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\"\xda\x05\n" +
+	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
+	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6960,11 +6987,12 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
 	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
-	(*ClientCertificates)(nil),     // 80: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 81: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 82: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 83: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 84: weir.dataplane.v1.FailAnswer
+	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
+	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 82: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 83: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 84: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 85: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7007,74 +7035,75 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	77,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
 	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
 	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	34,  // 40: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 41: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 42: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 43: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 44: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 45: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 46: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 47: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 48: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 49: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 50: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 51: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	80,  // 52: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	81,  // 53: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 54: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 55: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 56: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 57: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 58: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	82,  // 59: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	82,  // 60: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 61: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	82,  // 62: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 63: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 64: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 65: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 66: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 67: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 68: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 69: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 70: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	83,  // 71: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 72: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 73: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 74: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 75: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 76: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 77: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 78: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 79: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 80: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	84,  // 81: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 82: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 83: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 84: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 85: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 86: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 87: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 88: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 89: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 90: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 91: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 92: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 93: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 94: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 95: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 96: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 97: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 98: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 99: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	103, // [103:103] is the sub-list for method output_type
-	103, // [103:103] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	34,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 55: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 56: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 57: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 58: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 59: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	83,  // 60: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	83,  // 61: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 62: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	83,  // 63: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 64: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 65: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 66: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 67: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 68: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 69: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 70: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 71: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	84,  // 72: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 73: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 74: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 75: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 76: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 77: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 78: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 79: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 80: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 81: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	85,  // 82: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 83: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 84: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 85: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 86: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 87: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 88: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 89: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 90: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 91: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 92: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 93: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 94: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 95: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 96: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 97: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 98: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 99: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 100: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
