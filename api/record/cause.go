@@ -40,6 +40,13 @@ var causeNames = [...]string{
 	"engine_memory",
 	"deadline_exceeded",
 	"client_denied",
+	"client_request_rate",
+	"client_certificate_missing",
+	"client_certificate_expired",
+	"client_certificate_untrusted",
+	"client_certificate_revoked",
+	"client_certificate_no_crl",
+	"client_forged_field",
 	"internal",
 }
 

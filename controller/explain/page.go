@@ -58,6 +58,7 @@ func (t *teller) page() schema.Object {
 	page["drains"] = said.GetDrains()
 	for field, name := range map[string]string{
 		"security_rule": said.GetSecurityRule(), "request_rule": said.GetRequestRule(),
+		"limit": said.GetLimit(),
 	} {
 		if name != "" {
 			page[field] = name
@@ -70,6 +71,7 @@ func (t *teller) page() schema.Object {
 		}
 		page["response"] = response
 	}
+	t.group(page, said)
 	if said.GetPoolUuid() != "" {
 		t.pool(page, said)
 	}

@@ -29,6 +29,9 @@ func (t *teller) stages() (stages []story.Stage) {
 	if text := rules(said); text != "" {
 		add("rules", text)
 	}
+	if text := t.groupTold(); text != "" {
+		add("group", text)
+	}
 	if said.GetPoolUuid() != "" {
 		add("pool", t.poolTold())
 		add("servers", t.servers())
@@ -94,9 +97,12 @@ func (t *teller) poolTold() string {
 	return fmt.Sprintf("The pool is %s: %s.", nameOr(t.poolName(said.GetPoolUuid()), said.GetPoolUuid()), by)
 }
 
-// rules names the rules of HTTP policies that decide; empty: none does.
+// rules names the limit, and the rules of HTTP policies, that decide; empty: none does.
 func rules(said *dataplanev1.Explanation) string {
 	var decided []string
+	if name := said.GetLimit(); name != "" {
+		decided = append(decided, fmt.Sprintf("it would be beyond the limit %s", name))
+	}
 	if name := said.GetSecurityRule(); name != "" {
 		decided = append(decided, fmt.Sprintf("the security rule %s decides", name))
 	}

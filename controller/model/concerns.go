@@ -17,6 +17,7 @@ func (vs *VirtualService) parts() subjects {
 	parts := subjects{{"virtualservice", vs.UUID}}
 	add(&parts, "vsvip", vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
 	add(&parts, "applicationprofile", vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
+	add(&parts, "pkiprofile", vs.ClientPKI, uuidOfPKIProfile)
 	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
 	add(&parts, "analyticsprofile", vs.Analytics, uuidOfAnalytics)
 	add(&parts, "sslprofile", vs.SSLProfile, uuidOfSSLProfile)
@@ -35,6 +36,16 @@ func (vs *VirtualService) parts() subjects {
 		for _, group := range set.AddressGroups {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
+	}
+	if pages := vs.ErrorPages; pages != nil {
+		parts = append(parts, subject{"errorpageprofile", pages.UUID})
+		for _, body := range pages.Bodies {
+			parts = append(parts, subject{"errorpagebody", body.UUID})
+		}
+	}
+	for _, group := range vs.Groups() {
+		parts = append(parts, subject{"poolgroup", group.UUID})
+		add(&parts, "prioritylabels", group.Labels, func(l *kinds.PriorityLabels) string { return l.UUID })
 	}
 	for _, pool := range vs.Pools() {
 		pool.addParts(&parts)

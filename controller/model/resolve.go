@@ -54,6 +54,8 @@ func (k *Keeper) resolveAll(stale stale) {
 	}, (*Engine).Key)
 	resolve(k, stale, "healthmonitor", &k.monitors, k.resolveMonitor, (*HealthMonitor).Key)
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
+	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
+	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
@@ -128,6 +130,10 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.monitors.findingsOf(about.uuid)
 	case "pool":
 		return k.pools.findingsOf(about.uuid)
+	case "poolgroup":
+		return k.poolGroups.findingsOf(about.uuid)
+	case "errorpageprofile":
+		return k.errorPages.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
 	case "virtualservice":
@@ -204,18 +210,22 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 
 func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Pool = follow(from, k.pools, "pool_ref", vs.PoolRef)
+	vs.ErrorPages = follow(from, k.errorPages, "error_page_profile_ref", vs.ErrorPagesRef)
+	vs.PoolGroup = follow(from, k.poolGroups, "pool_group_ref", vs.PoolGroupRef)
 	for _, at := range vs.PolicyOrder() {
 		field := fmt.Sprintf("http_policies[%d].http_policy_set_ref", at)
 		if set := follow(from, k.policySets, field, vs.HTTPPolicies[at].SetRef); set != nil {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)
 	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
 	k.resolveParent(from, vs)
+	k.resolveClientCertificates(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
 		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
@@ -235,6 +245,21 @@ func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
 			vs.Parent.Type)
 		vs.Parent = nil
 	}
+}
+
+// resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.
+func (k *Keeper) resolveClientCertificates(from *source, vs *VirtualService) {
+	wanted := vs.ApplicationProfile.ClientCertificates()
+	vs.ClientPKI = follow(from, k.pkiProfiles, "application_profile_ref."+wanted.Path+"pki_profile_ref",
+		wanted.PKIProfileRef)
+	if vs.Parent == nil {
+		return
+	}
+	found := len(from.findings)
+	vs.ParentProfile = follow(from, k.applicationProfiles, "vh_parent_vs_ref", vs.Parent.ApplicationProfileRef)
+	vs.ParentPKI = follow(from, k.pkiProfiles, "vh_parent_vs_ref",
+		vs.ParentProfile.ClientCertificates().PKIProfileRef)
+	from.findings = from.findings[:found]
 }
 
 // closes tells whether an object has a field that closes the virtual services that use the object.

@@ -101,6 +101,8 @@ func (r *ruleReader) security(from *kinds.HTTPSecurityRule) *dataplanev1.HttpSec
 	case kinds.RedirectToHTTPS:
 		to.Action = &dataplanev1.HttpSecurityRule_RedirectToHttps{
 			RedirectToHttps: &dataplanev1.RedirectToHttps{Port: action.HTTPSPort}}
+	case kinds.LimitRate:
+		to.Action = &dataplanev1.HttpSecurityRule_RateLimit{RateLimit: r.rateLimit(action.RateProfile, from.Match)}
 	default:
 		r.refuse("action.action", "engines cannot do %s yet", action.Action)
 	}
@@ -113,7 +115,8 @@ func (r *ruleReader) request(from *kinds.HTTPRequestRule) *dataplanev1.HttpReque
 		Edits: r.edits(from.Edits),
 	}
 	if from.Redirect != nil {
-		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect(from.Redirect, from.Match)}
+		to.Action = &dataplanev1.HttpRequestRule_Redirect{Redirect: r.redirect("redirect_action",
+			from.Redirect, from.Match)}
 	}
 	if from.Rewrite != nil {
 		to.Rewrite = r.rewrite(from.Rewrite, from.Match)
@@ -143,6 +146,13 @@ func (r *ruleReader) switching(from *kinds.HTTPSwitchingAction, to *dataplanev1.
 			}
 		}
 		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: choice}
+	case kinds.SelectPoolGroup:
+		group := r.set.GroupOf(from.PoolGroupRef)
+		if group == nil {
+			r.report.blocked = true // model has a finding about that
+			return
+		}
+		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: &dataplanev1.PoolChoice{PoolGroupUuid: group.UUID}}
 	default:
 		r.refuse(field+"action", "engines cannot do %s yet: use %s", from.Action, kinds.SelectPool)
 	}
@@ -192,6 +202,17 @@ var headerVariables = map[string]dataplanev1.HeaderVariable{
 	"HTTP_POLICY_VAR_SSL_PROTOCOL":    dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_VERSION,
 	"HTTP_POLICY_VAR_SSL_CIPHER":      dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_CIPHER,
 	"HTTP_POLICY_VAR_SSL_SERVER_NAME": dataplanev1.HeaderVariable_HEADER_VARIABLE_TLS_SERVER_NAME,
+
+	"HTTP_POLICY_VAR_SSL_CLIENT_FINGERPRINT":    dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_FINGERPRINT,
+	"HTTP_POLICY_VAR_SSL_CLIENT_SERIAL":         dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_SERIAL,
+	"HTTP_POLICY_VAR_SSL_CLIENT_ISSUER":         dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_ISSUER,
+	"HTTP_POLICY_VAR_SSL_CLIENT_SUBJECT":        dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_SUBJECT,
+	"HTTP_POLICY_VAR_SSL_CLIENT_RAW":            dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_RAW,
+	"HTTP_POLICY_VAR_SSL_CLIENT_ESCAPED":        dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_ESCAPED,
+	"HTTP_POLICY_VAR_SSL_CLIENT_VERSION":        dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_VERSION,
+	"HTTP_POLICY_VAR_SSL_CLIENT_SIGALG":         dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_SIGNATURE,
+	"HTTP_POLICY_VAR_SSL_CLIENT_NOTVALIDBEFORE": dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_NOT_BEFORE,
+	"HTTP_POLICY_VAR_SSL_CLIENT_NOTVALIDAFTER":  dataplanev1.HeaderVariable_HEADER_VARIABLE_CLIENT_NOT_AFTER,
 }
 
 // edits converts the changes of header fields, in their order.
@@ -227,12 +248,18 @@ func (r *ruleReader) headerValue(field string, from *kinds.HTTPHdrValue) *datapl
 	return &dataplanev1.HeaderValue{Variable: variable, Text: from.Text}
 }
 
-func (r *ruleReader) redirect(from *kinds.HTTPRedirectAction, match *kinds.MatchTarget) *dataplanev1.HttpRedirect {
+func (r *ruleReader) redirect(
+	field string, from *kinds.HTTPRedirectAction, match *kinds.MatchTarget,
+) *dataplanev1.HttpRedirect {
+	r.checkTokens(field+".host", from.Host, match)
+	r.checkTokens(field+".path", from.Path, match)
+	return redirect(from)
+}
+
+func redirect(from *kinds.HTTPRedirectAction) *dataplanev1.HttpRedirect {
 	return &dataplanev1.HttpRedirect{
 		Status: kinds.StatusIn(from.StatusCode), Tls: from.Protocol == "HTTPS", Port: from.Port,
-		Host:      r.tokens("redirect_action.host", from.Host, match),
-		Path:      r.tokens("redirect_action.path", from.Path, match),
-		KeepQuery: from.KeepQuery, AddQuery: from.Add,
+		Host: tokens(from.Host), Path: tokens(from.Path), KeepQuery: from.KeepQuery, AddQuery: from.Add,
 	}
 }
 
@@ -259,12 +286,21 @@ var tokenKinds = map[string]dataplanev1.UriTokenKind{
 
 func (r *ruleReader) tokens(
 	field string, from *kinds.URIParam, match *kinds.MatchTarget,
-) (tokens []*dataplanev1.UriToken) {
+) []*dataplanev1.UriToken {
+	r.checkTokens(field, from, match)
+	return tokens(from)
+}
+
+// checkTokens refuses values of string groups that have none.
+func (r *ruleReader) checkTokens(field string, from *kinds.URIParam, match *kinds.MatchTarget) {
+	if from != nil && from.UsesGroupValue() && !r.hasValues(match) {
+		r.refuse(field, "none of its string groups has values: use one of type SG_TYPE_KEYVAL")
+	}
+}
+
+func tokens(from *kinds.URIParam) (tokens []*dataplanev1.UriToken) {
 	if from == nil {
 		return nil
-	}
-	if from.UsesGroupValue() && !r.hasValues(match) {
-		r.refuse(field, "none of its string groups has values: use one of type SG_TYPE_KEYVAL")
 	}
 	for _, token := range from.Tokens {
 		tokens = append(tokens, &dataplanev1.UriToken{

@@ -16,6 +16,7 @@ type unheeded[T any] struct {
 
 const (
 	noRates     = "engines do not limit rates yet: has no effect"
+	noRequests  = "engines see no requests at layer 4: has no effect"
 	noLimits    = "engines do not limit connections or throughput yet: has no effect"
 	noShares    = "engines do not weigh virtual services against each other: has no effect"
 	staysActive = "of two engines the one that serves stays the active one, until a switchover: has no effect"
@@ -30,13 +31,16 @@ var (
 	usualHTTP2OfPool    = schema.Defaults[kinds.HTTP2PoolProperties]()
 	usualHTTP2          = schema.Defaults[kinds.HTTP2Profile]()
 	usualDNS            = schema.Defaults[kinds.DNSServiceProfile]()
+	usualRateLimiter    = schema.Defaults[kinds.RateLimiter]()
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
 	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
 	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noRates},
 	{"connections_rate_limit", func(vs *model.VirtualService) bool { return vs.ConnectionsRateLimit != nil }, noRates},
-	{"requests_rate_limit", func(vs *model.VirtualService) bool { return vs.RequestsRateLimit != nil }, noRates},
+	{"requests_rate_limit", func(vs *model.VirtualService) bool {
+		return vs.RequestsRateLimit != nil && vs.HTTP == nil
+	}, noRequests},
 	{"performance_limits", func(vs *model.VirtualService) bool { return vs.PerformanceLimits != nil }, noLimits},
 	{"snat_ip", func(vs *model.VirtualService) bool { return len(vs.SnatIPs) > 0 },
 		"engines connect to servers from their own address yet: has no effect"},
@@ -52,7 +56,7 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag
 	}, staysActive},
 	{"min_pools_up", func(vs *model.VirtualService) bool { return vs.MinPoolsUp != 0 },
-		"a virtual service has one pool, and is up when that is: has no effect"},
+		"a virtual service is up when its pool is, or one of its group: has no effect"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
@@ -68,8 +72,6 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 
 var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
-	{"min_servers_up", func(p *model.Pool) bool { return p.MinServersUp > 1 },
-		"engines serve with any server that is up: has no effect"},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},
@@ -91,7 +93,13 @@ var unheededOfPool = []unheeded[model.Pool]{
 }
 
 var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
-	{"dos_rl_profile", func(p *kinds.ApplicationProfile) bool { return p.DosRateLimit != nil }, noRates},
+	{"dos_rl_profile.dos_profile", func(p *kinds.ApplicationProfile) bool {
+		return p.DosRateLimit != nil && p.DosRateLimit.DosProfile != nil
+	}, "engines do not raise alarms by thresholds of their own: use alerts on the counters of refusals: has no effect"},
+	{ofProfile + "client_ip_connections_rate_limit", func(p *kinds.ApplicationProfile) bool {
+		limits := rateLimits(p)
+		return limits != nil && limits.ClientIPConnections != nil
+	}, noRates},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},
@@ -110,10 +118,6 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 		"engines do not compress yet: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
 		"engines do not cache yet: has no effect"},
-	{"ssl_client_certificate_mode", func(h *kinds.HTTPProfile) bool {
-		return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST"
-	},
-		"engines do not ask for client certificates yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
 }

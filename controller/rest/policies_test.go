@@ -62,10 +62,9 @@ func TestRuleThatCannotRunIsRefusedByItsName(t *testing.T) {
 		"httppolicyset: http_security_policy.rules[0].match.path.match_str[0]: rule broken: ", "POST",
 		"/api/httppolicyset", body)
 	rule["match"] = nil
-	rule["action"] = sent{"action": "HTTP_SECURITY_ACTION_RATE_LIMIT",
-		"rate_profile": sent{"rate_limiter": sent{"count": 10}, "action": sent{"type": "RL_ACTION_NONE"}}}
+	rule["action"] = sent{"action": "HTTP_SECURITY_ACTION_REQUEST_CHECK_ICAP"}
 	made := c.want(http.StatusCreated, "POST", "/api/httppolicyset", body)
-	const said = "http_security_policy.rules[0].action.action: engines do not limit rates yet: " +
+	const said = "http_security_policy.rules[0].action.action: engines do not send requests to other services for inspection yet: " +
 		"no virtual service with this httppolicyset is served"
 	if got := warningsIn(made); got != said {
 		t.Errorf("the reply says\n%s", got)

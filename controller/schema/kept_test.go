@@ -175,8 +175,8 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"virtualservice",
 			`{"name":"v","http_policies":[],"waf_policy_ref":"","saml_sp_config":{},"enable_session":false,
 			"dns_info":[{"algorithm":"DNS_RECORD_RESPONSE_CONSISTENT_HASH"}]}`, nil},
-		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","error_page_profile_ref":"e"}`, []string{
-			"error_page_profile_ref: engines answer with a status only: has no effect",
+		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","enable_session":true}`, []string{
+			"enable_session: engines keep no sessions of clients: has no effect",
 			"waf_policy_ref: engines have no application firewall yet: it is not served while this is set (closes)"}},
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,
@@ -337,7 +337,7 @@ func TestEveryRuleNamesAFieldThatIsKept(t *testing.T) {
 func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *testing.T) {
 	k := kindByName["applicationprofile"]
 	o, err := k.Decode([]byte(`{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{
-		"pki_profile_ref":"/api/pkiprofile?name=ours","cache_config":{"mime_types_group_refs":["/api/stringgroup?name=ours"]},
+		"cache_config":{"mime_types_group_refs":["/api/stringgroup?name=ours"]},
 		"error_page_profile_ref":"/api/errorpageprofile?name=ours"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -346,8 +346,7 @@ func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *
 	for _, reference := range k.References(o) {
 		got = append(got, reference.Field+" "+reference.Kind)
 	}
-	if want := []string{"http_profile.cache_config.mime_types_group_refs[0] stringgroup",
-		"http_profile.pki_profile_ref pkiprofile"}; !slices.Equal(got, want) {
+	if want := []string{"http_profile.cache_config.mime_types_group_refs[0] stringgroup"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }

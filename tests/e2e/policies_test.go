@@ -256,8 +256,7 @@ func TestPolicyThatEnginesCannotCarryOutIsRefusedOrKeepsItsServiceOffline(t *tes
 	contains(t, s.ask(false, "shop.test", "/"), "web: ", " 200")
 	s.change("httppolicyset", "rules", func(o client.Object) {
 		o["http_security_policy"] = object{"rules": numbered([]object{{"name": "slowly", "action": object{
-			"action": "HTTP_SECURITY_ACTION_RATE_LIMIT", "rate_profile": object{
-				"rate_limiter": object{"count": 1}, "action": object{"type": "RL_ACTION_LOCAL_RSP"}}}}})}
+			"action": "HTTP_SECURITY_ACTION_REQUEST_CHECK_ICAP"}}})}
 	})
 	s.eventually("a rule that cannot be carried out leaves no request through", func() error {
 		status := fmt.Sprint(s.runtime("virtualservice", "web")["oper_status"])

@@ -12,14 +12,17 @@ import (
 var crateMayKnow = map[string][]string{
 	"api":                 {},
 	"dataplane/wire":      {},
-	"dataplane/tls":       {},
+	"dataplane/tls":       {"weir-wire"},
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
-	"dataplane/rules":     {"weir-wire"},
-	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
+	"dataplane/rate":      {},
+	"dataplane/rules":     {"weir-wire", "weir-rate"},
+	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy",
+		"weir-rules", "weir-rate",
 		"weir-telemetry"},
-	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules", "weir-snapshot",
+	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
+		"weir-rate", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
 	"dataplane/sim": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy",
@@ -32,7 +35,8 @@ var crateMayKnow = map[string][]string{
 }
 
 // pureCrates compute; the rest of the world is handed to them.
-var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy", "dataplane/rules",
+var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy",
+	"dataplane/rules", "dataplane/rate",
 	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}
 

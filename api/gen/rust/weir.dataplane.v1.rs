@@ -183,7 +183,8 @@ pub struct LocalResponse {
     #[prost(bytes = "vec", tag = "3")]
     pub content: ::prost::alloc::vec::Vec<u8>,
 }
-/// At most count requests in each period, of each key. More may come at once after a pause: burst.
+/// At most count requests in each period, of each key: what by_client and the like say. All workers of an engine count
+/// together. More may come at once after a pause: burst.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateLimit {
     #[prost(uint32, tag = "1")]
@@ -199,6 +200,15 @@ pub struct RateLimit {
     /// each path has
     #[prost(bool, tag = "5")]
     pub by_path: bool,
+    /// of a limit beside rules: the operator's field, "requests_rate_limit"
+    #[prost(string, tag = "9")]
+    pub name: ::prost::alloc::string::String,
+    /// each value of this header field has its own rate; requests without it are not limited
+    #[prost(string, tag = "10")]
+    pub by_field: ::prost::alloc::string::String,
+    /// the same of a cookie
+    #[prost(string, tag = "11")]
+    pub by_cookie: ::prost::alloc::string::String,
     /// on a request beyond the rate; unset: it goes on, and its record says so
     #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
     pub action: ::core::option::Option<rate_limit::Action>,
@@ -256,6 +266,9 @@ pub struct PoolChoice {
     /// the server of this pool; empty: the algorithm chooses
     #[prost(string, tag = "2")]
     pub server_id: ::prost::alloc::string::String,
+    /// instead of a pool
+    #[prost(string, tag = "3")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeaderEdit {
@@ -429,6 +442,24 @@ pub enum HeaderVariable {
     TlsCipher = 7,
     TlsServerName = 8,
     RequestId = 9,
+    /// Of the certificate of the client, if that is good; else without content.
+    ///
+    /// SHA-1, in hexadecimal digits
+    ClientFingerprint = 760,
+    ClientSerial = 761,
+    /// as RFC 2253 writes names
+    ClientIssuer = 762,
+    ClientSubject = 763,
+    /// PEM, with blanks instead of line breaks
+    ClientRaw = 764,
+    /// PEM, percent-encoded
+    ClientEscaped = 765,
+    ClientVersion = 766,
+    /// the algorithm
+    ClientSignature = 767,
+    /// "Nov 27 15:08:18 2026 GMT"
+    ClientNotBefore = 768,
+    ClientNotAfter = 769,
 }
 impl HeaderVariable {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -447,6 +478,16 @@ impl HeaderVariable {
             Self::TlsCipher => "HEADER_VARIABLE_TLS_CIPHER",
             Self::TlsServerName => "HEADER_VARIABLE_TLS_SERVER_NAME",
             Self::RequestId => "HEADER_VARIABLE_REQUEST_ID",
+            Self::ClientFingerprint => "HEADER_VARIABLE_CLIENT_FINGERPRINT",
+            Self::ClientSerial => "HEADER_VARIABLE_CLIENT_SERIAL",
+            Self::ClientIssuer => "HEADER_VARIABLE_CLIENT_ISSUER",
+            Self::ClientSubject => "HEADER_VARIABLE_CLIENT_SUBJECT",
+            Self::ClientRaw => "HEADER_VARIABLE_CLIENT_RAW",
+            Self::ClientEscaped => "HEADER_VARIABLE_CLIENT_ESCAPED",
+            Self::ClientVersion => "HEADER_VARIABLE_CLIENT_VERSION",
+            Self::ClientSignature => "HEADER_VARIABLE_CLIENT_SIGNATURE",
+            Self::ClientNotBefore => "HEADER_VARIABLE_CLIENT_NOT_BEFORE",
+            Self::ClientNotAfter => "HEADER_VARIABLE_CLIENT_NOT_AFTER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -462,6 +503,16 @@ impl HeaderVariable {
             "HEADER_VARIABLE_TLS_CIPHER" => Some(Self::TlsCipher),
             "HEADER_VARIABLE_TLS_SERVER_NAME" => Some(Self::TlsServerName),
             "HEADER_VARIABLE_REQUEST_ID" => Some(Self::RequestId),
+            "HEADER_VARIABLE_CLIENT_FINGERPRINT" => Some(Self::ClientFingerprint),
+            "HEADER_VARIABLE_CLIENT_SERIAL" => Some(Self::ClientSerial),
+            "HEADER_VARIABLE_CLIENT_ISSUER" => Some(Self::ClientIssuer),
+            "HEADER_VARIABLE_CLIENT_SUBJECT" => Some(Self::ClientSubject),
+            "HEADER_VARIABLE_CLIENT_RAW" => Some(Self::ClientRaw),
+            "HEADER_VARIABLE_CLIENT_ESCAPED" => Some(Self::ClientEscaped),
+            "HEADER_VARIABLE_CLIENT_VERSION" => Some(Self::ClientVersion),
+            "HEADER_VARIABLE_CLIENT_SIGNATURE" => Some(Self::ClientSignature),
+            "HEADER_VARIABLE_CLIENT_NOT_BEFORE" => Some(Self::ClientNotBefore),
+            "HEADER_VARIABLE_CLIENT_NOT_AFTER" => Some(Self::ClientNotAfter),
             _ => None,
         }
     }
@@ -550,6 +601,153 @@ impl TextCriterion {
             "TEXT_CRITERION_CONTAINS" => Some(Self::Contains),
             "TEXT_CRITERION_EXISTS" => Some(Self::Exists),
             "TEXT_CRITERION_REGEX" => Some(Self::Regex),
+            _ => None,
+        }
+    }
+}
+/// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PoolGroup {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub members: ::prost::alloc::vec::Vec<GroupMember>,
+    /// a priority with fewer servers up is passed over, if another one has enough; 0: 1
+    #[prost(uint32, tag = "4")]
+    pub min_servers: u32,
+    /// a client's address decides between the pools of a priority, not their turns
+    #[prost(bool, tag = "5")]
+    pub by_client_address: bool,
+    /// before that of its pools; unset: theirs counts
+    #[prost(message, optional, tag = "6")]
+    pub fail_answer: ::core::option::Option<FailAnswer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupMember {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    /// its share of the requests at its priority; 0: only those that a cookie brings. At most 1000
+    #[prost(uint32, tag = "2")]
+    pub ratio: u32,
+    /// the higher, the earlier
+    #[prost(uint32, tag = "3")]
+    pub priority: u32,
+}
+/// What a client gets when no server can take its request.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FailAnswer {
+    #[prost(oneof = "fail_answer::Answer", tags = "1, 2, 3, 4")]
+    pub answer: ::core::option::Option<fail_answer::Answer>,
+}
+/// Nested message and enum types in `FailAnswer`.
+pub mod fail_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "1")]
+        Close(super::Close),
+        /// at layer 4 the connection is closed, as for a redirect
+        #[prost(message, tag = "2")]
+        Response(super::LocalResponse),
+        /// its tokens are texts
+        #[prost(message, tag = "3")]
+        Redirect(super::HttpRedirect),
+        /// the servers of this pool; if it has none, its own answer
+        #[prost(string, tag = "4")]
+        BackupPoolUuid(::prost::alloc::string::String),
+    }
+}
+/// Pages in place of those of the engine. The first whose status matches counts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPageProfile {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub pages: ::prost::alloc::vec::Vec<ErrorPage>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPage {
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "1")]
+    pub position: u32,
+    /// unset: each status from 400 on
+    #[prost(message, optional, tag = "2")]
+    pub status: ::core::option::Option<NumberMatch>,
+    #[prost(string, tag = "3")]
+    pub content_type: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+    /// where clients are sent instead, with status 302; empty: they get the content
+    #[prost(string, tag = "5")]
+    pub location: ::prost::alloc::string::String,
+}
+/// An issuer without a list, or with a list that is out of date, vouches for nobody.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Revocation {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub crls_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// issuers are not looked up in lists
+    #[prost(bool, tag = "2")]
+    pub only_leaf: bool,
+    /// a list counts after its end, too
+    #[prost(bool, tag = "3")]
+    pub allow_expired: bool,
+}
+/// What a virtual service does about certificates of clients. Clients of children are asked, and judged, as the parent says.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientCertificates {
+    #[prost(enumeration = "ClientCertificateMode", tag = "1")]
+    pub mode: i32,
+    /// must have signed the certificates; empty with CLIENT_CERTIFICATE_MODE_NONE only
+    #[prost(string, tag = "2")]
+    pub pki_profile_uuid: ::prost::alloc::string::String,
+    /// HTTP: whoever has no good certificate gets an alert; false: a response with the status 400
+    #[prost(bool, tag = "3")]
+    pub close: bool,
+    /// a certificate that is not good is as good as none, and lets its client in
+    #[prost(bool, tag = "4")]
+    pub allow_invalid: bool,
+    /// Of requests, in header fields. A client that sends a field with such a name is refused.
+    #[prost(message, repeated, tag = "5")]
+    pub headers: ::prost::alloc::vec::Vec<ClientCertificateHeader>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClientCertificateHeader {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(enumeration = "HeaderVariable", tag = "2")]
+    pub variable: i32,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClientCertificateMode {
+    None = 0,
+    /// a client may show one
+    Request = 1,
+    /// it must show one that is good. At layer 4 others get an alert
+    Require = 2,
+}
+impl ClientCertificateMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "CLIENT_CERTIFICATE_MODE_NONE",
+            Self::Request => "CLIENT_CERTIFICATE_MODE_REQUEST",
+            Self::Require => "CLIENT_CERTIFICATE_MODE_REQUIRE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLIENT_CERTIFICATE_MODE_NONE" => Some(Self::None),
+            "CLIENT_CERTIFICATE_MODE_REQUEST" => Some(Self::Request),
+            "CLIENT_CERTIFICATE_MODE_REQUIRE" => Some(Self::Require),
             _ => None,
         }
     }
@@ -815,6 +1013,33 @@ pub struct Explanation {
     /// the name of the first request rule that acts; empty: none does
     #[prost(string, tag = "601")]
     pub request_rule: ::prost::alloc::string::String,
+    /// with MODE_REQUIRE all this is so for a client with a good one
+    #[prost(enumeration = "ClientCertificateMode", tag = "760")]
+    pub client_certificate: i32,
+    /// the name of the limit beside rules that the request would be beyond; empty: none
+    #[prost(string, tag = "610")]
+    pub limit: ::prost::alloc::string::String,
+    /// of the pool; empty: it was not chosen in a group
+    #[prost(string, tag = "640")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
+    #[prost(enumeration = "PickedMember", tag = "641")]
+    pub picked_member: i32,
+    /// of the group
+    #[prost(message, repeated, tag = "642")]
+    pub members: ::prost::alloc::vec::Vec<MemberStanding>,
+}
+/// What a worker knows of a pool of a group.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MemberStanding {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub ratio: u32,
+    #[prost(uint32, tag = "3")]
+    pub priority: u32,
+    /// that are enabled, and not suspect
+    #[prost(uint32, tag = "4")]
+    pub servers_up: u32,
 }
 /// What a worker knows of a server.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -852,6 +1077,10 @@ pub struct Plan {
     pub string_groups: ::prost::alloc::vec::Vec<StringGroup>,
     #[prost(message, repeated, tag = "602")]
     pub address_groups: ::prost::alloc::vec::Vec<AddressGroup>,
+    #[prost(message, repeated, tag = "640")]
+    pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
+    #[prost(message, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -883,6 +1112,10 @@ pub struct Removed {
     pub string_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "602")]
     pub address_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "640")]
+    pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -932,6 +1165,18 @@ pub struct VirtualService {
     /// needs http; in the order in which their rules are tried
     #[prost(string, repeated, tag = "600")]
     pub http_policy_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// unset: clients are not asked for any
+    #[prost(message, optional, tag = "760")]
+    pub client_certificates: ::core::option::Option<ClientCertificates>,
+    /// needs http; they come before the rules, in this order
+    #[prost(message, repeated, tag = "610")]
+    pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
+    /// instead of a pool; empty: none
+    #[prost(string, tag = "640")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
+    /// needs http; empty: clients get the pages of the engine
+    #[prost(string, tag = "641")]
+    pub error_page_profile_uuid: ::prost::alloc::string::String,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.
@@ -1249,7 +1494,7 @@ pub struct Certificate {
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
 }
-/// The authorities that may sign the certificates of servers.
+/// The authorities that may sign the certificates of servers and of clients.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PkiProfile {
     #[prost(string, tag = "1")]
@@ -1258,6 +1503,12 @@ pub struct PkiProfile {
     pub name: ::prost::alloc::string::String,
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub ca_certs_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// issuers that a peer sends are of no use: all have to be here
+    #[prost(bool, tag = "760")]
+    pub ignore_peer_chain: bool,
+    /// unset: revoked certificates are as good as others
+    #[prost(message, optional, tag = "761")]
+    pub revocation: ::core::option::Option<Revocation>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Pool {
@@ -1313,6 +1564,12 @@ pub struct Pool {
     /// statuses that are no errors of its servers, 400-599
     #[prost(message, repeated, tag = "360")]
     pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
+    /// a group passes the pool over while fewer are up; 0: 1
+    #[prost(uint32, tag = "640")]
+    pub min_servers_up: u32,
+    /// for FAIL_ACTION_ANSWER
+    #[prost(message, optional, tag = "641")]
+    pub fail_answer: ::core::option::Option<FailAnswer>,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1762,6 +2019,45 @@ impl TransportProtocol {
         }
     }
 }
+/// Why a pool of a group gets a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PickedMember {
+    Unspecified = 0,
+    ByRatio = 1,
+    /// of the client
+    ByAddress = 2,
+    /// the cookie names a server of it
+    ByPersistence = 3,
+    /// no server of the group takes requests
+    AsBackup = 4,
+}
+impl PickedMember {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PICKED_MEMBER_UNSPECIFIED",
+            Self::ByRatio => "PICKED_MEMBER_BY_RATIO",
+            Self::ByAddress => "PICKED_MEMBER_BY_ADDRESS",
+            Self::ByPersistence => "PICKED_MEMBER_BY_PERSISTENCE",
+            Self::AsBackup => "PICKED_MEMBER_AS_BACKUP",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PICKED_MEMBER_UNSPECIFIED" => Some(Self::Unspecified),
+            "PICKED_MEMBER_BY_RATIO" => Some(Self::ByRatio),
+            "PICKED_MEMBER_BY_ADDRESS" => Some(Self::ByAddress),
+            "PICKED_MEMBER_BY_PERSISTENCE" => Some(Self::ByPersistence),
+            "PICKED_MEMBER_AS_BACKUP" => Some(Self::AsBackup),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Chosen {
@@ -2194,6 +2490,8 @@ pub enum FailAction {
     CloseConnection = 0,
     /// 503 page
     LocalResponse = 1,
+    /// fail_answer
+    Answer = 2,
 }
 impl FailAction {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2204,6 +2502,7 @@ impl FailAction {
         match self {
             Self::CloseConnection => "FAIL_ACTION_CLOSE_CONNECTION",
             Self::LocalResponse => "FAIL_ACTION_LOCAL_RESPONSE",
+            Self::Answer => "FAIL_ACTION_ANSWER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2211,6 +2510,7 @@ impl FailAction {
         match value {
             "FAIL_ACTION_CLOSE_CONNECTION" => Some(Self::CloseConnection),
             "FAIL_ACTION_LOCAL_RESPONSE" => Some(Self::LocalResponse),
+            "FAIL_ACTION_ANSWER" => Some(Self::Answer),
             _ => None,
         }
     }

@@ -81,7 +81,7 @@ enum End {
 
 impl Stage {
     pub fn new(plan: &Plan, response: Vec<u8>) -> Result<Self, Failure> {
-        let worker = Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 };
+        let worker = Worker::all(1, 0).swap_remove(0);
         let (snapshot, _) = Snapshot::build(plan, None, &worker).map_err(|wrong| format!("{wrong:?}"))?;
         let snapshot = Arc::new(snapshot);
         Ok(Self {

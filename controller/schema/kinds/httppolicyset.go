@@ -105,8 +105,6 @@ func init() {
 			schema.Closes("engines do not tell clients by their TLS yet",
 				`http_security_policy.rules.match.tls_fingerprint_match
 				http_request_policy.rules.match.tls_fingerprint_match`),
-			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
-				"http_request_policy.rules.switching_action.pool_group_ref"),
 			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
 			schema.NoEffect("servers are known by address",
 				"http_request_policy.rules.switching_action.server.hostname"),
@@ -123,15 +121,8 @@ func init() {
 				`http_security_policy.rules.log
 				http_request_policy.rules.log http_request_policy.rules.all_headers
 				http_response_policy.rules.log http_response_policy.rules.all_headers`),
-			schema.Closes("engines do not limit rates yet",
-				"http_security_policy.rules.action.action="+LimitRate),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
-			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
-				"http_request_policy.rules.switching_action.action="+selectPoolGroup),
-			schema.Closes(noClientCert,
-				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
-				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),
 			schema.Closes("engines give requests no names yet",
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID`),
@@ -291,7 +282,7 @@ func (r *HTTPSecurityRule) check(field string) *schema.FieldError {
 	if r.Action == nil {
 		return refuse(field+".action", "is required: say what becomes of the requests that match")
 	}
-	return cmp.Or(r.Match.check(field+".match"), r.Action.check(field+".action"))
+	return cmp.Or(r.Match.check(field+".match"), r.Action.check(field+".action", r.Match))
 }
 
 func (r *HTTPRequestRule) check(field string) *schema.FieldError {

@@ -124,6 +124,15 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 			security + "action.https_port", "is for HTTP_SECURITY_ACTION_REDIRECT_TO_HTTPS"},
 		{securityRule(`,"action":{"action":"HTTP_SECURITY_ACTION_RATE_LIMIT"}`), security + "action.rate_profile",
 			"is required"},
+		{securityRule(limited(`{}`, `{"type":"RL_ACTION_REDIRECT"}`)),
+			security + "action.rate_profile.action.redirect", "is required by RL_ACTION_REDIRECT"},
+		{securityRule(limited(`{}`, `{"file":{"content_type":"text/plain","file_content":"a"}}`)),
+			security + "action.rate_profile.action.file", "is for RL_ACTION_LOCAL_RSP"},
+		{securityRule(limited(`{}`, `{"type":"RL_ACTION_LOCAL_RSP",
+			"redirect":{"protocol":"HTTPS"}}`)), security + "action.rate_profile.action.redirect",
+			"is for RL_ACTION_REDIRECT"},
+		{securityRule(limited(`{"count":1,"period":100,"burst_sz":100000000}`, `{}`)),
+			security + "action.rate_profile.rate_limiter.burst_sz", "would take 10000000000 seconds"},
 		{responseRule(`,"match":{"status":{"match_criteria":"IS_IN","ranges":[{"begin":500,"end":404}]}}`),
 			response + "match.status.ranges[0].end", "404 is before begin 500"},
 		{responseRule(`,"match":{"status":{"match_criteria":"IS_IN","ranges":[{"begin":101,"end":404}]}}`),
@@ -142,6 +151,12 @@ func TestRefusesRulesThatCannotMeanWhatTheySay(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s… %s", c.body, got, want, c.want)
 		}
 	}
+}
+
+// limited is the action of a rule with a rate limit.
+func limited(limiter, action string) string {
+	return fmt.Sprintf(`,"action":{"action":"HTTP_SECURITY_ACTION_RATE_LIMIT",
+		"rate_profile":{"rate_limiter":%s,"action":%s}}`, limiter, action)
 }
 
 func TestTakesRulesOfEveryKind(t *testing.T) {

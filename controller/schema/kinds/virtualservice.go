@@ -39,6 +39,8 @@ type VirtualService struct {
 	ServerNetworkProfileRef string `json:"server_network_profile_ref" ref:"networkprofile"`
 	AnalyticsProfileRef     string `json:"analytics_profile_ref" ref:"analyticsprofile" default:"System-Analytics-Profile"`
 	PoolRef                 string `json:"pool_ref" ref:"pool"`
+	PoolGroupRef            string `json:"pool_group_ref" ref:"poolgroup"` // instead of a pool
+	ErrorPagesRef           string `json:"error_page_profile_ref" ref:"errorpageprofile"`
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
@@ -92,7 +94,7 @@ func init() {
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
 			column.Of("PORTS", ports),
-			column.Field("POOL", "pool_ref"),
+			column.Of("POOL", poolOrGroup),
 			column.Of("SERVERS", poolServers),
 			column.OperState,
 			column.Health,
@@ -115,19 +117,20 @@ func init() {
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"icap_request_profile_refs sideband_profile"),
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
-			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
+			schema.Closes("engines have one pool or pool group for all ports yet, that of pool_ref or pool_group_ref",
+				"service_pool_select"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
 			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
 			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.uri.string_group_refs"),
 			schema.NoEffect(noInsights, "analytics_policy"),
-			schema.NoEffect(noRates, "connections_rate_limit requests_rate_limit"),
+			schema.NoEffect(exactRates, "requests_rate_limit.explicit_tracking requests_rate_limit.fine_grain"),
+			schema.NoEffect(noRates, "connections_rate_limit"),
 			schema.NoEffect(noDNS, "static_dns_records"),
 			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, "vip"),
 			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
 			schema.NoEffect("engines do not change bodies", "content_rewrite"),
-			schema.NoEffect(ownAnswers, "error_page_profile_ref"),
 			schema.NoEffect("engines do not copy requests to other servers yet", "traffic_clone_profile_ref"),
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -157,10 +160,6 @@ var (
 		"HTTP_LOCAL_RESPONSE_STATUS_CODE_403", "HTTP_LOCAL_RESPONSE_STATUS_CODE_404",
 		"HTTP_LOCAL_RESPONSE_STATUS_CODE_429", "HTTP_LOCAL_RESPONSE_STATUS_CODE_501",
 	)
-	_ = schema.Enum("RateLimiterActionType",
-		"RL_ACTION_NONE", "RL_ACTION_DROP_CONN", "RL_ACTION_RESET_CONN", "RL_ACTION_CLOSE_CONN", "RL_ACTION_LOCAL_RSP",
-		"RL_ACTION_REDIRECT",
-	)
 )
 
 // Service is a port, or a range of ports, that a virtual service listens on.
@@ -177,26 +176,6 @@ type Service struct {
 type PerformanceLimits struct {
 	MaxConcurrentConnections int32 `json:"max_concurrent_connections" min:"0"`
 	MaxThroughput            int32 `json:"max_throughput" min:"0"`
-}
-
-// RateProfile is a rate limit, and what happens above it.
-type RateProfile struct {
-	RateLimiter *RateLimiter       `json:"rate_limiter"`
-	Action      *RateLimiterAction `json:"action" required:"true"`
-}
-
-// RateLimiter allows count events in each period, and a burst.
-type RateLimiter struct {
-	Name   string `json:"name"`
-	Count  uint32 `json:"count" min:"1" default:"1000000000"`
-	Period uint32 `json:"period" min:"1" default:"1"`
-	Burst  uint32 `json:"burst_sz" default:"0"`
-}
-
-// RateLimiterAction is what happens to an event above the rate.
-type RateLimiterAction struct {
-	Type       string `json:"type" enum:"RateLimiterActionType" default:"RL_ACTION_NONE"`
-	StatusCode string `json:"status_code" enum:"LocalResponseStatus" default:"HTTP_LOCAL_RESPONSE_STATUS_CODE_429"`
 }
 
 // AnalyticsPolicy says what is recorded about a virtual service.
@@ -259,10 +238,14 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 			return &schema.FieldError{Field: "vsvip_ref", Problem: "is required"}
 		}
 	}
+	if vs.PoolRef != "" && vs.PoolGroupRef != "" {
+		return refuse("pool_group_ref", "cannot be beside pool_ref: remove one of them")
+	}
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
 	}
-	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips))
+	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips),
+		vs.RequestsRateLimit.check("requests_rate_limit"))
 }
 
 // checkPolicies refuses a list of sets of policies that has no order, or the same set twice.
@@ -360,6 +343,10 @@ func vipOf(row column.Row) string {
 		return addresses(vip)
 	}
 	return row.Text("vsvip_ref")
+}
+
+func poolOrGroup(row column.Row) string {
+	return cmp.Or(row.Text("pool_ref"), row.Text("pool_group_ref"))
 }
 
 func poolServers(row column.Row) string {

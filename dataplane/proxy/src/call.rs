@@ -63,6 +63,9 @@ pub(crate) fn trailers(code: u32, message: &str) -> String {
     format!("grpc-status: {code}\r\ngrpc-message: {message}\r\n")
 }
 
+/// Of a call beyond a limit of a rate.
+pub(crate) const RESOURCE_EXHAUSTED: u32 = 8;
+
 /// The status of gRPC for what another client would get as a status of HTTP
 /// (github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md).
 pub(crate) fn code(status: u16) -> u32 {
@@ -81,6 +84,7 @@ pub(crate) fn code_of(error: Error, status: u16) -> u32 {
     match error {
         Error::ResponseTimeout | Error::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
         Error::NoHttp2 => 12,                                  // UNIMPLEMENTED
+        Error::ClientCertificate { .. } => 16,                 // UNAUTHENTICATED
         Error::StreamReset(code) => code_of_reset(code),
         _ => code(status),
     }
@@ -91,10 +95,10 @@ fn code_of_reset(code: Code) -> u32 {
     match code {
         Code::Cancel => 1,             // CANCELLED
         Code::InadequateSecurity => 7, // PERMISSION_DENIED
-        Code::EnhanceYourCalm => 8,    // RESOURCE_EXHAUSTED
-        Code::Http11Required => 12,    // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
-        Code::RefusedStream => 14,     // UNAVAILABLE
-        _ => 13,                       // INTERNAL
+        Code::EnhanceYourCalm => RESOURCE_EXHAUSTED,
+        Code::Http11Required => 12, // UNIMPLEMENTED, as where the server chooses HTTP/1.1 by ALPN
+        Code::RefusedStream => 14,  // UNAVAILABLE
+        _ => 13,                    // INTERNAL
     }
 }
 

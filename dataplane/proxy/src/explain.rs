@@ -7,23 +7,29 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
-use weir_policy::ClientFacts;
+use weir_policy::{ClientFacts, HttpProfile};
+use weir_rate::Moment;
 use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
-use weir_snapshot::{FailAction, HostName, Pool, VirtualService};
+use weir_snapshot::{CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
+use weir_telemetry::Cause;
+use weir_tls::CertificateFault;
 use weir_wire::{
     head::{BodyLength, FieldTable, RequestHead},
     http1::{self, Parsed},
 };
 
+pub use crate::groups::PickedMember;
 use crate::{
     client::{
         hello,
         hosted::{Came, lacks_pool},
+        identity::{check_fields, is_plain_for},
     },
     core::Core,
     error::Error,
     flow::rescue::remedy,
     io::{Time, TransportAddress},
+    members::Foreseen,
     pool::{Preview, balance_key},
     proxy::Proxy,
 };
@@ -48,9 +54,17 @@ pub struct Explanation {
     /// The engine answers itself, or ends the connection; `None`: a server gets the request.
     pub local: Option<Local>,
     pub pool: Option<Arc<Pool>>,
+    /// That the pool was chosen in, and how many servers each of its pools has.
+    pub group: Option<(Arc<PoolGroup>, Vec<usize>)>,
+    /// Why it was that pool. Also of a pool that takes over without a group.
+    pub member: Option<PickedMember>,
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
     pub security_rule: Option<String>,
     pub request_rule: Option<String>,
+    /// The client may show a certificate, or has to: the rest is what becomes of one that shows a good one where it has to.
+    pub certificate_mode: Option<CertificateMode>,
+    /// The operator's name of the limit beside rules that the request would be beyond.
+    pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
     pub servers: Vec<(Standing, u32)>,
     /// By position.
@@ -175,6 +189,16 @@ fn tell_request(
     let ruled = match &service.policies {
         None => Ruled::default(),
         Some(policies) => {
+            if let Some(identity) = &policies.identity {
+                check_fields(identity, head)?;
+                let may_show = question.tls && identity.mode != CertificateMode::None;
+                told.certificate_mode = may_show.then_some(identity.mode);
+                if is_plain_for(identity, &facts) {
+                    redirected(http, head, &facts)?;
+                    let fault = CertificateFault::Missing;
+                    return Err(Error::ClientCertificate { fault, in_handshake: false }.into());
+                }
+            }
             let tls = question.tls.then(|| TlsFacts {
                 server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
                 ..TlsFacts::default()
@@ -182,22 +206,21 @@ fn tell_request(
             let from =
                 Origin { client: question.client.ip(), source: question.client.ip(), listener: question.listener, tls };
             let version = HttpVersion::Http11;
-            let judged = policies.rules.judge(&Asked { head, version, from }, &mut core.rules);
+            let judged =
+                policies.rules.judge(&Asked { head, version, from }, &mut core.rules, Moment::looking(now.nanos));
+            told.limit = judged.limit.map(str::to_owned);
             told.security_rule = judged.security_rule.map(str::to_owned);
             told.request_rule = judged.request_rule.map(str::to_owned);
             let choice = judged.pool;
             let ruled = Ruled {
-                pool: choice.and_then(|choice| policies.pool(&choice)).cloned(),
+                to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
             };
             decided(judged)?;
             ruled
         }
     };
-    if let Some(redirect) = http.redirect_to_https(head, &facts) {
-        let location = redirect.location().concat();
-        return Err(Local { status: Some(redirect.status()), cause: REDIRECT, location });
-    }
+    redirected(http, head, &facts)?;
     if let Some(last) = http.answer_as_last(head, &facts) {
         return Err(Local::because(Some(last.status()), MAX_FORWARDS));
     }
@@ -207,18 +230,33 @@ fn tell_request(
     tell_server(core, now, (&service, ruled), Some(head), question.client, told)
 }
 
+fn redirected(http: &HttpProfile, head: &RequestHead<'_>, facts: &ClientFacts) -> Result<(), Local> {
+    match http.redirect_to_https(head, facts) {
+        Some(redirect) => {
+            let location = redirect.location().concat();
+            Err(Local { status: Some(redirect.status()), cause: REDIRECT, location })
+        }
+        None => Ok(()),
+    }
+}
+
 /// What rules have chosen.
 #[derive(Default)]
 struct Ruled {
-    pool: Option<Arc<Pool>>,
+    to: Option<Destination>,
     server: Option<u32>,
 }
 
 /// What the client gets where a rule ends the request.
 fn decided(judged: Judged<'_>) -> Result<(), Local> {
-    let cause = if judged.request_rule.is_some() { REQUEST_RULE } else { SECURITY_RULE };
+    let cause = match (judged.beyond, judged.request_rule) {
+        (Some(_), _) => Cause::ClientRequestRate.name(),
+        (None, Some(_)) => REQUEST_RULE,
+        (None, None) => SECURITY_RULE,
+    };
     match judged.verdict {
         Verdict::Pass => Ok(()),
+        Verdict::Close { reset } if judged.beyond.is_some() => Err(Error::RateLimited { reset }.into()),
         Verdict::Close { reset } => Err(Error::Denied { reset }.into()),
         Verdict::Respond(response) => Err(Local::because(Some(response.status), cause)),
         Verdict::Redirect { status, location } => Err(Local { status: Some(status), cause, location }),
@@ -233,11 +271,64 @@ fn tell_server(
     client: SocketAddr,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let Some(pool) = ruled.pool.or_else(|| service.pool.clone()) else { return Err(lacks_pool(service).into()) };
+    let to = ruled.to.or_else(|| {
+        let group = service.group.clone().map(Destination::Group);
+        service.pool.clone().map(Destination::Pool).or(group)
+    });
+    let fields = head.map(|head| &head.fields);
+    let (pool, mut action) = match to {
+        None => return Err(lacks_pool(service).into()),
+        Some(Destination::Pool(pool)) => (Some(pool.clone()), Some(pool.fail_action.clone())),
+        Some(Destination::Group(group)) => {
+            let foreseen = core.pools.preview_in(now, &group, fields, client);
+            let Foreseen { chosen, group, servers } =
+                foreseen.unwrap_or(Foreseen { chosen: None, group, servers: Vec::new() });
+            told.member = chosen.as_ref().map(|(_, why)| *why);
+            let pool = chosen.map(|(pool, _)| pool).or_else(|| group.pools.first().cloned());
+            let own = pool.as_ref().map(|pool| pool.fail_action.clone());
+            let action = group.fail_action.clone().or(own);
+            told.group = Some((group, servers));
+            (pool, action)
+        }
+    };
+    if let Some(pool) = pool {
+        tell_pick(core, now, pool, (head, client), ruled.server, told);
+    }
+    if told.picked.is_none()
+        && let Some(backup) = action.as_ref().and_then(FailAction::backup)
+        && let Some(backup) = core.snapshot.pool(backup).cloned()
+    {
+        action = Some(backup.fail_action.clone());
+        told.member = Some(PickedMember::AsBackup);
+        tell_pick(core, now, backup, (head, client), None, told);
+    }
+    if told.picked.is_some() {
+        return Ok(());
+    }
+    let local = Local::from(Error::NoServer);
+    Err(match (action, head) {
+        (Some(FailAction::CloseConnection), _) | (_, None) => Local { status: None, ..local },
+        (Some(FailAction::Answer(response)), _) => Local { status: Some(response.status), ..local },
+        (Some(FailAction::Redirect(redirect)), Some(head)) => {
+            let location = redirect.location_of(head.path).unwrap_or_default();
+            Local { status: Some(redirect.status), location, ..local }
+        }
+        (Some(FailAction::LocalResponse | FailAction::Backup(_)) | None, _) => local,
+    })
+}
+
+/// Tells which server of a pool would get the request.
+fn tell_pick(
+    core: &mut Core,
+    now: Time,
+    pool: Arc<Pool>,
+    (head, client): (Option<&RequestHead<'_>>, SocketAddr),
+    ruled: Option<u32>,
+    told: &mut Explanation,
+) {
     let key = balance_key(&pool, head, client);
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
-    let named = ruled.server.or(named);
-    if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, named) {
+    if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
         told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();
         told.picked = preview.map(|preview| match preview {
@@ -247,11 +338,5 @@ fn tell_server(
             Preview::Picked(position, Reason::Last) => (position, Picked::AsLast),
         });
     }
-    let hangs_up = pool.fail_action == FailAction::CloseConnection || head.is_none();
     told.pool = Some(pool);
-    if told.picked.is_none() {
-        let local = Local::from(Error::NoServer);
-        return Err(if hangs_up { Local { status: None, ..local } } else { local });
-    }
-    Ok(())
 }

@@ -21,7 +21,7 @@ pub struct Conn {
     pub generation: u32,
 }
 
-/// Monotonic time of one driver.
+/// Monotonic time, the same for all drivers of a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Time {
     pub nanos: u64,

@@ -9,6 +9,7 @@ use std::{
     io,
     net::{IpAddr, SocketAddr, TcpStream},
     os::fd::{AsFd, OwnedFd},
+    sync::OnceLock,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -45,6 +46,9 @@ pub(crate) const LINGER_BYTES_MAX: u32 = 1024 * 1024 * 1024;
 /// Tokens of listeners have this bit; those of connections hold slot and generation.
 pub(crate) const LISTENER_TOKEN: u64 = 1 << 63;
 
+/// When the first driver was made.
+static BEGUN: OnceLock<Instant> = OnceLock::new();
+
 pub struct Reactor {
     pub(crate) poller: Poller,
     pub(crate) table: Table,
@@ -78,6 +82,7 @@ pub struct Reactor {
     /// Microseconds since 1970 at the begin of the driver's time.
     unix_us_at_begin: u64,
     second_ends: Time,
+    /// Of the time of all drivers of a process, which count together for limits of rates.
     begun: Instant,
     reports: Reports,
     pub(crate) sources: Vec<IpAddr>,
@@ -109,7 +114,7 @@ impl Driver for Reactor {
             unix_s: 0,
             unix_us_at_begin: 0,
             second_ends: Time::default(),
-            begun: Instant::now(),
+            begun: *BEGUN.get_or_init(Instant::now),
             limits,
             reports: Reports::default(),
             sources: Vec::new(),

@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use weir_wire::head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi};
+use weir_wire::{
+    head::{Field, Fields, HeadSink, Name, NameSet, is_same_in_cgi},
+    x509,
+};
 
 use crate::{
     asked::Origin,
@@ -47,6 +50,8 @@ pub enum Variable {
     TlsVersion,
     TlsCipher,
     TlsServerName,
+    /// Something that the certificate of the client says, if it has shown a good one.
+    Certificate(x509::Text),
 }
 
 impl Value {
@@ -61,6 +66,11 @@ impl Value {
             Value::Variable(Variable::SourceAddress) => from.source.to_canonical().to_string(),
             Value::Variable(Variable::ListenerAddress) => from.listener.ip().to_canonical().to_string(),
             Value::Variable(Variable::ListenerPort) => from.listener.port().to_string(),
+            Value::Variable(Variable::Certificate(text)) => {
+                let certificate = from.tls.and_then(|tls| tls.certificate);
+                let text = certificate.map(|certificate| certificate.text(*text).as_bytes().to_vec());
+                return Cow::Owned(text.unwrap_or_default());
+            }
             Value::Variable(Variable::TlsVersion) => tls(|tls| tls.version.to_owned()),
             Value::Variable(Variable::TlsCipher) => tls(|tls| tls.cipher.to_owned()),
             Value::Variable(Variable::TlsServerName) => tls(|tls| tls.server_name.unwrap_or_default().to_owned()),

@@ -2,20 +2,25 @@
 
 use std::{borrow::Cow, net::IpAddr, ops::ControlFlow, sync::Arc};
 
+use weir_rate::{Beyond, Moment, Tally};
 use weir_wire::head::{Name, NameSet, ResponseHead};
 
 use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
-    edits::Edits,
-    set::{LocalResponse, PolicySet, RequestAction, Rule, SecurityAction, Then},
+    condition::Condition,
+    edits::{Edit, Edits},
+    set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
 };
 
-/// The policy sets of a virtual service, in the order in which their rules are tried.
+/// The policy sets of a virtual service, in the order in which their rules are tried, and the limits before them.
 #[derive(Debug)]
 pub struct Policies {
     sets: Box<[Arc<PolicySet>]>,
+    limits: Box<[RateRule]>,
     needs: Needs,
+    /// `None`: nothing is limited.
+    tally: Option<Arc<Tally>>,
 }
 
 /// What becomes of a request.
@@ -57,6 +62,12 @@ pub struct Judged<'p> {
     /// The rules whose names records have: the one that ended the security rules, and the first request rule that acted.
     pub security_rule: Option<&'p str>,
     pub request_rule: Option<&'p str>,
+    /// The verdict is that of a limit.
+    pub beyond: Option<Beyond>,
+    /// The operator's name of the limit beside rules that the request is beyond.
+    pub limit: Option<&'p str>,
+    /// The request is beyond a limit that lets it pass.
+    pub reported: bool,
     /// A rule wants a record, or one with all fields.
     pub log: bool,
     pub all_headers: bool,
@@ -65,19 +76,23 @@ pub struct Judged<'p> {
 }
 
 impl Policies {
-    /// `None`: there is nothing to try.
-    pub fn of(sets: Vec<Arc<PolicySet>>) -> Option<Self> {
+    pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Arc<Tally>>) -> Self {
         let mut needs = Needs::default();
         sets.iter().for_each(|set| needs.join(set.needs));
-        (!sets.is_empty()).then(|| Self { sets: sets.into(), needs })
+        limits.iter().for_each(|rate| rate.limit.note_needs(&mut needs));
+        Self { sets: sets.into(), limits: limits.into(), needs, tally }
     }
 
     pub fn sets(&self) -> &[Arc<PolicySet>] {
         &self.sets
     }
 
-    /// Tries the security rules of all sets, then their request rules.
-    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch) -> Judged<'p> {
+    pub fn limits(&self) -> &[RateRule] {
+        &self.limits
+    }
+
+    /// Tries the limits, then the security rules of all sets, then their request rules.
+    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch, at: Moment) -> Judged<'p> {
         let (view, found) = scratch.view(asked, &self.needs);
         let mut judged = Judged {
             verdict: Verdict::Pass,
@@ -85,12 +100,21 @@ impl Policies {
             pool: None,
             security_rule: None,
             request_rule: None,
+            beyond: None,
+            limit: None,
+            reported: false,
             log: false,
             all_headers: false,
             due: Vec::new(),
         };
+        for rate in &self.limits {
+            if judged.limit(self.tally.as_deref(), &view, rate, &[], at).is_break() {
+                return judged;
+            }
+        }
         for set in &self.sets {
-            let ended = set.security.each(&view, found, |_, rule| judged.secure(asked, rule));
+            let ended =
+                set.security.each(&view, found, |_, rule| judged.secure(self.tally.as_deref(), &view, rule, at));
             if ended.is_break() {
                 break;
             }
@@ -144,28 +168,82 @@ pub struct ResponseJudged<'p> {
 }
 
 impl<'p> Judged<'p> {
+    /// Changes the head also in this way, behind all rules.
+    pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
+        self.edits.add(edits, &asked.from, &asked.head.fields);
+    }
+
     fn note<A>(&mut self, rule: &'p Rule<A>) {
         self.log |= rule.log;
         self.all_headers |= rule.all_headers;
     }
 
-    fn secure(&mut self, asked: &Asked<'_>, rule: &'p Rule<SecurityAction>) -> ControlFlow<()> {
+    fn secure(
+        &mut self,
+        tally: Option<&Tally>,
+        view: &View<'_>,
+        rule: &'p Rule<SecurityAction>,
+        at: Moment,
+    ) -> ControlFlow<()> {
+        if let SecurityAction::Limit(rate) = &rule.action {
+            let had_reported = std::mem::take(&mut self.reported);
+            let ended = self.limit(tally, view, rate, &rule.conditions, at);
+            if self.reported || ended.is_break() {
+                self.note(rule);
+                self.security_rule = Some(&rule.name);
+            }
+            self.reported |= had_reported;
+            return ended;
+        }
         self.note(rule);
         self.security_rule = Some(&rule.name);
         self.verdict = match &rule.action {
-            SecurityAction::Allow => Verdict::Pass,
+            SecurityAction::Allow | SecurityAction::Limit(_) => Verdict::Pass,
             SecurityAction::Close { reset } => Verdict::Close { reset: *reset },
             SecurityAction::Respond(response) => Verdict::Respond(response),
-            SecurityAction::RedirectToHttps { port } => to_https(asked, *port),
+            SecurityAction::RedirectToHttps { port } => to_https(view.asked, *port),
         };
+        ControlFlow::Break(())
+    }
+
+    /// Counts a request for a limit.
+    fn limit(
+        &mut self,
+        tally: Option<&Tally>,
+        view: &View<'_>,
+        rate: &'p RateRule,
+        conditions: &[Condition],
+        at: Moment,
+    ) -> ControlFlow<()> {
+        let Some(Err(beyond)) = tally.map(|tally| rate.limit.admit(tally, view, at)) else {
+            return ControlFlow::Continue(());
+        };
+        if !rate.name.is_empty() {
+            self.limit = Some(&rate.name);
+        }
+        self.verdict = match &rate.excess {
+            Excess::Report => {
+                self.reported = true;
+                return ControlFlow::Continue(());
+            }
+            Excess::Close { reset } => Verdict::Close { reset: *reset },
+            Excess::Respond(response) => Verdict::Respond(response),
+            Excess::Redirect(redirect) => {
+                let host = host_of(view.asked);
+                match redirect.location(&url(view, &host, conditions)) {
+                    Some(location) => Verdict::Redirect { status: redirect.status, location },
+                    None => Verdict::Close { reset: false },
+                }
+            }
+        };
+        self.beyond = Some(beyond);
         ControlFlow::Break(())
     }
 
     fn ask(&mut self, view: &View<'_>, set: usize, rule: &'p Rule<RequestAction>) -> ControlFlow<()> {
         let asked = view.asked;
         let host = host_of(asked);
-        let url =
-            Url { host: &host, path: asked.path(), query: asked.query(), matched: Some((&rule.conditions, *view)) };
+        let url = url(view, &host, &rule.conditions);
         let RequestAction { edits, rewrite, then } = &rule.action;
         self.note(rule);
         self.request_rule = self.request_rule.or(Some(&rule.name));
@@ -195,6 +273,12 @@ impl<'p> Judged<'p> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The URL of a request that matches conditions.
+fn url<'u>(view: &'u View<'u>, host: &'u [u8], conditions: &'u [Condition]) -> Url<'u> {
+    let asked = view.asked;
+    Url { host, path: asked.path(), query: asked.query(), matched: Some((conditions, *view)) }
 }
 
 /// The host of a request, or the address that it came to if it names none.

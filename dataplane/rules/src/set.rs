@@ -7,6 +7,7 @@ use crate::{
     condition::Condition,
     edits::Edit,
     index::Index,
+    limit::RequestLimit,
     uri::{Redirect, Rewrite},
 };
 
@@ -45,6 +46,28 @@ pub enum SecurityAction {
     RedirectToHttps {
         port: u16,
     },
+    /// A request within the limit goes on to the next rule.
+    Limit(Box<RateRule>),
+}
+
+/// A limit, and what happens to requests beyond it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RateRule {
+    /// The operator's field; of a security rule: empty.
+    pub name: String,
+    pub limit: RequestLimit,
+    pub excess: Excess,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Excess {
+    /// It goes on, and its record says so.
+    Report,
+    Close {
+        reset: bool,
+    },
+    Respond(LocalResponse),
+    Redirect(Redirect),
 }
 
 /// What the engine itself answers.
@@ -137,9 +160,19 @@ impl PolicySet {
     ) -> Self {
         let (security, requests, responses) = (Rules::of(security), Rules::of(requests), Rules::of(responses));
         let mut needs = security.needs();
+        for rule in &security.all {
+            if let SecurityAction::Limit(rate) = &rule.action {
+                rate.limit.note_needs(&mut needs);
+            }
+        }
         needs.join(requests.needs());
         needs.join(responses.needs());
         Self { uuid, name, security, requests, responses, needs }
+    }
+
+    /// Whether rules limit how often requests come.
+    pub fn limits_rates(&self) -> bool {
+        self.security.all.iter().any(|rule| matches!(rule.action, SecurityAction::Limit(_)))
     }
 
     /// Whether responses are looked at.

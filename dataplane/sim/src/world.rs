@@ -116,7 +116,7 @@ struct World {
 
 impl World {
     fn new(scenario: Scenario, browsers: Vec<BrowserPlan>, mut rng: Rng, verbose: bool) -> Self {
-        let worker = Worker { provider: Provider::new(), workers: 1, offset: 0 };
+        let worker = Worker::all(1, 0).swap_remove(0);
         let snapshot = match Snapshot::build(&scenario.plan, None, &worker) {
             Ok((snapshot, _)) => Arc::new(snapshot),
             Err(findings) => panic!("the simulated Plan is refused: {findings:?}"),
@@ -473,7 +473,7 @@ fn server_tls_config(provider: &Provider, send_close_notify: bool, protocols: Ve
         send_close_notify,
     };
     let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);
-    match certificate.and_then(|certificate| ServerConfig::build(&settings, &[certificate], provider)) {
+    match certificate.and_then(|certificate| ServerConfig::build(&settings, &[certificate], None, provider)) {
         Ok((config, _)) => config,
         Err(error) => panic!("no TLS server configuration: {error}"),
     }

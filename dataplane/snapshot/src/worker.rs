@@ -1,5 +1,7 @@
 //! The worker that a snapshot is built for.
 
+use weir_rate::Tallies;
+
 #[derive(Debug)]
 pub struct Worker {
     pub provider: weir_tls::Provider,
@@ -7,12 +9,21 @@ pub struct Worker {
     pub workers: u32,
     /// Differs between workers and between engines. It determines with which servers of a pool the worker begins.
     pub offset: u32,
+    /// What limits of rates have counted, for all workers together.
+    pub tallies: Tallies,
 }
 
 impl Worker {
     /// All workers of one process. `offset` is that of the first.
     pub fn all(workers: u32, offset: u32) -> Vec<Self> {
-        let worker = |index| Self { provider: weir_tls::Provider::new(), workers, offset: offset.wrapping_add(index) };
+        // Clients must not be able to tell which keys share a place in a table.
+        let tallies = Tallies::new(offset.into());
+        let worker = |index| Self {
+            provider: weir_tls::Provider::new(),
+            workers,
+            offset: offset.wrapping_add(index),
+            tallies: tallies.clone(),
+        };
         (0..workers).map(worker).collect()
     }
 }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
-use weir_rules::{Edits, Judged, Scratch, Verdict};
-use weir_snapshot::{Pool, ServicePolicies, VirtualService};
+use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
+use weir_snapshot::{Identity, Pool, ServicePolicies, VirtualService};
+use weir_telemetry::Cause;
+use weir_tls::ClientCertificate;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -18,8 +20,10 @@ use crate::{
     client::{
         Client,
         answer::Answer,
-        ruled::{self, Asker, Ruled},
+        identity,
+        ruled::{self, Asker, Ruled, Why},
     },
+    core::Core,
     error::Error,
     exchange::{
         Exchange, Wait,
@@ -29,7 +33,7 @@ use crate::{
     head::{self, Sink, Target},
     io::{Conn, Io},
     page,
-    pool::balance_key,
+    pool::{Pools, balance_key},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -41,6 +45,8 @@ pub(crate) enum Next {
     More,
     /// A request for a server. `answer_continue`: the client waits for a 100 that Weir sends.
     Exchange { id: ExchangeId, answer_continue: bool },
+    /// The same for a request beyond a limit that only reports.
+    Reported { id: ExchangeId, answer_continue: bool },
     /// A request that policy answers.
     Local(Box<Answer>),
     /// `head_only`: it asks with HEAD.
@@ -88,7 +94,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch): (&[u8], &mut Scratch),
+        (date, scratch, pools): (&[u8], &mut Scratch, &mut Pools),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -96,8 +102,8 @@ impl Received<'_> {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
         match self.service.policies.as_deref() {
-            None => self.go_on(io, (client, conn), date, exchanges, None),
-            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), exchanges),
+            None => self.go_on(io, (client, conn), date, (exchanges, pools), None),
+            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), (exchanges, pools)),
         }
     }
 
@@ -109,13 +115,44 @@ impl Received<'_> {
         client: &Client,
         conn: Conn,
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
     ) -> Next {
-        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, scratch);
-        match self.ended(io, client, &judged, date) {
-            Some(next) => next,
-            None => self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged))),
+        let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
+        let certificate = match identified {
+            None => None,
+            Some(Ok(certificate)) => certificate,
+            Some(Err(next)) => return *next,
+        };
+        let shown = (client, certificate.as_deref());
+        let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
+        if let Some(next) = self.ended(io, client, &judged, date) {
+            return next;
         }
+        let reported = judged.reported;
+        let ruled = Ruled::of(policies, judged, certificate);
+        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(ruled)) {
+            Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
+            next => next,
+        }
+    }
+
+    /// The good certificate of the client; `None`: it has none, and needs none. Error: what becomes of the request instead.
+    fn identify<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        identity: &Identity,
+        date: &[u8],
+    ) -> Result<Option<Arc<ClientCertificate>>, Box<Next>> {
+        let (http, head, facts) = (self.service.http(), self.head, &client.facts);
+        if identity::is_plain_for(identity, facts)
+            && let Some(redirect) = http.and_then(|http| http.redirect_to_https(head, facts))
+        {
+            let size = (redirect.status(), redirect.bytes_max());
+            return Err(Box::new(self.answer(io, client, size, date, |out| redirect.write(date, out))));
+        }
+        let now_unix_s = io.unix_us() / 1_000_000;
+        identity::identify(identity, client, head, now_unix_s).map_err(|error| Box::new(Next::refused(error, head)))
     }
 
     /// Inline, so that a request without rules pays for none.
@@ -125,7 +162,7 @@ impl Received<'_> {
         io: &mut I,
         (client, conn): (&Client, Conn),
         date: &[u8],
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
         ruled: Option<Box<Ruled<'_>>>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
@@ -143,8 +180,16 @@ impl Received<'_> {
         }
         let pool = match &ruled {
             None => service.pool.as_deref(),
+            Some(ruled) if ruled.group.is_some() => None,
             Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
         };
+        let mut member = None;
+        if pool.is_none()
+            && let Some(group) = ruled.as_ref().and_then(|ruled| ruled.group.as_ref()).or(service.group.as_ref())
+        {
+            member = Core::choose_pool(pools, io.now(), group, &head.fields, client.peer);
+        }
+        let pool = pool.or(member.as_deref());
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
         }
@@ -190,6 +235,9 @@ impl Received<'_> {
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);
         }
+        if member.is_some() {
+            exchange.chosen = member;
+        }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);
         }
@@ -211,13 +259,20 @@ impl Received<'_> {
     #[inline(never)]
     fn ended<I: Io>(&self, io: &mut I, client: &Client, judged: &Judged<'_>, date: &[u8]) -> Option<Next> {
         let (http, facts) = (self.service.http()?, &client.facts);
+        let (beyond, cause) = (judged.beyond, judged.beyond.map(|_| Cause::ClientRequestRate));
         match &judged.verdict {
             Verdict::Pass => None,
-            Verdict::Close { reset } => Some(Next::refused(Error::Denied { reset: *reset }, self.head)),
+            Verdict::Close { reset } => {
+                let reset = *reset;
+                let error = if beyond.is_some() { Error::RateLimited { reset } } else { Error::Denied { reset } };
+                Some(Next::refused(error, self.head))
+            }
             Verdict::Respond(response) => {
+                let own = self.page_for(response);
+                let (response, location) = own.as_ref().map_or((*response, &b""[..]), |(own, at)| (own, at.as_bytes()));
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response);
+                let answer = asker.answer(io, response, Why { location, failure: None, beyond });
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),
@@ -225,15 +280,32 @@ impl Received<'_> {
             }
             Verdict::Redirect { status, location } => {
                 let size = (*status, location.len() + ruled::HEAD_BYTES_MAX);
-                Some(self.answer(io, client, size, date, |out| {
+                let mut next = self.answer(io, client, size, date, |out| {
                     out.status(*status, page::reason(*status));
                     out.field(b"Location", [location.as_slice()]);
                     out.number(b"Content-Length", 0);
                     out.line(date);
                     out.line(http.security_lines(facts));
-                }))
+                });
+                if let Next::Local(answer) = &mut next {
+                    answer.cause = cause;
+                }
+                Some(next)
             }
         }
+    }
+
+    /// The error page in place of an answer without content, and where it is instead.
+    #[cold]
+    fn page_for(&self, response: &LocalResponse) -> Option<(LocalResponse, &str)> {
+        let pages = self.service.error_pages.as_deref().filter(|_| !matches!(self.to_client, Target::Call))?;
+        if response.status < 400 || !response.content.is_empty() {
+            return None;
+        }
+        let page = pages.find(response.status)?;
+        let status = if page.location.is_empty() { response.status } else { 302 };
+        let (content_type, content) = (page.content_type.clone(), page.content.clone());
+        Some((LocalResponse { status, content_type, content }, &page.location))
     }
 
     #[cold]

@@ -7,12 +7,13 @@ pub(crate) mod hello;
 pub(crate) mod hosted;
 mod http1;
 pub(crate) mod http2;
+pub(crate) mod identity;
 pub(crate) mod intake;
 mod introduction;
 pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
-mod ruled;
+pub(crate) mod ruled;
 mod seen;
 pub(crate) mod span;
 
@@ -121,7 +122,7 @@ impl Client {
             stage: match is_plain {
                 _ if is_introduced => Stage::Introduction,
                 _ if awaits_hello => Stage::Hello(Box::default()),
-                true => Stage::first(&service, peer, io.now()),
+                true => Stage::first(&service, io.now()),
                 false => Stage::Handshake,
             },
             reserved: Reserved::NONE,
@@ -238,7 +239,7 @@ impl Client {
                 Stage::Handshake
             }
             None if self.facts.is_tls() => return Err(Error::ClientTls(HandshakeFault::Unserved)),
-            None => Stage::first(&self.service, self.peer, io.now()),
+            None => Stage::first(&self.service, io.now()),
         };
         Ok(())
     }
@@ -261,12 +262,15 @@ impl Client {
         if progress.handshaken {
             if let Some(secure) = self.connection.channel.secure_mut() {
                 secure.forget_offered();
+                if self.service.analytics.is_some() {
+                    secure.note_certificate();
+                }
             }
             if let Some(handshaken) = self.connection.channel.handshaken() {
                 let agreed = handshake::agreed(handshaken);
                 core.counters.note(Happening::Handshake { service: self.service.id, agreed });
             }
-            self.stage = Stage::first(&self.service, self.peer, io.now());
+            self.stage = Stage::first(&self.service, io.now());
             if self.connection.channel.protocol() == Some(b"h2") {
                 self.begin_http2(io, core);
             }
@@ -342,10 +346,10 @@ impl Client {
 
 impl Stage {
     /// The first stage of a client without a pending handshake.
-    fn first(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
+    fn first(service: &VirtualService, now: Time) -> Self {
         match &service.application {
             Application::Http(_) => Stage::Idle,
-            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(service, peer, now))),
+            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(now))),
         }
     }
 }

@@ -3,17 +3,23 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile};
+use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Pool, ServicePolicies};
-use weir_wire::head::{HeadSink, RequestHead, Version};
+use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
+use weir_telemetry::Cause;
+use weir_tls::ClientCertificate;
+use weir_wire::{
+    head::{HeadSink, RequestHead, Version},
+    x509::Says,
+};
 
 use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited},
+    exchange::{Exchange, awaited::Awaited, within::Within},
     head::{self, Target},
-    io::Io,
+    io::{Io, Time},
     page,
 };
 
@@ -21,64 +27,101 @@ use crate::{
 pub(super) const HEAD_BYTES_MAX: usize = 512;
 
 impl Client {
-    pub fn origin(&self) -> Origin<'_> {
+    /// `certificate`: of the client, if it is good.
+    pub fn origin<'c>(&'c self, certificate: Option<&'c ClientCertificate>) -> Origin<'c> {
+        let certificate = certificate.map(|certificate| certificate as &dyn Says);
         let tls = self.connection.channel.handshaken().map(|agreed| TlsFacts {
             version: agreed.version.name(),
             cipher: agreed.cipher_suite,
             server_name: self.connection.channel.asked_name(),
+            certificate,
         });
         let tls = tls.or_else(|| self.facts.is_tls().then_some(TlsFacts::default()));
         Origin { client: self.peer.ip(), source: self.sender().ip(), listener: self.destination(), tls }
     }
 }
 
-/// Tries the rules of a virtual service.
+/// Tries the rules of a virtual service. `certificate`: of the client, if it is good.
 #[cold]
 #[inline(never)]
 pub(super) fn judge<'s>(
     policies: &'s ServicePolicies,
     head: &RequestHead<'_>,
     is_stream: bool,
-    client: &Client,
-    scratch: &mut Scratch,
+    (client, certificate): (&Client, Option<&ClientCertificate>),
+    (scratch, now): (&mut Scratch, Time),
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
         (true, _) => HttpVersion::Http2,
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch))
+    let asked = Asked { head, version, from: client.origin(certificate) };
+    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos));
+    if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
+        judged.edit(&identity.headers, &asked);
+    }
+    Box::new(judged)
 }
 
 /// What rules make of a request that goes on.
 pub(super) struct Ruled<'p> {
     pub edits: Option<Edits<'p>>,
     pub pool: Option<Arc<Pool>>,
+    /// Instead of a pool.
+    pub group: Option<Arc<PoolGroup>>,
     server: Option<u32>,
     due: Vec<Due>,
+    certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl<'p> Ruled<'p> {
     #[cold]
-    pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
+    pub fn of(
+        policies: &ServicePolicies,
+        judged: Box<Judged<'p>>,
+        certificate: Option<Arc<ClientCertificate>>,
+    ) -> Box<Self> {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
-        let pool = choice.and_then(|choice| policies.pool(&choice)).cloned();
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due })
+        let (pool, group) = match choice.and_then(|choice| policies.destination(&choice)) {
+            None => (None, None),
+            Some(Destination::Pool(pool)) => (Some(pool.clone()), None),
+            Some(Destination::Group(group)) => (None, Some(group.clone())),
+        };
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due, certificate })
     }
 
     #[cold]
     pub fn apply(self, exchange: &mut Exchange, client: &Client) {
         exchange.named = self.server.or(exchange.named);
-        exchange.chosen = self.pool;
+        if let Some(group) = self.group {
+            exchange.stay_within(Within::Group(group));
+        } else if let Some(pool) = self.pool {
+            exchange.chosen = Some(pool);
+            if exchange.service.group.is_some() {
+                exchange.stay_within(Within::Pool);
+            }
+        }
         if !self.due.is_empty() {
-            exchange.await_response(Awaited::of(self.due, client.origin()));
+            let origin = client.origin(None);
+            exchange.await_response(Awaited::of(self.due, origin, self.certificate));
         }
     }
 }
 
+/// Why the engine answers, and what it says beside the content.
+#[derive(Default)]
+pub(crate) struct Why<'w> {
+    /// Where the client goes instead; empty: nowhere.
+    pub location: &'w [u8],
+    /// The failure that this answers.
+    pub failure: Option<Cause>,
+    pub beyond: Option<Beyond>,
+}
+
 /// Who gets a response of the engine.
-pub(super) struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     pub http: &'a HttpProfile,
     pub facts: &'a ClientFacts,
     /// What its head says of the connection.
@@ -90,27 +133,40 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a rule answers.
-    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse) -> Result<Answer, Error> {
+    /// Writes what an operator has the engine answer.
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
+        let Why { location, failure, beyond } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
+        let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
         if let Target::Call = to {
-            let code = call::code(*status);
+            // A client takes UNAVAILABLE, to which 429 leads elsewhere, for an invitation to try again at once.
+            let is_rate = beyond.is_some() && *status == 429;
+            let code = if is_rate { call::RESOURCE_EXHAUSTED } else { call::code(*status) };
             let head = call::answer(io, code, &format!("HTTP status {status}"), http, facts, date)?;
             let grpc_status = Some(code);
-            return Ok(Answer { status: call::STATUS, cause: None, head, content: None, grpc_status, keep_alive });
+            return Ok(Answer { status: call::STATUS, cause, head, content: None, grpc_status, keep_alive });
         }
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
         let inline: &[u8] = if head_only || is_apart { b"" } else { content };
-        let bytes_max = HEAD_BYTES_MAX + content_type.len() + inline.len();
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len();
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
+            if !location.is_empty() {
+                out.field(b"Location", [location]);
+            }
+            if let Some(beyond) = beyond {
+                out.number(b"Retry-After", beyond.wait_s());
+            }
             if !content_type.is_empty() && !content.is_empty() {
                 out.field(b"Content-Type", [content_type.as_bytes()]);
             }
             if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
+            }
+            if failure.is_some() {
+                out.line(b"Cache-Control: no-store\r\n");
             }
             out.line(date);
             out.line(http.security_lines(facts));
@@ -121,6 +177,6 @@ impl Asker<'_> {
             apart
         });
         head.append(inline);
-        Ok(Answer { status: *status, cause: None, head, content: apart, grpc_status: None, keep_alive })
+        Ok(Answer { status: *status, cause, head, content: apart, grpc_status: None, keep_alive })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_snapshot::Pool;
 use weir_telemetry::{
-    Cause, Spans,
+    Cause, Happening, Spans,
     record::{Flags, Outcome},
 };
 
@@ -62,6 +62,15 @@ impl Proxy {
         if let Some(analytics) = client.service.analytics.as_deref() {
             self.core.records.note_cause(&mut client.noted, analytics, cause);
         }
+    }
+
+    /// A client gets a response of Weir itself because its request is refused.
+    #[cold]
+    pub(crate) fn note_refusal<I: Io>(&mut self, io: &I, conn: Conn, cause: Cause) {
+        let Some(client) = self.clients.peek(conn) else { return };
+        self.core.counters.note(Happening::Failed { service: client.service.id, cause });
+        self.note_unread(io, conn);
+        self.note_cause(conn, cause);
     }
 
     /// An exchange has failed. Its server's connection still stands, if it has one.

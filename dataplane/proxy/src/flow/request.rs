@@ -2,7 +2,7 @@
 //!
 //! Pieces of a body that the server cannot take yet stay in the client's inbox, and the client is not read.
 
-use weir_telemetry::Happening;
+use weir_telemetry::{Cause, Happening};
 use weir_wire::{head::HeadSink, http1::Hop};
 
 use crate::{
@@ -103,7 +103,14 @@ impl Proxy {
                 }
                 return self.begin(io, id);
             }
+            Next::Reported { id, answer_continue } => {
+                self.note_cause(conn, Cause::ClientRequestRate);
+                return self.begin_next(io, conn, Next::Exchange { id, answer_continue });
+            }
             Next::Local(answer) => {
+                if let Some(cause) = answer.cause {
+                    self.note_refusal(io, conn, cause);
+                }
                 self.answer(io, conn, *answer);
                 return Outcome::Advanced;
             }

@@ -2,13 +2,18 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
+use weir_rules::LocalResponse;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_tls::CertificateFault;
 use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
-    client::{Client, Stage},
+    client::{
+        Client, Stage,
+        ruled::{Asker, Why},
+    },
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -33,11 +38,15 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
         Error::ProxyHeader => return without_page(Close::Abort, Cause::ClientProxyHeader),
         // Lingers, so that the client gets the alert with the reason.
+        Error::ClientCertificate { fault, in_handshake: true } => {
+            return without_page(Close::Linger, cause_of(fault));
+        }
+        Error::ClientCertificate { fault, in_handshake: false } => (400, cause_of(fault)),
+        Error::ForgedField => (400, Cause::ClientForgedField),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
-        Error::Denied { reset } => {
-            return without_page(if reset { Close::Abort } else { Close::Linger }, Cause::ClientDenied);
-        }
+        Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
+        Error::RateLimited { reset } => return without_page(ending(reset), Cause::ClientRequestRate),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),
@@ -71,6 +80,21 @@ pub(crate) fn remedy(error: Error) -> Remedy {
     Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
+fn cause_of(fault: CertificateFault) -> Cause {
+    match fault {
+        CertificateFault::Missing => Cause::ClientCertificateMissing,
+        CertificateFault::NotYetValid | CertificateFault::Expired => Cause::ClientCertificateExpired,
+        CertificateFault::Revoked => Cause::ClientCertificateRevoked,
+        CertificateFault::CrlExpired | CertificateFault::CrlMissing => Cause::ClientCertificateNoCrl,
+        CertificateFault::UnknownAuthority
+        | CertificateFault::Purpose
+        | CertificateFault::Names
+        | CertificateFault::Chain
+        | CertificateFault::Unreadable
+        | CertificateFault::Proof => Cause::ClientCertificateUntrusted,
+    }
+}
+
 fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
     use weir_wire::Error::*;
     match wrong {
@@ -80,6 +104,10 @@ fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
         Version => (505, Cause::ClientUnsupported),
         _ => (400, Cause::ClientBadRequest),
     }
+}
+
+fn ending(reset: bool) -> Close {
+    if reset { Close::Abort } else { Close::Linger }
 }
 
 fn without_page(close: Close, cause: Cause) -> Remedy {
@@ -95,6 +123,8 @@ pub(crate) fn failed(server: u32, error: Error) -> Happening {
 fn fault(error: Error) -> HandshakeFault {
     match error {
         Error::ClientTls(fault) => fault,
+        Error::ClientCertificate { fault: CertificateFault::Missing, .. } => HandshakeFault::NoCertificate,
+        Error::ClientCertificate { .. } => HandshakeFault::BadCertificate,
         Error::AcceptTimeout => HandshakeFault::Timeout,
         Error::ClientAborted => HandshakeFault::Closed,
         _ => HandshakeFault::Internal,
@@ -131,6 +161,40 @@ impl Owed {
         Owed::Response {
             head_only: exchange.method == Method::Head,
             keep_alive: exchange.keep_alive && !exchange.awaits_body() && error.leaves_client_readable(),
+        }
+    }
+}
+
+/// Sends a client to an error page elsewhere.
+const FOUND: u16 = 302;
+
+/// What a client gets instead of a page.
+enum Instead {
+    Page,
+    Close,
+    /// `location`: where it goes instead; empty: nowhere.
+    Answer {
+        response: LocalResponse,
+        location: Vec<u8>,
+    },
+}
+
+impl Instead {
+    /// Of a request that no server takes.
+    fn of(exchange: &Exchange) -> Self {
+        match exchange.fail_action() {
+            Some(FailAction::CloseConnection) => Self::Close,
+            Some(FailAction::Answer(response)) if response.status == 503 && response.content.is_empty() => Self::Page,
+            Some(FailAction::Answer(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
+            Some(FailAction::Redirect(redirect)) => {
+                let target = exchange.target().unwrap_or_default();
+                let Some(location) = redirect.location_of(&target) else { return Self::Page };
+                let (content_type, content) = Default::default();
+                let response = LocalResponse { status: redirect.status, content_type, content };
+                Self::Answer { response, location }
+            }
+            // No server of the backup takes it either.
+            Some(FailAction::LocalResponse | FailAction::Backup(_)) | None => Self::Page,
         }
     }
 }
@@ -204,8 +268,7 @@ impl Proxy {
         if let Some(stream) = client.connection.stream().filter(|stream| stream.call.is_some()) {
             stream.code = call::reset_by(error);
         }
-        let hangs_up = error == Error::NoServer
-            && exchange.pool().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+        let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
         let server_conn = exchange.server();
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
@@ -215,12 +278,12 @@ impl Proxy {
             self.close_server(io, server_conn, Close::Abort);
         }
         match (remedy.page, owed) {
-            (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if matches!(instead, Instead::Close) => self.close_client(io, conn, Close::Linger),
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let keep_alive = keep_alive && may_stay;
                 let page = Page { status, error, cause: remedy.cause, head_only, keep_alive };
-                self.answer_with_page(io, conn, page);
+                self.answer_instead(io, conn, page, instead);
             }
             (Some(status), Owed::Status) => self.end_call(io, conn, call::code_of(error, status), remedy.cause),
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
@@ -263,7 +326,60 @@ impl Proxy {
         }
     }
 
+    /// Answers with what an operator wants instead of a page.
+    fn answer_instead<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page, instead: Instead) {
+        match instead {
+            Instead::Answer { response, location }
+                if self.clients.find(conn).is_some_and(|client| client.call().is_none()) =>
+            {
+                self.answer_by_operator(io, conn, page, &response, &location)
+            }
+            _ => self.answer_with_page(io, conn, page),
+        }
+    }
+
+    fn answer_by_operator<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        page: Page,
+        response: &LocalResponse,
+        location: &[u8],
+    ) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(http) = client.service.http() else { return self.close_client(io, conn, Close::Abort) };
+        let Page { cause, head_only, keep_alive, .. } = page;
+        let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
+        let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
+        match asker.answer(io, response, Why { location, failure: Some(cause), beyond: None }) {
+            Ok(answer) => self.answer(io, conn, answer),
+            Err(_) => self.close_client(io, conn, Close::Abort),
+        }
+    }
+
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        if client.service.error_pages.is_some() && client.call().is_none() {
+            return self.answer_with_own_page(io, conn, page);
+        }
+        self.answer_with_usual_page(io, conn, page);
+    }
+
+    /// Answers with the page that an operator has for the status, if there is one.
+    #[cold]
+    fn answer_with_own_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let pages = client.service.error_pages.clone();
+        let Some(found) = pages.as_ref().and_then(|pages| pages.find(page.status)) else {
+            return self.answer_with_usual_page(io, conn, page);
+        };
+        let status = if found.location.is_empty() { page.status } else { FOUND };
+        let (content_type, content) = (found.content_type.clone(), found.content.clone());
+        let response = LocalResponse { status, content_type, content };
+        self.answer_by_operator(io, conn, page, &response, found.location.as_bytes());
+    }
+
+    fn answer_with_usual_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
         let target = match client.call() {
             Some(_) => Target::Call,
@@ -307,6 +423,8 @@ mod tests {
             (Error::Connect(Gone::Refused), 502),
             (Error::Connect(Gone::Local), 503),
             (Error::NoServer, 503),
+            (Error::ClientCertificate { fault: CertificateFault::Expired, in_handshake: false }, 400),
+            (Error::ForgedField, 400),
             (Error::ConnectTimeout, 504),
             (Error::ResponseTimeout, 504),
         ];

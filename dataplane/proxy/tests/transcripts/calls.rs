@@ -14,7 +14,7 @@ use crate::{
     tape::{Stage, plan},
 };
 
-const CALL: &[(&str, &str)] = &[("content-type", "application/grpc+proto"), ("te", "trailers")];
+pub const CALL: &[(&str, &str)] = &[("content-type", "application/grpc+proto"), ("te", "trailers")];
 /// Resets of servers, and the status of gRPC for each.
 const RESETS: [(Code, &str); 8] = [
     (Code::NoError, "13"),

@@ -17,7 +17,7 @@ use crate::{
 
 const CLIENT: &str = "192.0.2.1:4000";
 
-fn question(head: &str) -> Question {
+pub fn question(head: &str) -> Question {
     let address = |text: &str| text.parse::<SocketAddr>().expect("an address");
     Question {
         listener: address("10.0.0.1:80"),
@@ -29,7 +29,7 @@ fn question(head: &str) -> Question {
 }
 
 impl Stage {
-    fn explain(&mut self, question: &Question) -> Explanation {
+    pub fn explain(&mut self, question: &Question) -> Explanation {
         let now = self.tape.now();
         self.proxy.explain(now, question)
     }

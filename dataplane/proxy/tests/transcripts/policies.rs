@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The plan with one policy set, and a second pool: its server is 10.1.9.1.
-fn with(mut plan: api::Plan, set: HttpPolicySet) -> api::Plan {
+pub fn with(mut plan: api::Plan, set: HttpPolicySet) -> api::Plan {
     let mut pool = api::Pool { uuid: "pool-9".into(), ..plan.pools[0].clone() };
     pool.servers.truncate(1);
     pool.servers[0].address = "10.1.9.1".into();
@@ -33,11 +33,11 @@ fn text(criterion: api::TextCriterion, values: &[&str]) -> Option<api::TextMatch
     Some(api::TextMatch { criterion: criterion.into(), values, decoded: true, ..Default::default() })
 }
 
-fn under(path: &str) -> HttpMatch {
+pub fn under(path: &str) -> HttpMatch {
     HttpMatch { path: text(api::TextCriterion::BeginsWith, &[path]), ..HttpMatch::default() }
 }
 
-fn security(name: &str, matched: HttpMatch, action: api::http_security_rule::Action) -> api::HttpSecurityRule {
+pub fn security(name: &str, matched: HttpMatch, action: api::http_security_rule::Action) -> api::HttpSecurityRule {
     api::HttpSecurityRule { rule: rule(name, matched), action: Some(action) }
 }
 

@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::Arc,
     time::Duration,
 };
@@ -165,6 +166,7 @@ pub struct Stage {
     pub tape: Tape,
     clients: u32,
     snapshot: Arc<Snapshot>,
+    worker: Rc<Worker>,
 }
 
 pub fn plan(servers: usize) -> api::Plan {
@@ -229,7 +231,16 @@ impl Stage {
     }
 
     pub fn with(plan: &api::Plan, limits: Limits) -> Self {
-        let (snapshot, _) = Snapshot::build(plan, None, &worker()).expect("the plan is sound");
+        Self::of(plan, limits, Rc::new(Worker::all(1, 0).swap_remove(0)))
+    }
+
+    /// Another worker of the same engine.
+    pub fn beside(&self, plan: &api::Plan) -> Self {
+        Self::of(plan, Limits::default(), self.worker.clone())
+    }
+
+    fn of(plan: &api::Plan, limits: Limits, worker: Rc<Worker>) -> Self {
+        let (snapshot, _) = Snapshot::build(plan, None, &worker).expect("the plan is sound");
         let snapshot = Arc::new(snapshot);
         let limits = Limits { queued_bytes: 1000, tunnel_relay_bytes: 4000, ..limits };
         let blocks = BufPool::new(Self::BLOCK_BYTES, 16);
@@ -247,11 +258,11 @@ impl Stage {
             keeps_buffers: false,
             panics_at: None,
         };
-        Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot }
+        Self { proxy: Proxy::new(snapshot.clone(), limits), tape, clients: 0, snapshot, worker }
     }
 
     pub fn replace(&mut self, plan: &api::Plan) {
-        let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &worker()).expect("the plan is sound");
+        let (snapshot, _) = Snapshot::build(plan, Some(&self.snapshot), &self.worker).expect("the plan is sound");
         self.snapshot = Arc::new(snapshot);
         self.proxy.replace(&mut self.tape, self.snapshot.clone());
         self.proxy.end_displaced_sessions(&mut self.tape);
@@ -388,8 +399,4 @@ impl Stage {
         self.batch(vec![Event::Deadline { conn }]);
         waited
     }
-}
-
-fn worker() -> Worker {
-    Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 }
 }

@@ -106,7 +106,7 @@ fn plan(rng: &mut Rng) -> api::Plan {
 impl World {
     fn new(mut rng: Rng) -> Self {
         let plan = plan(&mut rng);
-        let worker = Worker { provider: weir_tls::Provider::new(), workers: 1, offset: 0 };
+        let worker = Worker::all(1, 0).swap_remove(0);
         let (snapshot, _) = Snapshot::build(&plan, None, &worker).expect("the simulated Plan is sound");
         let snapshot = Arc::new(snapshot);
         let weather = Weather::of(&mut rng);

@@ -7,16 +7,27 @@ use weir_rules::{PolicySet, RequestAction, ResponseAction, Rule, SecurityAction,
 
 use super::{
     groups::Groups,
-    rule::{RuleReader, check_response},
+    rate::{Place, read_limit},
+    rule::{RuleReader, check_redirect, check_response},
 };
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    kept::reference,
+};
 
-/// A set, what it was made from, and the uuids of the pools that its rules choose.
+/// The uuid of what a rule chooses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ChosenUuid {
+    Pool(String),
+    Group(String),
+}
+
+/// A set, what it was made from, and the pools and groups that its rules choose.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptPolicySet {
     pub source: Arc<v1::HttpPolicySet>,
     pub object: Arc<PolicySet>,
-    pub pools: Arc<[String]>,
+    pub wanted: Arc<[ChosenUuid]>,
 }
 
 impl KeptPolicySet {
@@ -50,13 +61,14 @@ pub(crate) fn subject(source: &v1::HttpPolicySet) -> Subject<'_> {
 impl Groups<'_> {
     /// `None` if the set is unusable; the findings give the reasons.
     pub fn read_set(&self, source: &Arc<v1::HttpPolicySet>, findings: &mut Findings) -> Option<KeptPolicySet> {
-        let mut pools = Vec::new();
+        let mut wanted = Vec::new();
         let before = findings.errors.len();
         let rule = |list: &'static str| RuleReader { subject: subject(source), list, groups: self };
-        let security = source.security_rules.iter().filter_map(|from| {
+        let security = source.security_rules.iter().enumerate().filter_map(|(place, from)| {
             let reader = rule("http_security_policy");
             let read = reader.rule(from.rule.as_ref(), false, findings);
-            let action = security_action(&reader.at(from.rule.as_ref()), &reader, from, findings)?;
+            let earlier = &source.security_rules[..place];
+            let action = security_action(&reader.at(from.rule.as_ref()), &reader, (from, earlier), findings)?;
             Some(with(read?, action))
         });
         let security = security.collect();
@@ -64,7 +76,7 @@ impl Groups<'_> {
         for from in &source.request_rules {
             let reader = rule("http_request_policy");
             let read = reader.rule(from.rule.as_ref(), false, findings);
-            let action = request_action(&reader.at(from.rule.as_ref()), &reader, from, &mut pools, findings);
+            let action = request_action(&reader.at(from.rule.as_ref()), &reader, from, &mut wanted, findings);
             requests.extend(read.zip(action).map(|(rule, action)| with(rule, action)));
         }
         let responses = source.response_rules.iter().filter_map(|from| {
@@ -83,7 +95,7 @@ impl Groups<'_> {
             return None;
         }
         let object = PolicySet::compile(source.uuid.clone(), source.name.clone(), security, requests, responses);
-        Some(KeptPolicySet { source: source.clone(), object: Arc::new(object), pools: pools.into() })
+        Some(KeptPolicySet { source: source.clone(), object: Arc::new(object), wanted: wanted.into() })
     }
 }
 
@@ -95,7 +107,7 @@ fn with<A>(rule: Rule<()>, action: A) -> Rule<A> {
 fn security_action(
     at: &str,
     reader: &RuleReader<'_>,
-    from: &v1::HttpSecurityRule,
+    (from, earlier): (&v1::HttpSecurityRule, &[v1::HttpSecurityRule]),
     findings: &mut Findings,
 ) -> Option<SecurityAction> {
     use v1::http_security_rule::Action;
@@ -109,7 +121,16 @@ fn security_action(
             Ok(port) if port > 0 => return Some(SecurityAction::RedirectToHttps { port }),
             _ => format!("{} is not a port; choose 1 to 65535", to.port),
         },
-        Some(Action::RateLimit(_)) => "engines do not limit rates by rules yet".to_owned(),
+        Some(Action::RateLimit(limit)) => {
+            let (subject, name) =
+                (reader.subject, |rule: &v1::HttpSecurityRule| Some(rule.rule.as_ref()?.name.clone()));
+            // What is counted goes on when other rules change. Several rules may have one name.
+            let namesakes = earlier.iter().filter(|rule| name(rule) == name(from)).count();
+            let identity = format!("{} {namesakes}", name(from).unwrap_or_default());
+            let at = &format!("{at}.action.rate_profile");
+            let place = Place { subject, at, scope: subject.uuid, identity: &identity };
+            return read_limit(&place, limit, findings).map(|rate| SecurityAction::Limit(Box::new(rate)));
+        }
         None => "has no action that this engine knows; upgrade the engine".to_owned(),
     };
     findings.error(reader.subject, format!("{at}.action"), why);
@@ -120,7 +141,7 @@ fn request_action(
     at: &str,
     reader: &RuleReader<'_>,
     from: &v1::HttpRequestRule,
-    pools: &mut Vec<String>,
+    wanted: &mut Vec<ChosenUuid>,
     findings: &mut Findings,
 ) -> Option<RequestAction> {
     use v1::http_request_rule::Action;
@@ -132,21 +153,20 @@ fn request_action(
     let then = match &from.action {
         None => Then::GoOn,
         Some(Action::Redirect(redirect)) => {
-            let redirect = reader.redirect(&format!("{at}.redirect_action"), redirect, findings)?;
-            if !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {
-                let message = format!("{} is no status of a redirect", redirect.status);
-                findings.error(reader.subject, format!("{at}.redirect_action.status_code"), message);
-            }
-            Then::Redirect(redirect)
+            Then::Redirect(check_redirect(reader.subject, &format!("{at}.redirect_action"), redirect, findings)?)
         }
         Some(Action::Response(response)) => {
             Then::Respond(check_response(reader.subject, &format!("{at}.switching_action"), response, findings)?)
         }
         Some(Action::Pool(choice)) => {
-            let known = pools.iter().position(|uuid| *uuid == choice.pool_uuid);
+            let chosen = match reference(&choice.pool_group_uuid) {
+                Some(uuid) => ChosenUuid::Group(uuid.to_owned()),
+                None => ChosenUuid::Pool(choice.pool_uuid.clone()),
+            };
+            let known = wanted.iter().position(|other| *other == chosen);
             let pool = known.unwrap_or_else(|| {
-                pools.push(choice.pool_uuid.clone());
-                pools.len() - 1
+                wanted.push(chosen);
+                wanted.len() - 1
             });
             Then::Pool { pool: pool as u32, server: (!choice.server_id.is_empty()).then(|| choice.server_id.clone()) }
         }

@@ -9,7 +9,10 @@ use weir_rules::{
 use weir_wire::head::{is_token, may_be_value};
 
 use super::groups::{Groups, addresses};
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    variable::variable,
+};
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
@@ -65,69 +68,94 @@ impl RuleReader<'_> {
     }
 
     pub fn redirect(&self, at: &str, from: &v1::HttpRedirect, findings: &mut Findings) -> Option<Redirect> {
-        let port = match from.port {
-            0 => None,
-            port => match u16::try_from(port) {
-                Ok(port) => Some(port),
-                Err(_) => {
-                    findings.error(self.subject, format!("{at}.port"), format!("{port} is not a port"));
-                    return None;
-                }
-            },
-        };
-        let (host, path) =
-            (self.tokens(at, "host", &from.host, findings), self.tokens(at, "path", &from.path, findings));
-        self.query(at, &from.add_query, findings)?;
-        Some(Redirect {
-            status: u16::try_from(from.status).unwrap_or_default(),
-            tls: from.tls,
-            port,
-            host: host?,
-            path: path?,
-            keep_query: from.keep_query,
-            add_query: from.add_query.clone(),
-        })
+        redirect(self.subject, at, from, findings)
     }
 
     pub fn rewrite(&self, at: &str, from: &v1::HttpRewrite, findings: &mut Findings) -> Option<Rewrite> {
-        let host = self.tokens(at, "host_hdr", &from.host, findings);
-        let path = self.tokens(at, "path", &from.path, findings);
-        self.query(at, &from.add_query, findings)?;
+        let host = tokens(self.subject, at, "host_hdr", &from.host, findings);
+        let path = tokens(self.subject, at, "path", &from.path, findings);
+        query(self.subject, at, &from.add_query, findings)?;
         Some(Rewrite { host: host?, path: path?, keep_query: from.keep_query, add_query: from.add_query.clone() })
-    }
-
-    fn query(&self, at: &str, text: &str, findings: &mut Findings) -> Option<()> {
-        let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-        if !text.bytes().all(may_stand) {
-            findings.error(self.subject, format!("{at}.add_string"), format!("{text:?} cannot stand in a query"));
-            return None;
-        }
-        Some(())
-    }
-
-    fn tokens(&self, at: &str, part: &str, from: &[v1::UriToken], findings: &mut Findings) -> Option<Vec<Token>> {
-        let mut tokens = Vec::new();
-        for (number, token) in from.iter().enumerate() {
-            let kind = match v1::UriTokenKind::try_from(token.kind) {
-                Ok(v1::UriTokenKind::Text) => TokenKind::Text(token.text.clone()),
-                Ok(v1::UriTokenKind::Host) => TokenKind::Host,
-                Ok(v1::UriTokenKind::Path) => TokenKind::Path,
-                Ok(v1::UriTokenKind::GroupValue) => TokenKind::GroupValue,
-                Ok(v1::UriTokenKind::PathRegex) => TokenKind::PathRegex,
-                Ok(v1::UriTokenKind::QueryRegex) => TokenKind::QueryRegex,
-                Ok(v1::UriTokenKind::Unspecified) | Err(_) => {
-                    findings.error(self.subject, format!("{at}.{part}.tokens[{number}].type"), UNKNOWN);
-                    return None;
-                }
-            };
-            tokens.push(Token { kind, parts: token.first..=token.last });
-        }
-        Some(tokens)
     }
 }
 
+/// A redirect that ends a request.
+pub(crate) fn check_redirect(
+    subject: Subject<'_>,
+    at: &str,
+    from: &v1::HttpRedirect,
+    findings: &mut Findings,
+) -> Option<Redirect> {
+    let redirect = redirect(subject, at, from, findings)?;
+    if !matches!(redirect.status, 301 | 302 | 303 | 307 | 308) {
+        let message = format!("{} is no status of a redirect", redirect.status);
+        findings.error(subject, format!("{at}.status_code"), message);
+    }
+    Some(redirect)
+}
+
+fn redirect(subject: Subject<'_>, at: &str, from: &v1::HttpRedirect, findings: &mut Findings) -> Option<Redirect> {
+    let port = match from.port {
+        0 => None,
+        port => match u16::try_from(port) {
+            Ok(port) => Some(port),
+            Err(_) => {
+                findings.error(subject, format!("{at}.port"), format!("{port} is not a port"));
+                return None;
+            }
+        },
+    };
+    let host = tokens(subject, at, "host", &from.host, findings);
+    let path = tokens(subject, at, "path", &from.path, findings);
+    query(subject, at, &from.add_query, findings)?;
+    Some(Redirect {
+        status: u16::try_from(from.status).unwrap_or_default(),
+        tls: from.tls,
+        port,
+        host: host?,
+        path: path?,
+        keep_query: from.keep_query,
+        add_query: from.add_query.clone(),
+    })
+}
+
+fn query(subject: Subject<'_>, at: &str, text: &str, findings: &mut Findings) -> Option<()> {
+    let may_stand = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    if !text.bytes().all(may_stand) {
+        findings.error(subject, format!("{at}.add_string"), format!("{text:?} cannot stand in a query"));
+        return None;
+    }
+    Some(())
+}
+
+fn tokens(
+    subject: Subject<'_>,
+    at: &str,
+    part: &str,
+    from: &[v1::UriToken],
+    findings: &mut Findings,
+) -> Option<Vec<Token>> {
+    let mut tokens = Vec::new();
+    for (number, token) in from.iter().enumerate() {
+        let kind = match v1::UriTokenKind::try_from(token.kind) {
+            Ok(v1::UriTokenKind::Text) => TokenKind::Text(token.text.clone()),
+            Ok(v1::UriTokenKind::Host) => TokenKind::Host,
+            Ok(v1::UriTokenKind::Path) => TokenKind::Path,
+            Ok(v1::UriTokenKind::GroupValue) => TokenKind::GroupValue,
+            Ok(v1::UriTokenKind::PathRegex) => TokenKind::PathRegex,
+            Ok(v1::UriTokenKind::QueryRegex) => TokenKind::QueryRegex,
+            Ok(v1::UriTokenKind::Unspecified) | Err(_) => {
+                findings.error(subject, format!("{at}.{part}.tokens[{number}].type"), UNKNOWN);
+                return None;
+            }
+        };
+        tokens.push(Token { kind, parts: token.first..=token.last });
+    }
+    Some(tokens)
+}
+
 /// A response of the engine itself.
-pub(super) fn check_response(
+pub(crate) fn check_response(
     subject: Subject<'_>,
     at: &str,
     from: &v1::LocalResponse,
@@ -172,19 +200,12 @@ fn edit_of(from: &v1::HeaderEdit) -> Result<Edit, String> {
 
 fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
     use v1::HeaderVariable;
-    Ok(Value::Variable(match HeaderVariable::try_from(from.variable) {
-        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => return Ok(Value::Text(from.text.clone())),
+    Ok(match HeaderVariable::try_from(from.variable) {
+        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => Value::Text(from.text.clone()),
         Ok(HeaderVariable::None) => return Err(format!("{:?} cannot stand in a field", from.text)),
-        Ok(HeaderVariable::ClientAddress) => Variable::ClientAddress,
-        Ok(HeaderVariable::SourceAddress) => Variable::SourceAddress,
-        Ok(HeaderVariable::ListenerAddress) => Variable::ListenerAddress,
-        Ok(HeaderVariable::ListenerPort) => Variable::ListenerPort,
-        Ok(HeaderVariable::Field) => Variable::Field(from.field.clone()),
-        Ok(HeaderVariable::TlsVersion) => Variable::TlsVersion,
-        Ok(HeaderVariable::TlsCipher) => Variable::TlsCipher,
-        Ok(HeaderVariable::TlsServerName) => Variable::TlsServerName,
-        Ok(HeaderVariable::RequestId) | Err(_) => return Err(format!("its variable {UNKNOWN}")),
-    }))
+        Ok(HeaderVariable::Field) => Value::Variable(Variable::Field(from.field.clone())),
+        _ => Value::Variable(variable(from.variable).ok_or_else(|| format!("its variable {UNKNOWN}"))?),
+    })
 }
 
 /// Reads what a rule matches. What is cheap to look at comes first.
@@ -328,6 +349,6 @@ impl MatchReader<'_, '_> {
     }
 }
 
-fn number(from: &v1::NumberMatch) -> NumberMatch {
+pub(crate) fn number(from: &v1::NumberMatch) -> NumberMatch {
     NumberMatch { negated: from.negated, ranges: from.ranges.iter().map(|range| range.first..=range.last).collect() }
 }

@@ -2,7 +2,6 @@
 
 use weir_api::dataplane::v1::*;
 use weir_snapshot::{Snapshot, Worker};
-use weir_tls::Provider;
 
 macro_rules! certificate {
     ($uuid:literal, $file:literal) => {
@@ -85,6 +84,7 @@ pub fn plan() -> Plan {
             uuid: "pkiprofile-1".to_owned(),
             name: "internal".to_owned(),
             ca_certs_der: vec![include_bytes!("../../../tls/testdata/authority.crt.der").to_vec()],
+            ..PkiProfile::default()
         }],
         ..Plan::default()
     }
@@ -134,7 +134,7 @@ fn tls() -> TlsProfile {
 }
 
 pub fn worker() -> Worker {
-    Worker { provider: Provider::new(), workers: 4, offset: 0 }
+    Worker::all(4, 0).swap_remove(0)
 }
 
 pub fn built(plan: &Plan, previous: Option<&Snapshot>) -> Snapshot {

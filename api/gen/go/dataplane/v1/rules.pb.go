@@ -88,33 +88,64 @@ const (
 	HeaderVariable_HEADER_VARIABLE_TLS_CIPHER       HeaderVariable = 7
 	HeaderVariable_HEADER_VARIABLE_TLS_SERVER_NAME  HeaderVariable = 8
 	HeaderVariable_HEADER_VARIABLE_REQUEST_ID       HeaderVariable = 9
+	// Of the certificate of the client, if that is good; else without content.
+	HeaderVariable_HEADER_VARIABLE_CLIENT_FINGERPRINT HeaderVariable = 760 // SHA-1, in hexadecimal digits
+	HeaderVariable_HEADER_VARIABLE_CLIENT_SERIAL      HeaderVariable = 761
+	HeaderVariable_HEADER_VARIABLE_CLIENT_ISSUER      HeaderVariable = 762 // as RFC 2253 writes names
+	HeaderVariable_HEADER_VARIABLE_CLIENT_SUBJECT     HeaderVariable = 763
+	HeaderVariable_HEADER_VARIABLE_CLIENT_RAW         HeaderVariable = 764 // PEM, with blanks instead of line breaks
+	HeaderVariable_HEADER_VARIABLE_CLIENT_ESCAPED     HeaderVariable = 765 // PEM, percent-encoded
+	HeaderVariable_HEADER_VARIABLE_CLIENT_VERSION     HeaderVariable = 766
+	HeaderVariable_HEADER_VARIABLE_CLIENT_SIGNATURE   HeaderVariable = 767 // the algorithm
+	HeaderVariable_HEADER_VARIABLE_CLIENT_NOT_BEFORE  HeaderVariable = 768 // "Nov 27 15:08:18 2026 GMT"
+	HeaderVariable_HEADER_VARIABLE_CLIENT_NOT_AFTER   HeaderVariable = 769
 )
 
 // Enum value maps for HeaderVariable.
 var (
 	HeaderVariable_name = map[int32]string{
-		0: "HEADER_VARIABLE_NONE",
-		1: "HEADER_VARIABLE_CLIENT_ADDRESS",
-		2: "HEADER_VARIABLE_SOURCE_ADDRESS",
-		3: "HEADER_VARIABLE_LISTENER_ADDRESS",
-		4: "HEADER_VARIABLE_LISTENER_PORT",
-		5: "HEADER_VARIABLE_FIELD",
-		6: "HEADER_VARIABLE_TLS_VERSION",
-		7: "HEADER_VARIABLE_TLS_CIPHER",
-		8: "HEADER_VARIABLE_TLS_SERVER_NAME",
-		9: "HEADER_VARIABLE_REQUEST_ID",
+		0:   "HEADER_VARIABLE_NONE",
+		1:   "HEADER_VARIABLE_CLIENT_ADDRESS",
+		2:   "HEADER_VARIABLE_SOURCE_ADDRESS",
+		3:   "HEADER_VARIABLE_LISTENER_ADDRESS",
+		4:   "HEADER_VARIABLE_LISTENER_PORT",
+		5:   "HEADER_VARIABLE_FIELD",
+		6:   "HEADER_VARIABLE_TLS_VERSION",
+		7:   "HEADER_VARIABLE_TLS_CIPHER",
+		8:   "HEADER_VARIABLE_TLS_SERVER_NAME",
+		9:   "HEADER_VARIABLE_REQUEST_ID",
+		760: "HEADER_VARIABLE_CLIENT_FINGERPRINT",
+		761: "HEADER_VARIABLE_CLIENT_SERIAL",
+		762: "HEADER_VARIABLE_CLIENT_ISSUER",
+		763: "HEADER_VARIABLE_CLIENT_SUBJECT",
+		764: "HEADER_VARIABLE_CLIENT_RAW",
+		765: "HEADER_VARIABLE_CLIENT_ESCAPED",
+		766: "HEADER_VARIABLE_CLIENT_VERSION",
+		767: "HEADER_VARIABLE_CLIENT_SIGNATURE",
+		768: "HEADER_VARIABLE_CLIENT_NOT_BEFORE",
+		769: "HEADER_VARIABLE_CLIENT_NOT_AFTER",
 	}
 	HeaderVariable_value = map[string]int32{
-		"HEADER_VARIABLE_NONE":             0,
-		"HEADER_VARIABLE_CLIENT_ADDRESS":   1,
-		"HEADER_VARIABLE_SOURCE_ADDRESS":   2,
-		"HEADER_VARIABLE_LISTENER_ADDRESS": 3,
-		"HEADER_VARIABLE_LISTENER_PORT":    4,
-		"HEADER_VARIABLE_FIELD":            5,
-		"HEADER_VARIABLE_TLS_VERSION":      6,
-		"HEADER_VARIABLE_TLS_CIPHER":       7,
-		"HEADER_VARIABLE_TLS_SERVER_NAME":  8,
-		"HEADER_VARIABLE_REQUEST_ID":       9,
+		"HEADER_VARIABLE_NONE":               0,
+		"HEADER_VARIABLE_CLIENT_ADDRESS":     1,
+		"HEADER_VARIABLE_SOURCE_ADDRESS":     2,
+		"HEADER_VARIABLE_LISTENER_ADDRESS":   3,
+		"HEADER_VARIABLE_LISTENER_PORT":      4,
+		"HEADER_VARIABLE_FIELD":              5,
+		"HEADER_VARIABLE_TLS_VERSION":        6,
+		"HEADER_VARIABLE_TLS_CIPHER":         7,
+		"HEADER_VARIABLE_TLS_SERVER_NAME":    8,
+		"HEADER_VARIABLE_REQUEST_ID":         9,
+		"HEADER_VARIABLE_CLIENT_FINGERPRINT": 760,
+		"HEADER_VARIABLE_CLIENT_SERIAL":      761,
+		"HEADER_VARIABLE_CLIENT_ISSUER":      762,
+		"HEADER_VARIABLE_CLIENT_SUBJECT":     763,
+		"HEADER_VARIABLE_CLIENT_RAW":         764,
+		"HEADER_VARIABLE_CLIENT_ESCAPED":     765,
+		"HEADER_VARIABLE_CLIENT_VERSION":     766,
+		"HEADER_VARIABLE_CLIENT_SIGNATURE":   767,
+		"HEADER_VARIABLE_CLIENT_NOT_BEFORE":  768,
+		"HEADER_VARIABLE_CLIENT_NOT_AFTER":   769,
 	}
 )
 
@@ -1267,7 +1298,8 @@ func (x *LocalResponse) GetContent() []byte {
 	return nil
 }
 
-// At most count requests in each period, of each key. More may come at once after a pause: burst.
+// At most count requests in each period, of each key: what by_client and the like say. All workers of an engine count
+// together. More may come at once after a pause: burst.
 type RateLimit struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Count    uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1281,6 +1313,9 @@ type RateLimit struct {
 	//	*RateLimit_Response
 	//	*RateLimit_Redirect
 	Action        isRateLimit_Action `protobuf_oneof:"action"`
+	Name          string             `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`                          // of a limit beside rules: the operator's field, "requests_rate_limit"
+	ByField       string             `protobuf:"bytes,10,opt,name=by_field,json=byField,proto3" json:"by_field,omitempty"`    // each value of this header field has its own rate; requests without it are not limited
+	ByCookie      string             `protobuf:"bytes,11,opt,name=by_cookie,json=byCookie,proto3" json:"by_cookie,omitempty"` // the same of a cookie
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1417,27 @@ func (x *RateLimit) GetRedirect() *HttpRedirect {
 		}
 	}
 	return nil
+}
+
+func (x *RateLimit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByField() string {
+	if x != nil {
+		return x.ByField
+	}
+	return ""
+}
+
+func (x *RateLimit) GetByCookie() string {
+	if x != nil {
+		return x.ByCookie
+	}
+	return ""
 }
 
 type isRateLimit_Action interface {
@@ -1591,7 +1647,8 @@ func (x *HttpResponseRule) GetLocation() *HttpRedirect {
 type PoolChoice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // the server of this pool; empty: the algorithm chooses
+	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`                  // the server of this pool; empty: the algorithm chooses
+	PoolGroupUuid string                 `protobuf:"bytes,3,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"` // instead of a pool
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1636,6 +1693,13 @@ func (x *PoolChoice) GetPoolUuid() string {
 func (x *PoolChoice) GetServerId() string {
 	if x != nil {
 		return x.ServerId
+	}
+	return ""
+}
+
+func (x *PoolChoice) GetPoolGroupUuid() string {
+	if x != nil {
+		return x.PoolGroupUuid
 	}
 	return ""
 }
@@ -2345,7 +2409,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\rLocalResponse\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\rR\x06status\x12!\n" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\fR\acontent\"\xc3\x02\n" +
+	"\acontent\x18\x03 \x01(\fR\acontent\"\x8f\x03\n" +
 	"\tRateLimit\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x19\n" +
 	"\bperiod_s\x18\x02 \x01(\rR\aperiodS\x12\x14\n" +
@@ -2354,7 +2418,11 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\aby_path\x18\x05 \x01(\bR\x06byPath\x120\n" +
 	"\x05close\x18\x06 \x01(\v2\x18.weir.dataplane.v1.CloseH\x00R\x05close\x12>\n" +
 	"\bresponse\x18\a \x01(\v2 .weir.dataplane.v1.LocalResponseH\x00R\bresponse\x12=\n" +
-	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirectB\b\n" +
+	"\bredirect\x18\b \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectH\x00R\bredirect\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12\x19\n" +
+	"\bby_field\x18\n" +
+	" \x01(\tR\abyField\x12\x1b\n" +
+	"\tby_cookie\x18\v \x01(\tR\bbyCookieB\b\n" +
 	"\x06action\"\xef\x02\n" +
 	"\x0fHttpRequestRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
@@ -2367,11 +2435,12 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x10HttpResponseRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
 	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12;\n" +
-	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"F\n" +
+	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"n\n" +
 	"\n" +
 	"PoolChoice\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\"\x9f\x01\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12&\n" +
+	"\x0fpool_group_uuid\x18\x03 \x01(\tR\rpoolGroupUuid\"\x9f\x01\n" +
 	"\n" +
 	"HeaderEdit\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.weir.dataplane.v1.EditKindR\x04kind\x12\x12\n" +
@@ -2427,7 +2496,7 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x15EDIT_KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rEDIT_KIND_ADD\x10\x01\x12\x14\n" +
 	"\x10EDIT_KIND_REMOVE\x10\x02\x12\x15\n" +
-	"\x11EDIT_KIND_REPLACE\x10\x03*\xdc\x02\n" +
+	"\x11EDIT_KIND_REPLACE\x10\x03*\xd3\x05\n" +
 	"\x0eHeaderVariable\x12\x18\n" +
 	"\x14HEADER_VARIABLE_NONE\x10\x00\x12\"\n" +
 	"\x1eHEADER_VARIABLE_CLIENT_ADDRESS\x10\x01\x12\"\n" +
@@ -2438,7 +2507,17 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x1bHEADER_VARIABLE_TLS_VERSION\x10\x06\x12\x1e\n" +
 	"\x1aHEADER_VARIABLE_TLS_CIPHER\x10\a\x12#\n" +
 	"\x1fHEADER_VARIABLE_TLS_SERVER_NAME\x10\b\x12\x1e\n" +
-	"\x1aHEADER_VARIABLE_REQUEST_ID\x10\t*\xd8\x01\n" +
+	"\x1aHEADER_VARIABLE_REQUEST_ID\x10\t\x12'\n" +
+	"\"HEADER_VARIABLE_CLIENT_FINGERPRINT\x10\xf8\x05\x12\"\n" +
+	"\x1dHEADER_VARIABLE_CLIENT_SERIAL\x10\xf9\x05\x12\"\n" +
+	"\x1dHEADER_VARIABLE_CLIENT_ISSUER\x10\xfa\x05\x12#\n" +
+	"\x1eHEADER_VARIABLE_CLIENT_SUBJECT\x10\xfb\x05\x12\x1f\n" +
+	"\x1aHEADER_VARIABLE_CLIENT_RAW\x10\xfc\x05\x12#\n" +
+	"\x1eHEADER_VARIABLE_CLIENT_ESCAPED\x10\xfd\x05\x12#\n" +
+	"\x1eHEADER_VARIABLE_CLIENT_VERSION\x10\xfe\x05\x12%\n" +
+	" HEADER_VARIABLE_CLIENT_SIGNATURE\x10\xff\x05\x12&\n" +
+	"!HEADER_VARIABLE_CLIENT_NOT_BEFORE\x10\x80\x06\x12%\n" +
+	" HEADER_VARIABLE_CLIENT_NOT_AFTER\x10\x81\x06*\xd8\x01\n" +
 	"\fUriTokenKind\x12\x1e\n" +
 	"\x1aURI_TOKEN_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13URI_TOKEN_KIND_TEXT\x10\x01\x12\x17\n" +

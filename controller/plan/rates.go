@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"fmt"
+
+	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema/kinds"
+)
+
+// requestLimits are the limits of requests that a virtual service has beside its rules, in the order in which engines
+// count: its own, then those of its application profile.
+func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
+	add := func(field string, profile *kinds.RateProfile, byClient, byPath bool) {
+		if profile == nil {
+			return
+		}
+		limit := rateLimit(profile.RateLimiter, profile.Action)
+		limit.Name, limit.ByClient, limit.ByPath = field, byClient, byPath
+		limit.ByField, limit.ByCookie = profile.HTTPHeader, profile.HTTPCookie
+		limits = append(limits, limit)
+	}
+	add("requests_rate_limit", vs.RequestsRateLimit, false, false)
+	profile := rateLimits(vs.ApplicationProfile)
+	if profile == nil {
+		return limits
+	}
+	add(ofProfile+"client_ip_requests_rate_limit", profile.ClientIPRequests, true, false)
+	for i := range profile.HTTPHeaders {
+		add(fmt.Sprintf(ofProfile+"http_header_rate_limits[%d]", i), &profile.HTTPHeaders[i], false, false)
+	}
+	add(ofProfile+"client_ip_to_uri_requests_rate_limit", profile.ClientIPToURIRequests, true, true)
+	add(ofProfile+"uri_requests_rate_limit", profile.URIRequests, false, true)
+	return limits
+}
+
+const ofProfile = "dos_rl_profile.rl_profile."
+
+// rateLimits are the limits of an application profile; nil: it has none.
+func rateLimits(profile *kinds.ApplicationProfile) *kinds.RateLimitProfile {
+	if profile == nil || profile.DosRateLimit == nil {
+		return nil
+	}
+	return profile.DosRateLimit.RateLimitProfile
+}
+
+// limitsRequests tells whether an application profile limits requests of HTTP.
+func limitsRequests(profile *kinds.ApplicationProfile) bool {
+	limits := rateLimits(profile)
+	return limits != nil && (limits.ClientIPRequests != nil || limits.URIRequests != nil ||
+		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0)
+}
+
+// rateLimit converts the limit of a security rule.
+func (r *ruleReader) rateLimit(
+	from *kinds.HTTPSecurityActionRateProfile, match *kinds.MatchTarget,
+) *dataplanev1.RateLimit {
+	if redirect := from.Action.Redirect; redirect != nil {
+		r.checkTokens("action.rate_profile.action.redirect.host", redirect.Host, match)
+		r.checkTokens("action.rate_profile.action.redirect.path", redirect.Path, match)
+	}
+	limit := rateLimit(from.RateLimiter, from.Action)
+	limit.ByClient, limit.ByPath = from.PerClient, from.PerPath
+	return limit
+}
+
+func rateLimit(from *kinds.RateLimiter, action *kinds.RateLimiterAction) *dataplanev1.RateLimit {
+	if from == nil { // of an object from before rate_limiter was required
+		from = usualRateLimiter
+	}
+	to := &dataplanev1.RateLimit{Count: from.Count, PeriodS: from.Period, Burst: from.Burst}
+	switch action.Type {
+	case kinds.DropExcess, kinds.ResetExcess:
+		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{Reset_: true}}
+	case kinds.CloseExcess:
+		to.Action = &dataplanev1.RateLimit_Close{Close: &dataplanev1.Close{}}
+	case kinds.RespondExcess:
+		to.Action = &dataplanev1.RateLimit_Response{
+			Response: localResponse(kinds.StatusIn(action.StatusCode), action.File)}
+	case kinds.RedirectExcess:
+		to.Action = &dataplanev1.RateLimit_Redirect{Redirect: redirect(action.Redirect)}
+	}
+	return to
+}

@@ -1,0 +1,134 @@
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/weir-lb/weir/controller/schema"
+)
+
+// RateProfile is a rate limit, and what happens above it.
+type RateProfile struct {
+	RateLimiter *RateLimiter       `json:"rate_limiter"`
+	Action      *RateLimiterAction `json:"action" required:"true"`
+	HTTPHeader  string             `json:"http_header"`
+	HTTPCookie  string             `json:"http_cookie"`
+}
+
+// RateLimiter allows count events in each period, and a burst.
+type RateLimiter struct {
+	Name   string `json:"name"`
+	Count  uint32 `json:"count" min:"1" max:"1000000000" default:"1000000000"`
+	Period uint32 `json:"period" min:"1" max:"1000000000" default:"1"`
+	Burst  uint32 `json:"burst_sz" max:"1000000000" default:"0"`
+}
+
+// RateLimiterAction is what happens to an event above the rate.
+type RateLimiterAction struct {
+	Type       string              `json:"type" enum:"RateLimiterActionType" default:"RL_ACTION_NONE"`
+	StatusCode string              `json:"status_code" enum:"LocalResponseStatus" default:"HTTP_LOCAL_RESPONSE_STATUS_CODE_429"`
+	File       *HTTPLocalFile      `json:"file"`
+	Redirect   *HTTPRedirectAction `json:"redirect"`
+}
+
+// DosRateLimit limits what one client, or all clients together, may do.
+type DosRateLimit struct {
+	DosProfile       *DosThreshold     `json:"dos_profile"`
+	RateLimitProfile *RateLimitProfile `json:"rl_profile"`
+}
+
+// DosThreshold defines when traffic counts as an attack.
+type DosThreshold struct {
+	PeriodS uint32 `json:"thresh_period" default:"5" required:"true"`
+}
+
+// RateLimitProfile limits how often requests and connections come: of each client, for each path, of each value of a
+// header field.
+type RateLimitProfile struct {
+	ClientIPConnections   *RateProfile  `json:"client_ip_connections_rate_limit"`
+	ClientIPRequests      *RateProfile  `json:"client_ip_requests_rate_limit"`
+	URIRequests           *RateProfile  `json:"uri_requests_rate_limit"`
+	ClientIPToURIRequests *RateProfile  `json:"client_ip_to_uri_requests_rate_limit"`
+	HTTPHeaders           []RateProfile `json:"http_header_rate_limits" items:"16"`
+}
+
+const (
+	ReportExcess   = "RL_ACTION_NONE"
+	DropExcess     = "RL_ACTION_DROP_CONN"
+	ResetExcess    = "RL_ACTION_RESET_CONN"
+	CloseExcess    = "RL_ACTION_CLOSE_CONN"
+	RespondExcess  = "RL_ACTION_LOCAL_RSP"
+	RedirectExcess = "RL_ACTION_REDIRECT"
+)
+
+var _ = schema.Enum("RateLimiterActionType",
+	ReportExcess, DropExcess, ResetExcess, CloseExcess, RespondExcess, RedirectExcess)
+
+// exactRates says why Avi's choices between speed and exactness have no function.
+const exactRates = "engines count each key exactly"
+
+// secondsToFill is how long it may take until a whole burst is allowed again, at most: beyond it, engines could not
+// count.
+const secondsToFill = 1_000_000_000
+
+func (p *RateProfile) check(field string) *schema.FieldError {
+	switch {
+	case p == nil:
+		return nil
+	case p.RateLimiter == nil:
+		return refuse(field+".rate_limiter", "is required: say how many are allowed in which time")
+	}
+	problem := cmp.Or(p.RateLimiter.check(field+".rate_limiter"), p.Action.check(field+".action", nil))
+	if problem == nil && p.HTTPHeader != "" {
+		problem = checkFieldName(field+".http_header", p.HTTPHeader)
+	}
+	if problem == nil && p.HTTPCookie != "" {
+		problem = checkFieldName(field+".http_cookie", p.HTTPCookie)
+	}
+	return problem
+}
+
+func (d *DosRateLimit) check(field string) *schema.FieldError {
+	if d == nil || d.RateLimitProfile == nil {
+		return nil
+	}
+	profile, field := d.RateLimitProfile, field+".rl_profile."
+	for i := range profile.HTTPHeaders {
+		at, limit := fmt.Sprintf("%shttp_header_rate_limits[%d]", field, i), &profile.HTTPHeaders[i]
+		if limit.HTTPHeader == "" && limit.HTTPCookie == "" {
+			return refuse(at+".http_header", "is required: name the header field, each of whose values has the limit")
+		}
+		if problem := limit.check(at); problem != nil {
+			return problem
+		}
+	}
+	return cmp.Or(profile.ClientIPConnections.check(field+"client_ip_connections_rate_limit"),
+		profile.ClientIPRequests.check(field+"client_ip_requests_rate_limit"),
+		profile.URIRequests.check(field+"uri_requests_rate_limit"),
+		profile.ClientIPToURIRequests.check(field+"client_ip_to_uri_requests_rate_limit"))
+}
+
+func (l *RateLimiter) check(field string) *schema.FieldError {
+	seconds := uint64(l.Period) * uint64(max(l.Burst, l.Count)) / uint64(l.Count)
+	if seconds > secondsToFill {
+		return refuse(field+".burst_sz", "%d would take %d seconds to be allowed again: lower it", l.Burst, seconds)
+	}
+	return nil
+}
+
+// check checks what happens to a request that matches; match is nil for a limit outside of rules.
+func (a *RateLimiterAction) check(field string, match *MatchTarget) *schema.FieldError {
+	switch {
+	case a.Type != RespondExcess && a.File != nil:
+		return refuse(field+".file", "is for %s", RespondExcess)
+	case a.Type != RedirectExcess && a.Redirect != nil:
+		return refuse(field+".redirect", "is for %s", RedirectExcess)
+	case a.Type == RedirectExcess && a.Redirect == nil:
+		return refuse(field+".redirect", "is required by %s", RedirectExcess)
+	}
+	return cmp.Or(a.File.check(field+".file", StatusIn(a.StatusCode)), a.Redirect.check(field+".redirect", match))
+}
+
+func (p *HTTPSecurityActionRateProfile) check(field string, match *MatchTarget) *schema.FieldError {
+	return cmp.Or(p.RateLimiter.check(field+".rate_limiter"), p.Action.check(field+".action", match))
+}

@@ -1,0 +1,33 @@
+package kinds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestRefusesLimitsThatSayTooLittleOrTooMuch(t *testing.T) {
+	profile := func(limits string) string {
+		return fmt.Sprintf(`{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP",
+			"dos_rl_profile":{"rl_profile":{%s}}}`, limits)
+	}
+	for _, c := range []struct{ limits, field, want string }{
+		{`"client_ip_requests_rate_limit":{"action":{}}`, "client_ip_requests_rate_limit.rate_limiter", "is required"},
+		{`"http_header_rate_limits":[{"rate_limiter":{},"action":{}}]`, "http_header_rate_limits[0].http_header",
+			"is required"},
+		{`"http_header_rate_limits":[{"http_header":"X Key","rate_limiter":{},"action":{}}]`,
+			"http_header_rate_limits[0].http_header", "X Key"},
+		{`"uri_requests_rate_limit":{"http_cookie":"a;b","rate_limiter":{},"action":{}}`,
+			"uri_requests_rate_limit.http_cookie", "a;b"},
+		{`"uri_requests_rate_limit":{"rate_limiter":{"count":1000000001},"action":{}}`,
+			"uri_requests_rate_limit.rate_limiter.count", "1000000001"},
+		{`"client_ip_to_uri_requests_rate_limit":{"rate_limiter":{"count":1,"period":1000,"burst_sz":1000000000},
+			"action":{}}`, "client_ip_to_uri_requests_rate_limit.rate_limiter.burst_sz", "lower it"},
+	} {
+		got := refusalOf(t, "applicationprofile", profile(c.limits))
+		want := "applicationprofile: dos_rl_profile.rl_profile." + c.field + ": "
+		if !strings.HasPrefix(got, want) || !strings.Contains(got, c.want) {
+			t.Errorf("%s\n got %s\nwant %s… %s", c.limits, got, want, c.want)
+		}
+	}
+}

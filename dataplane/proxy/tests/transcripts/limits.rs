@@ -1,0 +1,267 @@
+//! Limits of rates: of rules and of the virtual service itself, and what clients beyond them get.
+
+use std::time::Duration;
+
+use weir_api::dataplane::v1::{self as api, HttpMatch, RateLimit, http_security_rule::Action, rate_limit};
+use weir_proxy::io::{Close, Event};
+use weir_telemetry::{Cause, record::Reasons};
+
+use crate::{
+    OK,
+    calls::CALL,
+    explanations::question,
+    hosted::get,
+    http2::{Browser, http2},
+    origin::to_http2,
+    policies::{security, under, with},
+    records::recording,
+    status,
+    tape::{Stage, plan},
+};
+
+const PEER: &str = "192.0.2.1:4000";
+const OTHER_PEER: &str = "192.0.2.2:4000";
+
+/// Two in ten seconds.
+fn two(action: Option<rate_limit::Action>) -> RateLimit {
+    RateLimit { count: 2, period_s: 10, action, ..RateLimit::default() }
+}
+
+fn refusal() -> Option<rate_limit::Action> {
+    Some(rate_limit::Action::Response(api::LocalResponse { status: 429, ..Default::default() }))
+}
+
+/// The plan with this limit as the only security rule, for paths below /limited.
+fn ruled(limit: RateLimit) -> api::Plan {
+    let security_rules = vec![security("slowly", under("/limited"), Action::RateLimit(limit))];
+    with(recording(plan(1)), api::HttpPolicySet { security_rules, ..Default::default() })
+}
+
+/// The plan with these limits of the virtual service.
+fn limited(limits: Vec<RateLimit>) -> api::Plan {
+    let mut plan = recording(plan(1));
+    plan.virtual_services[0].request_limits = limits;
+    plan
+}
+
+impl Stage {
+    /// What a client gets for a request; the server, if asked, answers with 200.
+    fn gets(&mut self, peer: &str, request: &str) -> String {
+        let client = self.client_from("10.0.0.1:80", peer);
+        let dials = self.dials();
+        self.says(client, request);
+        if self.dials() > dials {
+            let server = self.connected();
+            self.says(server, OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));
+            self.batch(vec![Event::Eof { conn: server }]);
+        }
+        self.sent(client)
+    }
+
+    /// The statuses of several requests.
+    fn statuses(&mut self, peer: &str, request: &str, times: usize) -> String {
+        let statuses: Vec<_> = (0..times).map(|_| status(&self.gets(peer, request)).to_owned()).collect();
+        statuses.join(" ")
+    }
+}
+
+#[test]
+fn requests_beyond_the_limit_of_a_rule_are_refused_until_their_time_has_come() {
+    let mut stage = Stage::new(&ruled(two(refusal())));
+    let request = get("a", "/limited");
+    assert_eq!(stage.statuses(PEER, &request, 2), "200 200");
+    let answer = stage.gets(PEER, &request);
+    assert!(status(&answer) == "429" && answer.contains("\r\nRetry-After: 5\r\n"), "{answer}");
+    assert_eq!(stage.statuses(PEER, &get("a", "/free"), 3), "200 200 200", "the rule does not match");
+    assert_eq!(stage.failures(Cause::ClientRequestRate), 1);
+    stage.tape.sleep(Duration::from_millis(4_999));
+    assert_eq!(stage.statuses(PEER, &request, 1), "429");
+    stage.tape.sleep(Duration::from_millis(1));
+    assert_eq!(stage.statuses(PEER, &request, 2), "200 429");
+}
+
+#[test]
+fn record_of_a_refused_request_says_so() {
+    let mut stage = Stage::new(&ruled(RateLimit { count: 1, ..two(refusal()) }));
+    let request = get("a", "/limited");
+    assert_eq!(stage.statuses(PEER, &request, 2), "200 429");
+    let taken = stage.records();
+    let records = taken.records();
+    let found: Vec<_> = records.iter().map(|record| (record.status(), record.cause(), record.reasons())).collect();
+    let reasons = Reasons::RATE_LIMITED | Reasons::STATUS_4XX;
+    assert_eq!(found, [(200, 0, 0), (429, Cause::ClientRequestRate as u16 + 1, reasons.bits())]);
+}
+
+#[test]
+fn limit_that_only_reports_lets_requests_pass_and_marks_their_records() {
+    let mut stage = Stage::new(&ruled(RateLimit { count: 1, ..two(None) }));
+    assert_eq!(stage.statuses(PEER, &get("a", "/limited"), 2), "200 200");
+    let taken = stage.records();
+    let records = taken.records();
+    let found: Vec<_> = records.iter().map(|record| (record.server_status(), record.reasons())).collect();
+    assert_eq!(found, [(200, 0), (200, Reasons::RATE_LIMITED.bits())]);
+    assert_eq!(stage.failures(Cause::ClientRequestRate), 0, "nothing has failed");
+}
+
+#[test]
+fn each_client_path_field_and_cookie_has_its_own_rate() {
+    let by = |edit: fn(&mut RateLimit)| {
+        let mut limit = RateLimit { name: "requests_rate_limit".into(), count: 1, ..two(refusal()) };
+        edit(&mut limit);
+        Stage::new(&limited(vec![limit]))
+    };
+    let plain = get("a", "/x");
+    let with = |line: &str| plain.replace("\r\n\r\n", &format!("\r\n{line}\r\n\r\n"));
+
+    let mut stage = by(|limit| limit.by_client = true);
+    assert_eq!(stage.statuses(PEER, &plain, 2), "200 429");
+    assert_eq!(stage.statuses(OTHER_PEER, &plain, 2), "200 429");
+
+    let mut stage = by(|limit| limit.by_path = true);
+    assert_eq!(stage.statuses(PEER, &plain, 2), "200 429");
+    assert_eq!(stage.statuses(OTHER_PEER, &get("a", "/%78?y"), 1), "429", "it is the same path");
+    assert_eq!(stage.statuses(PEER, &get("a", "/y"), 1), "200");
+
+    let mut stage = by(|limit| limit.by_field = "X-Api-Key".into());
+    assert_eq!(stage.statuses(PEER, &with("x-api-key: one"), 2), "200 429");
+    assert_eq!(stage.statuses(OTHER_PEER, &with("X-Api-Key:  one "), 1), "429");
+    assert_eq!(stage.statuses(PEER, &with("X-Api-Key: two"), 2), "200 429");
+    assert_eq!(stage.statuses(PEER, &plain, 3), "200 200 200", "what has no key is not limited");
+
+    let mut stage = by(|limit| limit.by_cookie = "session".into());
+    assert_eq!(stage.statuses(PEER, &with("Cookie: a=b; session=one"), 2), "200 429");
+    assert_eq!(stage.statuses(PEER, &with("Cookie: session=two"), 1), "200");
+
+    let mut stage = by(|limit| (limit.by_client, limit.by_path) = (true, true));
+    assert_eq!(stage.statuses(PEER, &plain, 2), "200 429");
+    assert_eq!(stage.statuses(PEER, &get("a", "/y"), 1) + &stage.statuses(OTHER_PEER, &plain, 1), "200200");
+}
+
+#[test]
+fn client_gets_what_the_action_says() {
+    use rate_limit::Action::{Close as Ends, Redirect, Response};
+    let redirect = api::HttpRedirect {
+        status: 307,
+        tls: true,
+        host: vec![api::UriToken {
+            kind: api::UriTokenKind::Text.into(),
+            text: "busy.test".into(),
+            ..Default::default()
+        }],
+        keep_query: true,
+        ..Default::default()
+    };
+    let page = api::LocalResponse { status: 503, content_type: "text/plain".into(), content: b"later\n".to_vec() };
+    let request = get("a", "/limited?q");
+    let beyond = |action| {
+        let mut stage = Stage::new(&ruled(RateLimit { count: 1, ..two(Some(action)) }));
+        assert_eq!(stage.statuses(PEER, &request, 1), "200");
+        stage
+    };
+    let answer = beyond(Redirect(redirect)).gets(PEER, &request);
+    assert!(status(&answer) == "307" && answer.contains("Location: https://busy.test/limited?q\r\n"), "{answer}");
+    let answer = beyond(Response(page)).gets(PEER, &request);
+    assert!(status(&answer) == "503" && answer.contains("Retry-After: 10\r\n") && answer.ends_with("\r\nlater\n"));
+    for (reset, how) in [(false, Close::Linger), (true, Close::Abort)] {
+        let mut stage = beyond(Ends(api::Close { reset }));
+        let client = stage.client_from("10.0.0.1:80", PEER);
+        stage.says(client, &request);
+        assert_eq!((stage.sent(client).as_str(), stage.closed(client)), ("", Some(how)));
+        assert_eq!((stage.failures(Cause::ClientRequestRate), stage.failures(Cause::ClientDenied)), (1, 0));
+    }
+}
+
+#[test]
+fn streams_and_calls_are_limited_as_requests_are() {
+    let limit = RateLimit { name: "requests_rate_limit".into(), count: 1, ..two(refusal()) };
+    let mut stage = Stage::new(&http2(limited(vec![limit.clone()])));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "GET", &[], true);
+    let server = stage.connected();
+    stage.says(server, OK);
+    browser.hears(&mut stage);
+    assert_eq!(browser.heard(), ["1: 200", "1: ok, all"]);
+    browser.asks(&mut stage, "GET", &[], true);
+    assert_eq!(browser.heard(), ["3: 429, all"]);
+    assert!(browser.fields.contains("retry-after: 10\r\n"), "{}", browser.fields);
+
+    let mut stage = Stage::new(&http2(to_http2(limited(vec![RateLimit { count: 1, period_s: 1, ..limit }]))));
+    let mut browser = Browser::new(&mut stage);
+    browser.asks(&mut stage, "POST", CALL, false);
+    browser.asks(&mut stage, "POST", CALL, false);
+    assert_eq!(browser.heard()[0], "3: 200, all");
+    assert!(browser.fields.contains("grpc-status: 8\r\n"), "{}", browser.fields);
+}
+
+#[test]
+fn workers_of_an_engine_count_together() {
+    let plan = limited(vec![RateLimit { name: "requests_rate_limit".into(), ..two(refusal()) }]);
+    let mut one = Stage::new(&plan);
+    let mut other = one.beside(&plan);
+    let request = get("a", "/");
+    assert_eq!(one.statuses(PEER, &request, 1), "200");
+    assert_eq!(other.statuses(PEER, &request, 2), "200 429");
+    assert_eq!(one.statuses(PEER, &request, 1), "429");
+}
+
+#[test]
+fn what_is_counted_stays_through_changes_of_other_things() {
+    let mut plan = ruled(two(refusal()));
+    let mut stage = Stage::new(&plan);
+    let request = get("a", "/limited");
+    assert_eq!(stage.statuses(PEER, &request, 3), "200 200 429");
+    plan.revision += 1;
+    let allow = security("first", HttpMatch { ..under("/x") }, Action::Allow(api::Allow {}));
+    plan.http_policy_sets[0].security_rules.insert(0, allow);
+    plan.virtual_services[0].name = "other".into();
+    stage.replace(&plan);
+    assert_eq!(stage.statuses(PEER, &request, 1), "429");
+    plan.revision += 1;
+    let Some(Action::RateLimit(limit)) = &mut plan.http_policy_sets[0].security_rules[1].action else { unreachable!() };
+    limit.count = 3;
+    stage.replace(&plan);
+    assert_eq!(stage.statuses(PEER, &request, 4), "200 200 200 429", "another rate begins anew");
+}
+
+#[test]
+fn limits_of_the_service_come_before_rules_and_the_first_that_refuses_ends() {
+    let mut plan = ruled(RateLimit { count: 1, ..two(None) });
+    let page = Some(rate_limit::Action::Response(api::LocalResponse { status: 503, ..Default::default() }));
+    let name = |name: &str, limit| RateLimit { name: name.into(), ..limit };
+    plan.virtual_services[0].request_limits = vec![
+        name("requests_rate_limit", RateLimit { count: 3, ..two(page) }),
+        name(
+            "dos_rl_profile.rl_profile.client_ip_requests_rate_limit",
+            RateLimit { by_client: true, ..two(refusal()) },
+        ),
+    ];
+    let mut stage = Stage::new(&plan);
+    assert_eq!(stage.statuses(PEER, &get("a", "/limited"), 4), "200 200 429 503");
+}
+
+#[test]
+fn explanation_looks_and_counts_nothing() {
+    let plan = limited(vec![RateLimit { name: "requests_rate_limit".into(), count: 1, ..two(refusal()) }]);
+    let mut stage = Stage::new(&plan);
+    let head = get("a", "/");
+    for _ in 0..3 {
+        let told = stage.explain(&question(&head));
+        assert_eq!((told.local, told.limit), (None, None));
+    }
+    assert_eq!(stage.statuses(PEER, &head, 1), "200");
+    let told = stage.explain(&question(&head));
+    let local = told.local.expect("the engine answers");
+    assert_eq!((local.status, local.cause), (Some(429), "client_request_rate"));
+    assert_eq!(told.limit.as_deref(), Some("requests_rate_limit"));
+
+    let mut stage =
+        Stage::new(&ruled(RateLimit { count: 1, ..two(Some(rate_limit::Action::Close(api::Close::default()))) }));
+    let head = get("a", "/limited");
+    assert_eq!(stage.statuses(PEER, &head, 1), "200");
+    let told = stage.explain(&question(&head));
+    let local = told.local.expect("the engine ends the connection");
+    assert_eq!(
+        (local.status, local.cause, told.security_rule.as_deref()),
+        (None, "client_request_rate", Some("slowly"))
+    );
+}

@@ -1,0 +1,14 @@
+//! How many of something may happen in a time: for each client, each path, each key. All workers of an engine count
+//! together, without locks. Pure: the time comes in, an answer goes out; who is refused what is decided elsewhere.
+#![forbid(unsafe_code)]
+
+mod key;
+mod moment;
+mod rate;
+mod table;
+mod tally;
+
+pub use key::Key;
+pub use moment::Moment;
+pub use rate::Beyond;
+pub use tally::{Limit, Tallies, Tally};

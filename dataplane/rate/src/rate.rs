@@ -1,0 +1,144 @@
+//! The arithmetic of one rate: the generic cell rate algorithm (ITU-T I.371 Annex A). A cell holds one number, the
+//! *theoretical arrival time* of the next event if all came evenly: how far it lies ahead is how much of the rate is used.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// At most `count` events in each period, evenly over time; after a pause, as many at once as the burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// Between two events that come evenly, in ticks. Rounded up, so that no more than `count` pass.
+    interval: u64,
+    /// How far ahead the arrival time may lie: `burst` intervals.
+    tolerance: u64,
+}
+
+/// An event is beyond a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beyond {
+    /// Until the next one would pass, if no other comes before.
+    pub wait_nanos: u64,
+}
+
+impl Beyond {
+    /// In whole seconds, and at least one: what `Retry-After` says.
+    pub fn wait_s(self) -> u64 {
+        self.wait_nanos.div_ceil(NANOS_PER_S).max(1)
+    }
+}
+
+const NANOS_PER_S: u64 = 1_000_000_000;
+/// Ticks of cells are finer than nanoseconds, so that a rate of a million in a second is exact to 0.01 %. A cell counts up to
+/// 36 years.
+const TICKS_PER_NANO: u64 = 16;
+
+/// The time of a cell that nothing was counted in.
+pub(crate) const EMPTY: u64 = 0;
+
+pub(crate) fn ticks(nanos: u64) -> u64 {
+    nanos.saturating_mul(TICKS_PER_NANO)
+}
+
+impl Rate {
+    /// `burst`: how many may come at once after a pause; less than `count` is `count`. A `count` or `period_s` of 0 is 1.
+    pub fn new(count: u32, period_s: u32, burst: u32) -> Self {
+        let count = u64::from(count.max(1));
+        let period = ticks(u64::from(period_s.max(1)).saturating_mul(NANOS_PER_S));
+        let interval = period.div_ceil(count);
+        Self { interval, tolerance: interval.saturating_mul(count.max(burst.into())) }
+    }
+
+    /// Counts an event, or refuses it. An event that is refused is not counted. `now` is in nanoseconds.
+    #[inline]
+    pub fn take(&self, cell: &AtomicU64, now: u64) -> Result<(), Beyond> {
+        let now = ticks(now);
+        let mut seen = cell.load(Relaxed);
+        loop {
+            let next = self.next(seen, now)?;
+            match cell.compare_exchange_weak(seen, next, Relaxed, Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    /// What [`take`](Self::take) would say, without counting.
+    pub fn look(&self, cell: &AtomicU64, now: u64) -> Result<(), Beyond> {
+        self.next(cell.load(Relaxed), ticks(now)).map(drop)
+    }
+
+    /// The arrival time after one more event.
+    #[inline]
+    fn next(&self, arrival: u64, now: u64) -> Result<u64, Beyond> {
+        let next = arrival.max(now).saturating_add(self.interval);
+        match next - now > self.tolerance {
+            true => Err(Beyond { wait_nanos: (next - now - self.tolerance).div_ceil(TICKS_PER_NANO) }),
+            false => Ok(next),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = NANOS_PER_S;
+
+    /// How many of `asked` events at `now` pass.
+    fn passed(rate: &Rate, cell: &AtomicU64, now: u64, asked: u32) -> u32 {
+        (0..asked).map(|_| u32::from(rate.take(cell, now).is_ok())).sum()
+    }
+
+    #[test]
+    fn as_many_pass_at_once_as_the_count_or_the_burst() {
+        for (count, period, burst, passing) in
+            [(5, 1, 0, 5), (5, 1, 3, 5), (5, 1, 20, 20), (1, 60, 0, 1), (3, 7, 0, 3), (999_983, 1, 0, 999_983)]
+        {
+            let (rate, cell) = (Rate::new(count, period, burst), AtomicU64::new(EMPTY));
+            assert_eq!(passed(&rate, &cell, 9 * S, 2_000_000), passing, "{count} in {period} s, burst {burst}");
+        }
+    }
+
+    #[test]
+    fn events_that_come_too_fast_pass_at_the_rate() {
+        let (rate, cell) = (Rate::new(10, 1, 0), AtomicU64::new(EMPTY));
+        // The burst first, then ten in each second.
+        let each_ms = (0..5_000).map(|ms| passed(&rate, &cell, S + ms * S / 1000, 1));
+        assert_eq!(each_ms.sum::<u32>(), 10 + 49);
+    }
+
+    #[test]
+    fn events_at_the_rate_all_pass() {
+        let (rate, cell) = (Rate::new(10, 1, 0), AtomicU64::new(EMPTY));
+        assert!((0..100).all(|tenth| rate.take(&cell, S + tenth * S / 10).is_ok()));
+    }
+
+    #[test]
+    fn refusal_says_when_the_next_passes() {
+        let (rate, cell) = (Rate::new(2, 60, 0), AtomicU64::new(EMPTY));
+        assert_eq!(passed(&rate, &cell, 5 * S, 2), 2);
+        assert_eq!(rate.look(&cell, 5 * S), Err(Beyond { wait_nanos: 30 * S }));
+        let beyond = rate.take(&cell, 10 * S + 1).expect_err("both are used");
+        assert_eq!((beyond.wait_nanos, beyond.wait_s()), (25 * S - 1, 25));
+        assert_eq!(rate.take(&cell, 35 * S - 1), Err(Beyond { wait_nanos: 1 }));
+        assert_eq!(rate.take(&cell, 35 * S), Ok(()));
+        assert_eq!(Beyond { wait_nanos: 0 }.wait_s(), 1);
+    }
+
+    #[test]
+    fn look_counts_nothing() {
+        let (rate, cell) = (Rate::new(1, 1, 0), AtomicU64::new(EMPTY));
+        assert!((0..9).all(|_| rate.look(&cell, S).is_ok()));
+        assert_eq!(passed(&rate, &cell, S, 9), 1);
+        assert!(rate.look(&cell, S).is_err());
+    }
+
+    #[test]
+    fn extreme_rates_do_not_overflow() {
+        let most = 1_000_000_000;
+        for (count, period, burst) in [(most, 1, most), (most, most, most), (1, most, most), (1, most, 0), (0, 0, 0)] {
+            let (rate, cell) = (Rate::new(count, period, burst), AtomicU64::new(EMPTY));
+            assert!(rate.take(&cell, S).is_ok(), "{count} in {period} s, burst {burst}");
+            let _ = rate.take(&cell, 1 << 62);
+        }
+    }
+}

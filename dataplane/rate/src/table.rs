@@ -1,0 +1,216 @@
+//! The cells of many keys, in a table of fixed size that all workers of an engine share.
+//!
+//! A key has its place in one set of four cells, a line of the cache. A new key gets the cell of the set whose arrival time
+//! is the smallest: mostly one that has nothing counted any more. A cell that refuses at the moment is never given away,
+//! so a flood of new keys frees nobody from a limit; if all four of a set refuse, a new key passes uncounted.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, SeqCst},
+};
+
+use zerocopy::FromZeros;
+
+use crate::{
+    Beyond, Key, Moment,
+    moment::Mode,
+    rate::{EMPTY, Rate, ticks},
+};
+
+const WAYS: usize = 4;
+/// The tag of a cell that no key has.
+const NOBODY: u64 = 0;
+
+#[derive(FromZeros, Debug)]
+#[repr(C)]
+struct Cell {
+    /// The hash of its key, or [`NOBODY`].
+    tag: AtomicU64,
+    arrival: AtomicU64,
+}
+
+#[derive(FromZeros, Debug)]
+#[repr(C, align(64))]
+struct Set([Cell; WAYS]);
+
+/// Sets of cells: memory that no key has used costs none.
+#[derive(Debug)]
+pub struct Table {
+    sets: Box<[Set]>,
+}
+
+impl Table {
+    /// With room for this many keys, a power of two of at least four.
+    pub fn of_keys(keys: usize) -> Self {
+        debug_assert!(keys.is_power_of_two() && keys >= WAYS);
+        // The system gives zeroed pages when they are first touched.
+        let sets = <[Set]>::new_box_zeroed_with_elems(keys / WAYS).unwrap_or_default();
+        Self { sets }
+    }
+
+    /// An event of a key comes.
+    #[inline]
+    pub fn admit(&self, key: &Key, rate: &Rate, at: Moment) -> Result<(), Beyond> {
+        match at.mode {
+            Mode::Count => self.take(key, rate, at.nanos),
+            Mode::Look => self.look(key, rate, at.nanos),
+        }
+    }
+
+    /// Counts an event of a key, or refuses it. `now` is in nanoseconds.
+    #[inline]
+    fn take(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
+        let hash = key.hash();
+        let Some(set) = self.set(hash) else { return Ok(()) };
+        let cell = set.find(hash).or_else(|| set.bring(hash, rate, now));
+        cell.map_or(Ok(()), |cell| rate.take(&cell.arrival, now))
+    }
+
+    /// What [`take`](Self::take) would say, without counting.
+    fn look(&self, key: &Key, rate: &Rate, now: u64) -> Result<(), Beyond> {
+        let hash = key.hash();
+        let cell = self.set(hash).and_then(|set| set.find(hash));
+        cell.map_or(Ok(()), |cell| rate.look(&cell.arrival, now))
+    }
+
+    #[inline]
+    fn set(&self, hash: u64) -> Option<&Set> {
+        self.sets.get(hash as usize & self.sets.len().wrapping_sub(1))
+    }
+}
+
+impl Set {
+    #[inline]
+    fn find(&self, hash: u64) -> Option<&Cell> {
+        self.0.iter().find(|cell| cell.tag.load(Acquire) == hash)
+    }
+
+    /// Gives a new key a cell; `None`: all refuse at the moment.
+    ///
+    /// Two workers may bring one key at once. They choose the same cell unless the set changes meanwhile; then each looks again
+    /// after it has written its tag, and the later of the two cells is given up before anything is counted in it.
+    #[cold]
+    #[inline(never)]
+    fn bring(&self, hash: u64, rate: &Rate, now: u64) -> Option<&Cell> {
+        // Each turn without success is another worker's success; a few are enough.
+        for _ in 0..WAYS {
+            let (at, tag) = self.victim(rate, now)?;
+            let cell = &self.0[at];
+            if !cell.pass_on(tag, hash, now) {
+                match self.find(hash) {
+                    Some(brought) => return Some(brought),
+                    None => continue,
+                }
+            }
+            let first = self.0.iter().find(|cell| cell.tag.load(SeqCst) == hash)?;
+            if !std::ptr::eq(first, cell) {
+                let _ = cell.tag.compare_exchange(hash, NOBODY, SeqCst, Relaxed);
+            }
+            return Some(first);
+        }
+        None
+    }
+
+    /// The cell with the smallest arrival time, and its tag, if it may go.
+    fn victim(&self, rate: &Rate, now: u64) -> Option<(usize, u64)> {
+        let cells = self.0.iter().map(|cell| (cell.tag.load(SeqCst), cell.arrival.load(Relaxed)));
+        // One without a tag that has something counted is just being passed on.
+        let free = cells.enumerate().filter(|(_, (tag, arrival))| *tag != NOBODY || *arrival <= ticks(now));
+        let (at, (tag, _)) = free.min_by_key(|(_, (_, arrival))| *arrival)?;
+        rate.look(&self.0[at].arrival, now).is_ok().then_some((at, tag))
+    }
+}
+
+impl Cell {
+    /// Gives the cell from one key to another, which begins with nothing counted. False: another worker was faster.
+    fn pass_on(&self, from: u64, to: u64, now: u64) -> bool {
+        if self.arrival.load(Relaxed) <= ticks(now) {
+            return self.tag.compare_exchange(from, to, SeqCst, Relaxed).is_ok();
+        }
+        if self.tag.compare_exchange(from, NOBODY, SeqCst, Relaxed).is_err() {
+            return false;
+        }
+        // No key finds it, and nobody takes it while something is counted in it.
+        self.tag_anew(to)
+    }
+
+    fn tag_anew(&self, to: u64) -> bool {
+        self.arrival.store(EMPTY, Relaxed);
+        self.tag.compare_exchange(NOBODY, to, SeqCst, Relaxed).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn key(number: u64) -> Key {
+        Key::of(3, number)
+    }
+
+    #[test]
+    fn set_is_a_line_of_the_cache() {
+        assert_eq!((size_of::<Set>(), align_of::<Set>()), (64, 64));
+    }
+
+    #[test]
+    fn flood_of_new_keys_frees_nobody_from_a_limit() {
+        let (table, rate) = (Table::of_keys(64), Rate::new(10, 60, 0));
+        // Sixteen sets: no key here is the fourth of its set.
+        let hot: Vec<_> = (0..12).map(key).collect();
+        for key in &hot {
+            assert_eq!((0..10).filter(|_| table.take(key, &rate, S).is_ok()).count(), 10);
+        }
+        for number in 0..100_000 {
+            let _ = table.take(&key(1_000 + number), &rate, S + number);
+        }
+        assert!(hot.iter().all(|key| table.take(key, &rate, S + 100_000).is_err()));
+    }
+
+    #[test]
+    fn key_that_comes_again_and_again_is_counted_through_a_flood() {
+        let (table, rate) = (Table::of_keys(64), Rate::new(10, 60, 0));
+        let mut passed = 0;
+        for number in 0..2_000 {
+            // Twenty new keys for each time that it comes: more than one per set.
+            for other in 0..20 {
+                let _ = table.take(&key(1_000 + number * 20 + other), &rate, S + number);
+            }
+            passed += u32::from(table.take(&key(1), &rate, S + number).is_ok());
+        }
+        assert!(passed <= 12, "{passed}");
+    }
+
+    #[test]
+    fn new_key_passes_where_all_of_its_set_refuse() {
+        let (table, rate) = (Table::of_keys(4), Rate::new(1, 60, 0));
+        for number in 0..4 {
+            assert!(table.take(&key(number), &rate, S).is_ok());
+        }
+        assert!((0..4).all(|number| table.take(&key(number), &rate, S).is_err()));
+        assert!((0..9).all(|_| table.take(&key(9), &rate, S).is_ok()));
+        // When their time is over, it gets a cell.
+        assert_eq!((0..9).filter(|_| table.take(&key(9), &rate, 62 * S).is_ok()).count(), 1);
+    }
+
+    #[test]
+    fn cell_that_is_passed_on_has_nothing_counted() {
+        let (table, rate) = (Table::of_keys(4), Rate::new(10, 60, 0));
+        for number in 0..4 {
+            (0..5 + number).for_each(|_| assert!(table.take(&key(number), &rate, S).is_ok()));
+        }
+        assert_eq!((0..99).filter(|_| table.take(&key(9), &rate, S).is_ok()).count(), 10);
+        assert_eq!((0..99).filter(|_| table.take(&key(3), &rate, S).is_ok()).count(), 2, "the others are still there");
+    }
+
+    #[test]
+    fn look_gives_no_cell() {
+        let (table, rate) = (Table::of_keys(4), Rate::new(1, 60, 0));
+        assert!(table.look(&key(1), &rate, S).is_ok());
+        assert!(table.sets[0].0.iter().all(|cell| cell.tag.load(SeqCst) == NOBODY));
+        assert!(table.take(&key(1), &rate, S).is_ok());
+        assert_eq!(table.look(&key(1), &rate, S), Err(Beyond { wait_nanos: 60 * S }));
+    }
+}

@@ -1,0 +1,113 @@
+//! Which connections a virtual service lets in: how often they may come, and how many there may be at once.
+
+use std::{net::IpAddr, sync::Arc};
+
+use weir_api::dataplane::v1;
+use weir_rate::{Limit, Moment, Place, Tally};
+
+use crate::{
+    finding::{Findings, Subject},
+    policies::check_numbers,
+};
+
+/// Built for a virtual service that limits its connections.
+#[derive(Debug)]
+pub struct Gate {
+    tally: Arc<Tally>,
+    source: Source,
+}
+
+/// What a gate is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Source {
+    limits: Vec<ConnectionLimit>,
+    /// 0: no limit.
+    open_max: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct ConnectionLimit {
+    limit: Limit,
+    by_client: bool,
+    /// `None`: beyond it a connection is only reported.
+    excess: Option<Turned>,
+}
+
+/// A connection that is not let in ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turned {
+    pub reset: bool,
+}
+
+/// What becomes of a connection.
+#[derive(Debug)]
+pub enum Entry {
+    /// `reported`: it is beyond a limit that lets it in. `place`: one of those that are open at once.
+    In { place: Option<Place>, reported: bool },
+    /// They come too often.
+    TooOften(Turned),
+    /// There are as many as there may be. It is reset.
+    Full,
+}
+
+impl Gate {
+    pub(crate) fn of(source: Source, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<Self>> {
+        let is_something = source != Source::default();
+        is_something.then(|| Box::new(Self { tally: tally(), source }))
+    }
+
+    /// A connection of this client comes. `now` is in nanoseconds.
+    pub fn enter(&self, client: IpAddr, now: u64) -> Entry {
+        let (at, mut reported) = (Moment::counting(now), false);
+        for ConnectionLimit { limit, by_client, excess } in &self.source.limits {
+            let admitted = match by_client {
+                true => self.tally.admit(limit, &self.tally.key(limit).client(client), at),
+                false => self.tally.admit_any(limit, at),
+            };
+            match (admitted, excess) {
+                (Ok(()), _) => {}
+                (Err(_), None) => reported = true,
+                (Err(_), Some(turned)) => return Entry::TooOften(*turned),
+            }
+        }
+        let place = match self.source.open_max {
+            0 => None,
+            most => match self.tally.open().enter(most) {
+                None => return Entry::Full,
+                place => place,
+            },
+        };
+        Entry::In { place, reported }
+    }
+}
+
+/// `None`: a limit cannot be used; the findings say why.
+pub(crate) fn read(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Source> {
+    let limits = source.connection_limits.iter().map(|from| read_limit(service, from, findings));
+    let limits: Vec<_> = limits.collect();
+    let limits: Option<_> = limits.into_iter().collect();
+    if source.udp.is_some() && (!source.connection_limits.is_empty() || source.max_open_connections > 0) {
+        findings.error(service, "connections_rate_limit", "limits connections, and datagrams have none");
+        return None;
+    }
+    Some(Source { limits: limits?, open_max: source.max_open_connections.into() })
+}
+
+fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<ConnectionLimit> {
+    use v1::rate_limit::Action;
+    if from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
+        findings.error(service, &*from.name, "limits connections, which have no path, field or cookie");
+        return None;
+    }
+    let excess = match &from.action {
+        None => None,
+        Some(Action::Close(close)) => Some(Turned { reset: close.reset }),
+        Some(Action::Response(_) | Action::Redirect(_)) => {
+            findings.error(service, format!("{}.action", from.name), "limits connections, which get no response");
+            return None;
+        }
+    };
+    let is_sound = check_numbers(service, &from.name, from, findings);
+    let limit = Limit::new("", &from.name, from.count, from.period_s, from.burst);
+    is_sound.then_some(ConnectionLimit { limit, by_client: from.by_client, excess })
+}

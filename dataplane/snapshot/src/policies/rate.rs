@@ -1,0 +1,84 @@
+//! Limits of rates: those of security rules, and those of a virtual service itself.
+
+use weir_api::dataplane::v1;
+use weir_rate::Limit;
+use weir_rules::{Excess, RateRule, RequestLimit};
+use weir_wire::head::is_token;
+
+use super::rule::{check_redirect, check_response};
+use crate::finding::{Findings, Subject};
+
+/// The most that Avi's objects say, for each number.
+const NUMBER_MAX: u32 = 1_000_000_000;
+
+/// Where a limit is: its object, its place there, and what tells it from the other limits of a virtual service.
+pub(super) struct Place<'p> {
+    pub subject: Subject<'p>,
+    pub at: &'p str,
+    pub scope: &'p str,
+    pub identity: &'p str,
+}
+
+/// The limits of a virtual service that stand beside rules.
+pub(crate) fn read_limits(
+    subject: Subject<'_>,
+    source: &v1::VirtualService,
+    findings: &mut Findings,
+) -> Option<Vec<RateRule>> {
+    if source.http.is_none() && !source.request_limits.is_empty() {
+        findings.error(subject, "request_limits", "limit requests of HTTP, which this virtual service does not use");
+        return None;
+    }
+    let limits = source.request_limits.iter().map(|limit| {
+        let place = Place { subject, at: &limit.name, scope: "", identity: &limit.name };
+        read_limit(&place, limit, findings)
+    });
+    let limits: Vec<_> = limits.collect();
+    limits.into_iter().collect()
+}
+
+/// `None`: it cannot be used; the findings say why.
+pub(super) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<RateRule> {
+    use v1::rate_limit::Action;
+    let Place { subject, at, scope, identity } = *place;
+    let mut is_sound = true;
+    for (field, number) in [("count", from.count), ("period", from.period_s)] {
+        if !(1..=NUMBER_MAX).contains(&number) {
+            let message = format!("{number} is no number from 1 to {NUMBER_MAX}");
+            findings.error(subject, format!("{at}.rate_limiter.{field}"), message);
+            is_sound = false;
+        }
+    }
+    if from.burst > NUMBER_MAX {
+        findings.error(subject, format!("{at}.rate_limiter.burst_sz"), format!("is more than {NUMBER_MAX}"));
+        is_sound = false;
+    }
+    for (field, name) in [("http_header", &from.by_field), ("http_cookie", &from.by_cookie)] {
+        if !name.is_empty() && !is_token(name.as_bytes()) {
+            findings.error(subject, format!("{at}.{field}"), format!("{name:?} is no name of a field or a cookie"));
+            is_sound = false;
+        }
+    }
+    let excess = match &from.action {
+        None => Excess::Report,
+        Some(Action::Close(close)) => Excess::Close { reset: close.reset },
+        Some(Action::Response(response)) => {
+            Excess::Respond(check_response(subject, &format!("{at}.action"), response, findings)?)
+        }
+        Some(Action::Redirect(redirect)) => {
+            Excess::Redirect(check_redirect(subject, &format!("{at}.action.redirect"), redirect, findings)?)
+        }
+    };
+    let some = |name: &String| (!name.is_empty()).then(|| name.clone());
+    is_sound.then(|| RateRule {
+        name: from.name.clone(),
+        limit: RequestLimit {
+            limit: Limit::new(scope, identity, from.count, from.period_s, from.burst),
+            by_client: from.by_client,
+            by_path: from.by_path,
+            by_field: some(&from.by_field),
+            by_cookie: some(&from.by_cookie),
+        },
+        excess,
+    })
+}

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-lb/weir/client"
+)
+
+// blocks are the contents of the fenced blocks of a page of docs with this language.
+func blocks(t *testing.T, page, language string) (found []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, part := range strings.Split(string(text), "```") {
+		if inside, isOf := strings.CutPrefix(part, language+"\n"); i%2 == 1 && isOf {
+			found = append(found, inside)
+		}
+	}
+	return found
+}
+
+// The example of docs/limits.md, as it stands there.
+func TestEachAPIKeyHasItsOwnRate(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	var objects map[string]json.RawMessage
+	s.must(json.Unmarshal([]byte(blocks(t, "limits.md", "json")[0]), &objects))
+	for kind, name := range map[string]string{"applicationprofile": "api.json", "httppolicyset": "keys.json"} {
+		s.must(os.WriteFile(filepath.Join(s.dir, name), objects[kind], 0o600))
+	}
+	run := s.commands()
+	for line := range strings.Lines(blocks(t, "limits.md", "")[0]) {
+		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
+		for i, word := range words {
+			if strings.HasSuffix(word, ".json") {
+				words[i] = filepath.Join(s.dir, word)
+			}
+		}
+		if out := run(words[1:]...); strings.Contains(strings.ToLower(out), "warning") {
+			t.Errorf("%s says %s", line, out)
+		}
+	}
+	s.eventually("who has no key gets nothing", func() error {
+		if answer := s.ask(false, "shop.test", "/"); !strings.HasSuffix(answer, " 403") {
+			return fmt.Errorf("got %q", answer)
+		}
+		return nil
+	})
+	const most, refusal = 5, `{"error": "too many requests"} 429`
+	for _, key := range []string{"one", "two"} {
+		// Over HTTP/1.1 and HTTP/2, with TLS and without: it is one rate.
+		passed, refused := 0, 0
+		for range most {
+			s.everyWay("/", []string{"-H", "X-Api-Key: " + key}, func(way, answer string) {
+				switch {
+				case strings.HasPrefix(answer, "web: ") && strings.HasSuffix(answer, " 200"):
+					passed++
+				case answer == refusal:
+					refused++
+				default:
+					t.Errorf("%s: got %q", way, answer)
+				}
+			})
+		}
+		// On a slow machine another one may pass each twelve seconds.
+		if passed < most || passed > most+2 || passed+refused != 4*most {
+			t.Errorf("%d pass and %d are refused of the key %s", passed, refused, key)
+		}
+	}
+	answer := strings.ToLower(s.ask(false, "shop.test", "/", "-i", "-H", "X-Api-Key: two"))
+	contains(t, answer, "retry-after: ", "content-type: application/json", " 429")
+
+	explained := s.explained(client.Object{"url": plainURL("/"), "header": list{"X-Api-Key: two"}})
+	if limit := fmt.Sprint(explained["limit"]); !strings.Contains(limit, "http_header_rate_limits[0]") {
+		t.Errorf("the explanation is %v", explained)
+	}
+	fresh := s.explained(client.Object{"url": plainURL("/"), "header": list{"X-Api-Key: three"}})
+	if fresh["limit"] != nil || fresh["server"] == nil {
+		t.Errorf("the explanation is %v", fresh)
+	}
+	s.eventually("refusals are counted and recorded", func() error {
+		if total, _ := s.counters("web")["errors_client_request_rate"].(float64); total < 2*(4*most-most-2) {
+			return fmt.Errorf("%v are counted", total)
+		}
+		page, err := s.records("type=1&filter=eq(request_state,client_request_rate)")
+		if err == nil && (page.Count == 0 || !strings.Contains(fmt.Sprint(page.Results[0]), "RATE_LIMITED")) {
+			err = fmt.Errorf("the records are %v", page)
+		}
+		return err
+	})
+}
+
+func TestRuleLimitsEachClientAndPath(t *testing.T) {
+	var login object
+	if err := json.Unmarshal([]byte(blocks(t, "limits.md", "json")[1]), &login); err != nil {
+		t.Fatal(err)
+	}
+	s := policyStage(t, client.Object{"http_security_policy": object{"rules": list{login}}})
+	statuses := func(from int, path string, count int) string {
+		var got []string
+		for range count {
+			answer := s.ask(false, "shop.test", path, "--interface", loopback(from))
+			got = append(got, answer[strings.LastIndex(answer, " ")+1:])
+		}
+		return strings.Join(got, " ")
+	}
+	const passing = "200 200 200 200 200"
+	for _, from := range []int{21, 22} {
+		if got := statuses(from, "/login", 6); got != passing+" 429" {
+			t.Errorf("client %d gets %s", from, got)
+		}
+	}
+	if got := statuses(21, "/", 5); got != passing {
+		t.Errorf("elsewhere it gets %s", got)
+	}
+	s.change("httppolicyset", "rules", func(o client.Object) {
+		rules := o["http_security_policy"].(object)["rules"].(list)
+		rules[0].(object)["action"].(object)["rate_profile"].(object)["action"] = object{"type": "RL_ACTION_NONE"}
+	})
+	s.eventually("a limit that only reports is in force", func() error {
+		if got := statuses(21, "/login", 1); got != fmt.Sprint(http.StatusOK) {
+			return fmt.Errorf("got %s", got)
+		}
+		return nil
+	})
+	if got := statuses(21, "/login", 5); got != passing {
+		t.Errorf("a limit that only reports gives %s", got)
+	}
+}
