@@ -41,6 +41,8 @@ var causeNames = [...]string{
 	"deadline_exceeded",
 	"client_denied",
 	"client_request_rate",
+	"client_connection_rate",
+	"client_connections",
 	"internal",
 }
 

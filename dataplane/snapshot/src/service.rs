@@ -13,9 +13,10 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Finding, Hosting, Pool, Role, ServicePolicies, Subnet, Worker, address, analytics,
+    Analytics, Finding, Gate, Hosting, Pool, Role, ServicePolicies, Subnet, Worker, address, analytics,
     certificate::KeptCertificate,
     finding::{Findings, Subject},
+    gate,
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
     policies::{self, KeptPolicySet, Parts},
@@ -49,6 +50,8 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
+    /// `None`: it lets in all connections.
+    pub gate: Option<Box<Gate>>,
     /// `None`: its requests and connections leave no records.
     pub analytics: Option<Box<Analytics>>,
 }
@@ -192,6 +195,7 @@ impl ServiceReader<'_> {
         let application = application(subject, source, findings);
         let udp = udp::read(subject, source, pool.as_deref(), findings);
         let tcp = tcp(subject, source, findings);
+        let gate = gate::read(subject, source, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;
@@ -211,6 +215,7 @@ impl ServiceReader<'_> {
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
             policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
+            gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });

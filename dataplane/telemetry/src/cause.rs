@@ -86,6 +86,10 @@ causes! {
     ClientDenied = "client_denied",
     /// A request is beyond a limit of how often they may come.
     ClientRequestRate = "client_request_rate",
+    /// A connection is beyond a limit of how often they may come.
+    ClientConnectionRate = "client_connection_rate",
+    /// There are as many connections as the virtual service may have.
+    ClientConnections = "client_connections",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -22,6 +22,8 @@ export const causes: Record<string, string> = {
   client_flood: 'a client of HTTP/2 used up its budget for frames that are of no use',
   client_denied: 'a rule of an HTTP policy ended the connection of the client',
   client_request_rate: 'a request was beyond a rate limit (docs/limits.md)',
+  client_connection_rate: 'a client connected beyond a rate limit (docs/limits.md)',
+  client_connections: 'the virtual service had as many open connections as performance_limits allow',
   server_refused: 'a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request',
   server_unreachable: 'there was no route to a server',
   server_connect_timeout: 'a server did not accept a connection in time',

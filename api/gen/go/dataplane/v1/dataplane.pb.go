@@ -2516,6 +2516,8 @@ type VirtualService struct {
 	Analytics          *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                 // unset: nothing is recorded
 	HttpPolicySetUuids []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"` // needs http; in the order in which their rules are tried
 	RequestLimits      []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                    // needs http; they come before the rules, in this order
+	ConnectionLimits   []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`           // of connections, by client or of all; their action is Close, or none
+	MaxOpenConnections uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`  // on each engine; 0: no limit. Needs tcp
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -2674,6 +2676,20 @@ func (x *VirtualService) GetRequestLimits() []*RateLimit {
 		return x.RequestLimits
 	}
 	return nil
+}
+
+func (x *VirtualService) GetConnectionLimits() []*RateLimit {
+	if x != nil {
+		return x.ConnectionLimits
+	}
+	return nil
+}
+
+func (x *VirtualService) GetMaxOpenConnections() uint32 {
+	if x != nil {
+		return x.MaxOpenConnections
+	}
+	return 0
 }
 
 // Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
@@ -6194,7 +6210,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fpki_profiles\x18\x04 \x03(\tR\vpkiProfiles\x12)\n" +
 	"\x10http_policy_sets\x18\xd8\x04 \x03(\tR\x0ehttpPolicySets\x12$\n" +
 	"\rstring_groups\x18\xd9\x04 \x03(\tR\fstringGroups\x12&\n" +
-	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\xd1\x06\n" +
+	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\"\xd0\a\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6215,7 +6231,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12D\n" +
-	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\"\xda\x05\n" +
+	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
+	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
+	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -6755,58 +6773,59 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	40, // 46: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
 	36, // 47: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
 	76, // 48: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	38, // 49: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	39, // 50: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	39, // 51: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	54, // 52: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	37, // 53: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	77, // 54: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	77, // 55: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	41, // 56: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	77, // 57: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,  // 58: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	9,  // 59: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	8,  // 60: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	44, // 61: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	7,  // 62: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	10, // 63: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	11, // 64: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	49, // 65: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	12, // 66: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	13, // 67: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	58, // 68: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	14, // 69: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	57, // 70: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	56, // 71: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	55, // 72: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	53, // 73: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	54, // 74: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	54, // 75: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	48, // 76: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	60, // 77: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	61, // 78: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	62, // 79: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	65, // 80: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	71, // 81: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	72, // 82: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	70, // 83: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	68, // 84: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	69, // 85: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	66, // 86: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	67, // 87: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	70, // 88: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	69, // 89: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	69, // 90: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	69, // 91: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	69, // 92: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	69, // 93: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	69, // 94: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	69, // 95: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	96, // [96:96] is the sub-list for method output_type
-	96, // [96:96] is the sub-list for method input_type
-	96, // [96:96] is the sub-list for extension type_name
-	96, // [96:96] is the sub-list for extension extendee
-	0,  // [0:96] is the sub-list for field type_name
+	76, // 49: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	38, // 50: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39, // 51: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39, // 52: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	54, // 53: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37, // 54: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	77, // 55: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	77, // 56: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41, // 57: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	77, // 58: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,  // 59: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	9,  // 60: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,  // 61: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44, // 62: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,  // 63: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10, // 64: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11, // 65: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49, // 66: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	12, // 67: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13, // 68: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	58, // 69: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14, // 70: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	57, // 71: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	56, // 72: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	55, // 73: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	53, // 74: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	54, // 75: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	54, // 76: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48, // 77: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	60, // 78: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	61, // 79: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	62, // 80: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	65, // 81: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	71, // 82: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	72, // 83: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	70, // 84: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	68, // 85: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	69, // 86: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	66, // 87: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	67, // 88: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	70, // 89: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	69, // 90: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	69, // 91: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	69, // 92: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	69, // 93: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	69, // 94: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	69, // 95: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	69, // 96: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	97, // [97:97] is the sub-list for method output_type
+	97, // [97:97] is the sub-list for method input_type
+	97, // [97:97] is the sub-list for extension type_name
+	97, // [97:97] is the sub-list for extension extendee
+	0,  // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
