@@ -32,14 +32,12 @@ func keepsClients(service *dataplanev1.VirtualService) bool {
 }
 
 func (p *Plan) answerersOf(service *dataplanev1.VirtualService) (all []Answerer) {
-	at, found := p.find(service.GetPoolUuid())
-	if !found || p.parts[at].pool == nil {
-		return nil
-	}
 	object := Object{"virtualservice", service.GetUuid(), service.GetName()}
-	for _, server := range p.parts[at].pool.Servers {
-		if server.Address.IsValid() && server.Port != 0 { // the data plane refuses other servers
-			all = append(all, Answerer{netip.AddrPortFrom(server.Address, server.Port), object})
+	for _, pool := range (&reader{plan: p}).poolsOf(service) {
+		for _, server := range pool.Servers {
+			if server.Address.IsValid() && server.Port != 0 { // the data plane refuses other servers
+				all = append(all, Answerer{netip.AddrPortFrom(server.Address, server.Port), object})
+			}
 		}
 	}
 	return all

@@ -86,6 +86,10 @@ func remove(removed *dataplanev1.Removed, resource *enginev1.Resource) {
 		removed.VirtualServices = append(removed.VirtualServices, uuid)
 	case *enginev1.Resource_Pool:
 		removed.Pools = append(removed.Pools, uuid)
+	case *enginev1.Resource_PoolGroup:
+		removed.PoolGroups = append(removed.PoolGroups, uuid)
+	case *enginev1.Resource_ErrorPageProfile:
+		removed.ErrorPageProfiles = append(removed.ErrorPageProfiles, uuid)
 	case *enginev1.Resource_Certificate:
 		removed.Certificates = append(removed.Certificates, uuid)
 	case *enginev1.Resource_PkiProfile:

@@ -81,6 +81,10 @@ func objectOf(resource *enginev1.Resource) (Object, bool) {
 		return Object{"virtualservice", resource.GetUuid(), body.VirtualService.GetName()}, true
 	case *enginev1.Resource_Pool:
 		return Object{"pool", resource.GetUuid(), body.Pool.GetPool().GetName()}, true
+	case *enginev1.Resource_PoolGroup:
+		return Object{"poolgroup", resource.GetUuid(), body.PoolGroup.GetName()}, true
+	case *enginev1.Resource_ErrorPageProfile:
+		return Object{"errorpageprofile", resource.GetUuid(), body.ErrorPageProfile.GetName()}, true
 	case *enginev1.Resource_Certificate:
 		return Object{"sslkeyandcertificate", resource.GetUuid(), body.Certificate.GetName()}, true
 	case *enginev1.Resource_PkiProfile:

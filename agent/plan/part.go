@@ -23,6 +23,10 @@ func addTo(plan *dataplanev1.Plan, resource *enginev1.Resource) {
 		plan.VirtualServices = append(plan.VirtualServices, listening(body.VirtualService))
 	case *enginev1.Resource_Pool:
 		plan.Pools = append(plan.Pools, body.Pool.GetPool())
+	case *enginev1.Resource_PoolGroup:
+		plan.PoolGroups = append(plan.PoolGroups, body.PoolGroup)
+	case *enginev1.Resource_ErrorPageProfile:
+		plan.ErrorPageProfiles = append(plan.ErrorPageProfiles, body.ErrorPageProfile)
 	case *enginev1.Resource_Certificate:
 		plan.Certificates = append(plan.Certificates, body.Certificate)
 	case *enginev1.Resource_PkiProfile:

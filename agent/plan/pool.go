@@ -15,6 +15,8 @@ type Pool struct {
 	MinUp      int        // how many of them must pass; 0: all
 	ServerName string     // in TLS; empty: each server's own
 	HTTP2      bool       // its servers speak HTTP/2
+	MinServers int        // how many of them must be up; at least 1
+	Backup     string     // the uuid of the pool that takes over; empty: none does
 }
 
 // Server is one server of a pool.

@@ -143,6 +143,10 @@ func (r *reader) checkUUID(resource *enginev1.Resource) {
 		uuid = body.VirtualService.GetUuid()
 	case *enginev1.Resource_Pool:
 		uuid = body.Pool.GetPool().GetUuid()
+	case *enginev1.Resource_PoolGroup:
+		uuid = body.PoolGroup.GetUuid()
+	case *enginev1.Resource_ErrorPageProfile:
+		uuid = body.ErrorPageProfile.GetUuid()
 	case *enginev1.Resource_Certificate:
 		uuid = body.Certificate.GetUuid()
 	case *enginev1.Resource_PkiProfile:
@@ -184,7 +188,7 @@ func (r *reader) allPools() {
 func (r *reader) allAdvertisements() {
 	for at := range r.plan.parts {
 		known := r.plan.parts[at].advertisement
-		if known != nil && (r.fresh[known.Service] || known.Pool != nil && r.fresh[known.Pool.UUID]) {
+		if known != nil && r.isAboutFresh(known) {
 			r.plan.parts[at].advertisement = r.advertisement(r.plan.resource(at).GetAdvertisement())
 		}
 	}
@@ -193,6 +197,13 @@ func (r *reader) allAdvertisements() {
 			r.plan.parts[at].advertisement = r.advertisement(wire)
 		}
 	}
+}
+
+// isAboutFresh tells whether the virtual service of an advertisement, its group of pools, or one of its pools differs.
+func (r *reader) isAboutFresh(known *Advertisement) bool {
+	isFresh := func(pool *Pool) bool { return r.fresh[pool.UUID] }
+	return r.fresh[known.Service] || r.fresh[r.service(known.Service).GetPoolGroupUuid()] ||
+		slices.ContainsFunc(known.Pools, isFresh)
 }
 
 func (r *reader) find(object Object, field, format string, arguments ...any) {
@@ -278,11 +289,7 @@ func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
 		ASPathPrepend: wire.GetAsPathPrepend(),
 		WhileDown:     wire.GetWhileDown(),
 	}
-	if uuid := service.GetPoolUuid(); uuid != "" {
-		if read.Pool = r.part(uuid).pool; read.Pool == nil {
-			read.Pool = &Pool{UUID: uuid}
-		}
-	}
+	read.Pools = r.poolsOf(service)
 	for i, route := range wire.GetRoutes() {
 		address := r.address(route.GetAddress(), object, fmt.Sprintf("vip[%d]", i))
 		read.VIPs = append(read.VIPs, VIP{Address: address, Communities: route.GetCommunities()})
@@ -291,6 +298,41 @@ func (r *reader) advertisement(wire *enginev1.Advertisement) *Advertisement {
 		read.Engines = append(read.Engines, r.address(hop, object, "next_hops"))
 	}
 	return read
+}
+
+// poolsOf are the pools that serve the clients of a virtual service, and those that take over; nil: it needs none.
+func (r *reader) poolsOf(service *dataplanev1.VirtualService) (pools []*Pool) {
+	add := func(uuid string) {
+		if uuid == "" || slices.ContainsFunc(pools, func(pool *Pool) bool { return pool.UUID == uuid }) {
+			return
+		}
+		pool := r.part(uuid).pool
+		if pool == nil {
+			pool = &Pool{UUID: uuid, MinServers: 1}
+		}
+		pools = append(pools, pool)
+	}
+	add(service.GetPoolUuid())
+	if uuid := service.GetPoolGroupUuid(); uuid != "" {
+		pools = []*Pool{} // an empty group serves nobody
+		group := r.group(uuid)
+		for _, member := range group.GetMembers() {
+			add(member.GetPoolUuid())
+		}
+		add(group.GetFailAnswer().GetBackupPoolUuid())
+	}
+	for _, pool := range slices.Clone(pools) {
+		add(pool.Backup)
+	}
+	return pools
+}
+
+// group is a group of pools of the Plan; nil: there is none such.
+func (r *reader) group(uuid string) *dataplanev1.PoolGroup {
+	if at, found := r.plan.find(uuid); found {
+		return r.plan.resource(at).GetPoolGroup()
+	}
+	return nil
 }
 
 // service is a virtual service of the Plan; nil: there is none such.
@@ -314,6 +356,8 @@ func (r *reader) pool(wire *enginev1.Pool) *Pool {
 	read := &Pool{
 		UUID: pool.GetUuid(), ServerName: pool.GetServerTls().GetServerName(),
 		MinUp: int(wire.GetMinHealthMonitorsUp()), HTTP2: pool.GetHttp2() != nil,
+		MinServers: max(1, int(pool.GetMinServersUp())),
+		Backup:     pool.GetFailAnswer().GetBackupPoolUuid(),
 	}
 	for _, uuid := range wire.GetHealthMonitorUuids() {
 		if monitor := r.part(uuid).monitor; monitor != nil {

@@ -86,7 +86,7 @@ func TestReadsServersAndWhoChecksThem(t *testing.T) {
 	}))
 	plan.Pools[0].Monitors[0].Content = Content{}
 	expect(t, plan.Pools, []*Pool{{
-		UUID: "pool-1", ServerName: "web.example",
+		UUID: "pool-1", ServerName: "web.example", MinServers: 1,
 		Servers: []Server{{ID: "a", Address: address("10.0.0.1"), Port: 8080, Hostname: "one", Enabled: true}},
 		Monitors: []*Monitor{{
 			UUID: "hm-1", Type: HTTPS, Interval: 10 * time.Second, Timeout: 4 * time.Second, Successes: 2, Failures: 3,
@@ -139,7 +139,7 @@ func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
 	// which its advertisement comes before
 	plan := read(t, advertisementResource(nil), poolResource(), serviceResource(nil))
 	expect(t, plan.Advertisements, []Advertisement{{
-		Service: "vs-1", Draws: true, Pool: plan.Pools[0], VIPs: []VIP{{address("192.0.2.1"), []uint32{7}}},
+		Service: "vs-1", Draws: true, Pools: plan.Pools[:1], VIPs: []VIP{{address("192.0.2.1"), []uint32{7}}},
 		PeerLabels:      []string{"left"},
 		LocalPreference: 3, ASPathPrepend: 2, WhileDown: true,
 		Engines: []netip.Addr{address("10.1.0.11"), address("10.1.0.12")},
@@ -149,11 +149,11 @@ func TestReadsWhatRoutersAreToldOfAVirtualService(t *testing.T) {
 
 func TestPoolThatThePlanDoesNotHaveHasNoServers(t *testing.T) {
 	plan := read(t, serviceResource(nil), advertisementResource(nil))
-	expect(t, plan.Advertisements[0].Pool, &Pool{UUID: "pool-1"})
+	expect(t, plan.Advertisements[0].Pools, []*Pool{{UUID: "pool-1", MinServers: 1}})
 	bare := read(t, serviceResource(func(s *dataplanev1.VirtualService) {
 		s.PoolUuid = ""
 	}), advertisementResource(nil))
-	expect(t, bare.Advertisements[0].Pool, (*Pool)(nil))
+	expect(t, bare.Advertisements[0].Pools, []*Pool(nil))
 }
 
 func TestStandbyHasAllButListenersAndADrainingServiceGoesOnListening(t *testing.T) {

@@ -39,14 +39,14 @@ type BFD struct {
 
 // Advertisement is what routers are told about one virtual service.
 type Advertisement struct {
-	Service         string // uuid
-	Draws           bool   // the engine is to draw clients to it
-	Pool            *Pool  // the pool that serves its clients; nil: it has none
+	Service         string  // uuid
+	Draws           bool    // the engine is to draw clients to it
+	Pools           []*Pool // that serve its clients, one of them is enough; nil: it needs none
 	VIPs            []VIP
 	PeerLabels      []string     // empty: for all peers
 	LocalPreference uint32       // to internal peers; 0: not set
 	ASPathPrepend   uint32       // to external peers
-	WhileDown       bool         // announced though the pool has no server
+	WhileDown       bool         // announced though no pool has a server
 	Engines         []netip.Addr // addresses of all engines that have a seat of it, sorted
 }
 

@@ -77,7 +77,7 @@ func decide(f facts) []Route {
 	staying, isKnown := drawing(f.coming), f.known()
 	routes := map[netip.Prefix]Route{}
 	for _, said := range f.held.Advertised() {
-		if !said.Draws || !said.WhileDown && !f.isUp(said.Pool) || !isKnown(said.Service) {
+		if !said.Draws || !said.WhileDown && !f.isUp(said.Pools) || !isKnown(said.Service) {
 			continue
 		}
 		for _, vip := range said.VIPs {
@@ -146,14 +146,17 @@ func (f *facts) known() func(service string) bool {
 	return func(service string) bool { return services[service] }
 }
 
-// isUp tells whether a virtual service can serve its clients: its pool has a server that is up, or it has no pool
-// (nil).
-func (f *facts) isUp(pool *plan.Pool) bool {
-	if pool == nil {
-		return true
-	}
-	return slices.ContainsFunc(pool.Servers, func(each plan.Server) bool {
-		return each.Enabled && f.up[plan.Member{Pool: pool.UUID, Server: each.ID}]
+// isUp tells whether a virtual service can serve its clients: one of its pools has servers enough that are up, or it
+// needs no pool (nil).
+func (f *facts) isUp(pools []*plan.Pool) bool {
+	return pools == nil || slices.ContainsFunc(pools, func(pool *plan.Pool) bool {
+		up := 0
+		for _, each := range pool.Servers {
+			if each.Enabled && f.up[plan.Member{Pool: pool.UUID, Server: each.ID}] {
+				up++
+			}
+		}
+		return up >= pool.MinServers
 	})
 }
 

@@ -24,12 +24,13 @@ func planOf(services ...service) *plan.Plan {
 	for _, s := range services {
 		said := plan.Advertisement{Service: s.uuid, Draws: !s.idle, WhileDown: s.whileDown, Engines: s.engines}
 		if s.pool != nil {
-			said.Pool = &plan.Pool{UUID: "pool-" + s.uuid}
+			pool := &plan.Pool{UUID: "pool-" + s.uuid, MinServers: 1}
 			for _, id := range s.pool {
 				name, disabled := strings.CutPrefix(id, "-")
-				said.Pool.Servers = append(said.Pool.Servers, plan.Server{ID: name, Enabled: !disabled})
+				pool.Servers = append(pool.Servers, plan.Server{ID: name, Enabled: !disabled})
 			}
-			made.Pools = append(made.Pools, said.Pool)
+			said.Pools = []*plan.Pool{pool}
+			made.Pools = append(made.Pools, pool)
 		}
 		for _, address := range s.addresses {
 			said.VIPs = append(said.VIPs, plan.VIP{Address: netip.MustParseAddr(address)})

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,13 +52,16 @@ func topicsOf(ctx context.Context, session *client.Session, page int, service st
 	var object struct {
 		ofPool
 		Runtime struct {
-			Rules []ofPool `json:"rule_pools"`
+			Rules   []ofPool `json:"rule_pools"`
+			Group   []ofPool `json:"group_pools"`
+			Backups []ofPool `json:"backup_pools"`
 		} `json:"runtime"`
 	}
 	if err := session.Get(ctx, "virtualservice/"+service+"?join_subresources=runtime", &object); err != nil {
 		return nil, err
 	}
-	for _, pool := range append([]ofPool{object.ofPool}, object.Runtime.Rules...) {
+	pools := slices.Concat([]ofPool{object.ofPool}, object.Runtime.Group, object.Runtime.Rules, object.Runtime.Backups)
+	for _, pool := range pools {
 		reference, _, _ := strings.Cut(pool.Ref, "#")
 		if uuid := reference[strings.LastIndexByte(reference, '/')+1:]; uuid != "" {
 			topics = append(topics, "pool:"+uuid)

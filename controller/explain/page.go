@@ -71,6 +71,7 @@ func (t *teller) page() schema.Object {
 		}
 		page["response"] = response
 	}
+	t.group(page, said)
 	if said.GetPoolUuid() != "" {
 		t.pool(page, said)
 	}

@@ -29,6 +29,9 @@ func (t *teller) stages() (stages []story.Stage) {
 	if text := rules(said); text != "" {
 		add("rules", text)
 	}
+	if text := t.groupTold(); text != "" {
+		add("group", text)
+	}
 	if said.GetPoolUuid() != "" {
 		add("pool", t.poolTold())
 		add("servers", t.servers())

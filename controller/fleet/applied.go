@@ -20,6 +20,12 @@ func parts(vs *model.VirtualService) []string {
 			list = append(list, monitor.UUID)
 		}
 	}
+	if vs.ErrorPages != nil {
+		list = append(list, vs.ErrorPages.UUID)
+	}
+	for _, group := range vs.Groups() {
+		list = append(list, group.UUID)
+	}
 	for _, set := range vs.Policies {
 		list = append(list, set.UUID)
 		for _, group := range set.StringGroups {

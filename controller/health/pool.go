@@ -14,8 +14,8 @@ type Pool struct {
 	Servers     []Server // one for each member of the pool
 }
 
-// OfPool returns the state of a pool. A pool is up if one of its servers is up. isUsed tells whether an engine serves
-// with the pool.
+// OfPool returns the state of a pool. A pool is up if servers enough are up: min_servers_up, or one. isUsed tells
+// whether an engine serves with the pool.
 func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 	result := Pool{Servers: servers}
 	var lost []string
@@ -35,8 +35,11 @@ func OfPool(pool *model.Pool, isUsed bool, servers []Server) Pool {
 		result.Status = status(Disabled, "enabled is false")
 	case !isUsed:
 		result.Status = status(Unused, "no virtual service that is served uses it")
-	case result.Up > 0:
+	case result.Up >= max(1, int(pool.MinServersUp)):
 		result.Status = status(Up, lost...)
+	case result.Up > 0:
+		result.Status = status(Down, append([]string{fmt.Sprintf("%d of its servers are up, and min_servers_up is %d",
+			result.Up, pool.MinServersUp)}, lost...)...)
 	case len(pool.Servers) == 0:
 		result.Status = status(Down, "it has no server")
 	case result.Enabled == 0 && len(pool.Members) > 0:

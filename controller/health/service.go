@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-lb/weir/controller/model"
@@ -21,7 +22,8 @@ type ServiceFacts struct {
 }
 
 // OfService returns the state of a virtual service. A virtual service is up if an engine serves it, and its pool, if it
-// has one, is up. The pools that its rules choose are a part of it only: it says which of them are not up.
+// has one, is up, or one of its group, or the backup of these. The pools that its rules choose are a part of it only:
+// it says which of them are not up.
 func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	switch {
 	case !vs.Enabled:
@@ -37,20 +39,45 @@ func OfService(vs *model.VirtualService, facts ServiceFacts) Status {
 	case facts.Serving == 0:
 		return status(Down, facts.NotServed()...)
 	}
-	if vs.Pool != nil {
-		if pool := facts.Pool(vs.Pool); pool.State != Up {
-			return status(Down, append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.Reasons...)...)
-		}
+	lost, serves := facts.ownPools(vs)
+	if !serves {
+		return status(Down, lost...)
 	}
-	return status(Up, append(facts.tooFew(), facts.lostPools(vs)...)...)
+	return status(Up, append(append(facts.tooFew(), lost...),
+		facts.lost(vs.RulePools(), ", which rules choose,")...)...)
 }
 
-// lostPools says which pools that rules choose are not up.
-func (f ServiceFacts) lostPools(vs *model.VirtualService) (reasons []string) {
-	for _, pool := range vs.RulePools() {
+// ownPools says which of its own pools are not up, and whether clients are served all the same.
+func (f ServiceFacts) ownPools(vs *model.VirtualService) (lost []string, serves bool) {
+	if vs.Pool == nil && vs.PoolGroup == nil {
+		return nil, true
+	}
+	own := vs.OwnPools()
+	if vs.Pool != nil {
+		if pool := f.Pool(vs.Pool); pool.State != Up {
+			lost = append([]string{fmt.Sprintf("pool %s is not up", vs.Pool.Name)}, pool.Reasons...)
+		}
+	} else if lost = f.lost(own, fmt.Sprintf(" of pool group %s", vs.PoolGroup.Name)); len(own) == 0 {
+		lost = []string{fmt.Sprintf("pool group %s has no pool", vs.PoolGroup.Name)}
+	}
+	isUp := func(pool *model.Pool) bool { return f.Pool(pool).State == Up }
+	if slices.ContainsFunc(own, isUp) {
+		return lost, true
+	}
+	for _, backup := range vs.OwnBackups() {
+		if isUp(backup) {
+			return append(lost, fmt.Sprintf("backup pool %s serves", backup.Name)), true
+		}
+	}
+	return lost, false
+}
+
+// lost says which pools are not up.
+func (f ServiceFacts) lost(pools []*model.Pool, which string) (reasons []string) {
+	for _, pool := range pools {
 		if is := f.Pool(pool); is.State != Up {
 			reasons = append(reasons, strings.Join(append(
-				[]string{fmt.Sprintf("pool %s, which rules choose, is not up", pool.Name)}, is.Reasons...), "; "))
+				[]string{fmt.Sprintf("pool %s%s is not up", pool.Name, which)}, is.Reasons...), "; "))
 		}
 	}
 	return reasons

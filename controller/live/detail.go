@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/health"
+	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/runtime"
 )
 
@@ -27,7 +28,9 @@ type serviceJSON struct {
 	*scoreJSON
 	StepS   int         `json:"step_s"` // 1, or 5 if too many topics are watched
 	Pool    *namedJSON  `json:"pool,omitempty"`
-	Rules   []namedJSON `json:"rule_pools,omitempty"` // pools that rules choose
+	Rules   []namedJSON `json:"rule_pools,omitempty"`   // pools that rules choose
+	Group   []namedJSON `json:"group_pools,omitempty"`  // pools of the group
+	Backups []namedJSON `json:"backup_pools,omitempty"` // pools that take over
 	Engines []partJSON  `json:"engines"`
 	Points  []pointJSON `json:"points"`
 }
@@ -51,8 +54,9 @@ func (l *Live) service(known *fleet.Known, topic Topic, afterMs int64) any {
 	if vs.Pool != nil {
 		shown.Pool = &namedJSON{vs.Pool.UUID, vs.Pool.Name}
 	}
-	for _, pool := range vs.RulePools() {
-		shown.Rules = append(shown.Rules, namedJSON{pool.UUID, pool.Name})
+	shown.Rules, shown.Backups = named(vs.RulePools()), named(vs.BackupPools())
+	if vs.PoolGroup != nil {
+		shown.Group = named(vs.OwnPools())
 	}
 	if l.ring.watched.has(topic) {
 		shown.StepS = 1
@@ -71,6 +75,13 @@ func (l *Live) service(known *fleet.Known, topic Topic, afterMs int64) any {
 	}
 	slices.SortFunc(shown.Engines, func(a, b partJSON) int { return cmp.Compare(a.Name, b.Name) })
 	return shown
+}
+
+func named(pools []*model.Pool) (list []namedJSON) {
+	for _, pool := range pools {
+		list = append(list, namedJSON{pool.UUID, pool.Name})
+	}
+	return list
 }
 
 type engineLine struct {

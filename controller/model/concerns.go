@@ -36,6 +36,16 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	if pages := vs.ErrorPages; pages != nil {
+		parts = append(parts, subject{"errorpageprofile", pages.UUID})
+		for _, body := range pages.Bodies {
+			parts = append(parts, subject{"errorpagebody", body.UUID})
+		}
+	}
+	for _, group := range vs.Groups() {
+		parts = append(parts, subject{"poolgroup", group.UUID})
+		add(&parts, "prioritylabels", group.Labels, func(l *kinds.PriorityLabels) string { return l.UUID })
+	}
 	for _, pool := range vs.Pools() {
 		pool.addParts(&parts)
 	}

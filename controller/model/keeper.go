@@ -44,6 +44,8 @@ type Keeper struct {
 	pkiProfiles         table[kinds.PKIProfile]
 	persistenceProfiles table[kinds.ApplicationPersistenceProfile]
 	analyticsProfiles   table[kinds.AnalyticsProfile]
+	priorityLabels      table[kinds.PriorityLabels]
+	errorBodies         table[kinds.ErrorPageBody]
 	stringGroups        table[kinds.StringGroup]
 	addressGroups       table[kinds.IpAddrGroup]
 	vsVips              table[kinds.VsVip]
@@ -53,6 +55,8 @@ type Keeper struct {
 
 	monitors        resolved[HealthMonitor]
 	pools           resolved[Pool]
+	poolGroups      resolved[PoolGroup]
+	errorPages      resolved[ErrorPages]
 	policySets      resolved[HTTPPolicySet]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]

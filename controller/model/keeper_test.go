@@ -87,6 +87,17 @@ func worldOfMany(t *testing.T) world {
 	w.add(t, "vrfcontext", "vrf-2", `{"name":"blue"}`)
 	w.add(t, "pool", "pool-2",
 		`{"name":"q","health_monitor_refs":["hm-1"],"servers":[{"ip":{"addr":"name.example","type":"DNS"}}]}`)
+	w.add(t, "prioritylabels", "labels-1", `{"name":"sites","equivalent_labels":[{"labels":["near"]}]}`)
+	w.add(t, "poolgroup", "group-of-pools", `{"name":"both","priority_labels_ref":"labels-1","members":[
+		{"pool_ref":"pool-1","priority_label":"near"},{"pool_ref":"pool-2","priority_label":"far"}],
+		"fail_action":{"type":"FAIL_ACTION_BACKUP_POOL","backup_pool":{"backup_pool_ref":"pool-3"}}}`)
+	w.add(t, "pool", "pool-3", `{"name":"sorry","servers":[{"ip":{"addr":"10.0.0.3","type":"V4"}}],
+		"fail_action":{"type":"FAIL_ACTION_BACKUP_POOL","backup_pool":{"backup_pool_ref":"pool-1"}}}`)
+	w.add(t, "errorpagebody", "body-1", `{"name":"body","error_page_body":"away"}`)
+	w.add(t, "errorpageprofile", "pages-1",
+		`{"name":"pages","error_pages":[{"index":1,"error_page_body_ref":"body-1"}]}`)
+	w.add(t, "virtualservice", "vs-5", `{"name":"grouped","vsvip_ref":"vsvip-1","pool_group_ref":"group-of-pools",
+		"error_page_profile_ref":"pages-1","services":[{"port":84}]}`)
 	w.add(t, "stringgroup", "strings-1", `{"name":"texts","kv":[{"key":"/a"}]}`)
 	w.add(t, "ipaddrgroup", "addresses-1", `{"name":"office","addrs":[{"addr":"10.0.0.1"}]}`)
 	w.add(t, "httppolicyset", "set-1", `{"name":"rules",

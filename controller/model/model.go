@@ -38,7 +38,10 @@ type VirtualService struct {
 	SSLProfile         *kinds.SSLProfile
 	Certificates       []*Certificate
 	Pool               *Pool
+	PoolGroup          *PoolGroup       // instead of a pool
+	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
+	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Group              *Group
 	Parent             *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
@@ -71,22 +74,26 @@ func (vs *VirtualService) Ports() []kinds.Service {
 // TakesTraffic tells whether an operator wants the virtual service to be served.
 func (vs *VirtualService) TakesTraffic() bool { return vs.Enabled && vs.TrafficEnabled }
 
-// Pools returns the pools that requests may go to, each once: its own first, if it has one.
-func (vs *VirtualService) Pools() []*Pool {
-	rules := vs.RulePools()
-	if vs.Pool == nil {
-		return rules
-	}
-	return append([]*Pool{vs.Pool}, rules...)
-}
+// Pools returns the pools that requests may go to, each once: its own first, or those of its group, and at the end
+// those that take over for others.
+func (vs *VirtualService) Pools() []*Pool { return append(vs.beforeBackups(), vs.BackupPools()...) }
+
+func (vs *VirtualService) beforeBackups() []*Pool { return append(vs.OwnPools(), vs.RulePools()...) }
 
 // RulePools returns the pools beside its own that requests go to because of a rule, each once.
 func (vs *VirtualService) RulePools() (pools []*Pool) {
-	for _, set := range vs.Policies {
-		for _, pool := range set.Pools {
-			if pool != vs.Pool && !slices.Contains(pools, pool) {
+	own := vs.OwnPools()
+	add := func(more []*Pool) {
+		for _, pool := range more {
+			if !slices.Contains(own, pool) && !slices.Contains(pools, pool) {
 				pools = append(pools, pool)
 			}
+		}
+	}
+	for _, set := range vs.Policies {
+		add(set.Pools)
+		for _, group := range set.Groups {
+			add(group.Pools())
 		}
 	}
 	return pools
@@ -97,8 +104,18 @@ func (vs *VirtualService) RulePools() (pools []*Pool) {
 type HTTPPolicySet struct {
 	kinds.HTTPPolicySet
 	Pools         []*Pool                       // that rules choose, in the order of the rules, each once
+	Groups        []*PoolGroup                  // the same
 	StringGroups  map[string]*kinds.StringGroup // by reference
 	AddressGroups map[string]*kinds.IpAddrGroup // by reference
+}
+
+// GroupOf returns the pool group that a reference of a rule names; nil: it could not be resolved.
+func (s *HTTPPolicySet) GroupOf(reference string) *PoolGroup {
+	at := slices.IndexFunc(s.Groups, func(group *PoolGroup) bool { return group.UUID == uuidIn(reference) })
+	if at < 0 {
+		return nil
+	}
+	return s.Groups[at]
 }
 
 // PoolOf returns the pool that a reference of a rule names; nil: it could not be resolved.

@@ -21,6 +21,10 @@ func (k *Keeper) resolvePolicySet(from *source, set *HTTPPolicySet) {
 			if pool != nil && !slices.Contains(set.Pools, pool) {
 				set.Pools = append(set.Pools, pool)
 			}
+			group := follow(from, k.poolGroups, field+"switching_action.pool_group_ref", switching.PoolGroupRef)
+			if group != nil && !slices.Contains(set.Groups, group) {
+				set.Groups = append(set.Groups, group)
+			}
 		}
 	}
 	for _, rule := range set.ResponseRules() {

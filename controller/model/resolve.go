@@ -54,6 +54,8 @@ func (k *Keeper) resolveAll(stale stale) {
 	}, (*Engine).Key)
 	resolve(k, stale, "healthmonitor", &k.monitors, k.resolveMonitor, (*HealthMonitor).Key)
 	resolve(k, stale, "pool", &k.pools, k.resolvePool, (*Pool).Key)
+	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
+	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
@@ -128,6 +130,10 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.monitors.findingsOf(about.uuid)
 	case "pool":
 		return k.pools.findingsOf(about.uuid)
+	case "poolgroup":
+		return k.poolGroups.findingsOf(about.uuid)
+	case "errorpageprofile":
+		return k.errorPages.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
 	case "virtualservice":
@@ -204,12 +210,15 @@ func (k *Keeper) resolvePool(from *source, pool *Pool) {
 
 func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Pool = follow(from, k.pools, "pool_ref", vs.PoolRef)
+	vs.ErrorPages = follow(from, k.errorPages, "error_page_profile_ref", vs.ErrorPagesRef)
+	vs.PoolGroup = follow(from, k.poolGroups, "pool_group_ref", vs.PoolGroupRef)
 	for _, at := range vs.PolicyOrder() {
 		field := fmt.Sprintf("http_policies[%d].http_policy_set_ref", at)
 		if set := follow(from, k.policySets, field, vs.HTTPPolicies[at].SetRef); set != nil {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)
 	vs.Group = follow(from, k.groups, "se_group_ref", vs.SEGroupRef)

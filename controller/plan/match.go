@@ -48,15 +48,7 @@ func (r *ruleReader) match(from *kinds.MatchTarget, isSecurity bool) *dataplanev
 
 // matchResponse adds what the response is compared with.
 func (r *ruleReader) matchResponse(from *kinds.ResponseMatchTarget, to *dataplanev1.HttpMatch) {
-	if status := from.Status; status != nil {
-		to.Status = &dataplanev1.NumberMatch{Negated: isNegated(status.Criteria)}
-		for _, code := range status.Codes {
-			to.Status.Ranges = append(to.Status.Ranges, &dataplanev1.NumberRange{First: code, Last: code})
-		}
-		for _, span := range status.Ranges {
-			to.Status.Ranges = append(to.Status.Ranges, &dataplanev1.NumberRange{First: span.Begin, Last: span.End})
-		}
-	}
+	to.Status = statusMatch(from.Status)
 	if location := from.Location; location != nil {
 		to.Location = texts(location.Criteria, location.Case, location.Values)
 	}

@@ -146,6 +146,13 @@ func (r *ruleReader) switching(from *kinds.HTTPSwitchingAction, to *dataplanev1.
 			}
 		}
 		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: choice}
+	case kinds.SelectPoolGroup:
+		group := r.set.GroupOf(from.PoolGroupRef)
+		if group == nil {
+			r.report.blocked = true // model has a finding about that
+			return
+		}
+		to.Action = &dataplanev1.HttpRequestRule_Pool{Pool: &dataplanev1.PoolChoice{PoolGroupUuid: group.UUID}}
 	default:
 		r.refuse(field+"action", "engines cannot do %s yet: use %s", from.Action, kinds.SelectPool)
 	}

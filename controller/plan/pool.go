@@ -83,10 +83,11 @@ func poolOf(from *model.Pool, report *report) *dataplanev1.Pool {
 		ConnectionLifetimeMs:    from.Conn.LifetimeMs,
 		MaxConnectionReuse:      from.Conn.MaxReuse,
 		MaxIdleConnections:      from.Conn.MaxPerServer,
-		FailAction:              failAction(subject, from, report),
+		MinServersUp:            from.MinServersUp,
 		InlineHealth:            from.InlineHealthMonitor,
 		Http2:                   http2ToServers(from),
 	}
+	failAction(from.FailAction, compiled)
 	compiled.Reselect = reselect(subject, from, report)
 	if from.Analytics != nil {
 		compiled.NotErrors = notErrors(from.Analytics)
@@ -147,20 +148,5 @@ func balance(subject subject, from *model.Pool, into *dataplanev1.Pool, report *
 	into.HashInput = input
 	if input == dataplanev1.HashInput_HASH_INPUT_HEADER {
 		into.HashHeader = from.HashHeader
-	}
-}
-
-func failAction(subject subject, from *model.Pool, report *report) dataplanev1.FailAction {
-	if from.FailAction == nil {
-		return dataplanev1.FailAction_FAIL_ACTION_CLOSE_CONNECTION
-	}
-	switch kind := from.FailAction.Type; kind {
-	case "FAIL_ACTION_CLOSE_CONN":
-		return dataplanev1.FailAction_FAIL_ACTION_CLOSE_CONNECTION
-	case "FAIL_ACTION_HTTP_LOCAL_RSP":
-		return dataplanev1.FailAction_FAIL_ACTION_LOCAL_RESPONSE
-	default:
-		report.warn(subject, "fail_action.type", "engines do not know %s yet: clients get a 503 page", kind)
-		return dataplanev1.FailAction_FAIL_ACTION_LOCAL_RESPONSE
 	}
 }

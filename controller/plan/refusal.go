@@ -32,7 +32,7 @@ func (d *draft) refusalUnder(parent *model.VirtualService) *draft {
 // engines do not serve, it has the defaults of its parent's types.
 func likeServed(vs, parent *model.VirtualService) *model.VirtualService {
 	alone := *vs
-	alone.Pool, alone.UDP = nil, nil
+	alone.Pool, alone.PoolGroup, alone.UDP = nil, nil, nil
 	if vs.TCP == nil {
 		alone.TCP, alone.NetworkProfile = schema.Defaults[kinds.TCPProxy](), parent.NetworkProfile
 	}

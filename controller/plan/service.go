@@ -72,13 +72,12 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	}
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
-		if vs.HTTP == nil && vs.Pool.Persistence != nil && !keptByAddress(vs.Pool) {
-			d.report.warn(d.subject, "pool_ref",
-				"pool %s has a persistence profile, and at layer 4 there are no cookies: has no effect here",
-				vs.Pool.Name)
-		}
-		d.parts = pool(vs.Pool, &d.report)
 	}
+	if vs.PoolGroup != nil {
+		d.service.PoolGroupUuid = vs.PoolGroup.UUID
+	}
+	d.addPools()
+	d.addErrorPages()
 	c.addPolicies(d)
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
@@ -90,7 +89,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	return d
 }
 
-// addPolicies adds the sets of policies of a virtual service, and the pools that their rules choose.
+// addPolicies adds the sets of policies of a virtual service.
 func (c *Compiler) addPolicies(d *draft) {
 	if len(d.vs.HTTPPolicies) > 0 && d.vs.HTTP == nil {
 		d.report.block(d.subject, "http_policies", "rules for requests need an application profile of "+
@@ -115,9 +114,6 @@ func (c *Compiler) addPolicies(d *draft) {
 		d.report.blocked = d.report.blocked || compiled.report.blocked
 		d.service.HttpPolicySetUuids = append(d.service.HttpPolicySetUuids, set.UUID)
 		d.parts = append(d.parts, compiled.parts...)
-	}
-	for _, chosen := range d.vs.RulePools() {
-		d.parts = append(d.parts, pool(chosen, &d.report)...)
 	}
 }
 
@@ -152,7 +148,7 @@ func refuseUnserved(subject subject, vs *model.VirtualService, report *report) {
 		report.block(subject, "network_profile_ref", "%s has type %s, engines do not serve that yet: "+
 			"use one of PROTOCOL_TYPE_TCP_PROXY, _UDP_PROXY or _UDP_FAST_PATH", profile.Name, profile.Profile.Type)
 	}
-	if vs.PoolRef != "" && vs.Pool == nil {
+	if vs.PoolRef != "" && vs.Pool == nil || vs.PoolGroupRef != "" && vs.PoolGroup == nil {
 		report.blocked = true
 	}
 	for i, service := range vs.Services {

@@ -78,9 +78,11 @@ func refuseUnservedUDP(subject subject, vs *model.VirtualService, report *report
 		report.block(application, "tcp_app_profile.proxy_protocol_enabled", "virtual service %s cannot be served: "+
 			"engines send PROXY headers over TCP only: use a profile without it for UDP", vs.Name)
 	}
-	if vs.Pool != nil && vs.Pool.SSLProfile != nil {
-		report.block(subject, "pool_ref", "pool %s has an SSL profile, and engines do not speak TLS over UDP: use a "+
-			"pool without one", vs.Pool.Name)
+	for _, pool := range vs.Pools() {
+		if pool.SSLProfile != nil {
+			report.block(subject, "pool_ref", "pool %s has an SSL profile, and engines do not speak TLS over UDP: use a "+
+				"pool without one", pool.Name)
+		}
 	}
 }
 
@@ -102,24 +104,30 @@ func refuseUnkeptAddresses(subject subject, vs *model.VirtualService, report *re
 			report.warn(group, "max_scaleout_per_vs", why, vs.Name, "max_scaleout_per_vs")
 		}
 	}
-	if vs.Pool == nil {
-		return
+	servers := 0
+	for _, pool := range vs.Pools() {
+		servers += len(pool.Members)
 	}
-	if len(vs.Pool.Members) > keptServersMax {
+	if servers > keptServersMax {
 		report.block(subject, "pool_ref",
-			"pool %s has %d servers, and at most %d on an engine can see the addresses of "+
-				"clients: split the pool, or set snat to true in %s",
-			vs.Pool.Name, len(vs.Pool.Members), keptServersMax, vs.NetworkProfile.Name)
+			"its pools have %d servers, and at most %d on an engine can see the addresses of "+
+				"clients: split the pool, or set snat to true in %s", servers, keptServersMax, vs.NetworkProfile.Name)
 		return
 	}
-	for _, member := range vs.Pool.Members {
+	for _, pool := range vs.Pools() {
+		refuseUnkeptPool(subject, vs, pool, report)
+	}
+}
+
+func refuseUnkeptPool(subject subject, vs *model.VirtualService, pool *model.Pool, report *report) {
+	for _, member := range pool.Members {
 		if why := unkeptTowards(member.Address.Addr(), vs.Addresses); why != "" {
 			report.block(subject, "pool_ref", "server %s of pool %s %s: use another pool, or set snat to true in %s",
-				member.ID, vs.Pool.Name, why, vs.NetworkProfile.Name)
+				member.ID, pool.Name, why, vs.NetworkProfile.Name)
 		}
 	}
-	if len(vs.Pool.HealthMonitors) == 0 {
-		report.warn(about("pool", vs.Pool.Identity, vs.Pool.Named), "health_monitor_refs",
+	if len(pool.HealthMonitors) == 0 {
+		report.warn(about("pool", pool.Identity, pool.Named), "health_monitor_refs",
 			"servers see the addresses of clients of virtual service %s, so engines do not hear that a server refuses "+
 				"datagrams: give the pool a health monitor", vs.Name)
 	}

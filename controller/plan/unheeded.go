@@ -60,7 +60,7 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		return vs.ActiveStandbySETag != usualVirtualService.ActiveStandbySETag
 	}, staysActive},
 	{"min_pools_up", func(vs *model.VirtualService) bool { return vs.MinPoolsUp != 0 },
-		"a virtual service has one pool, and is up when that is: has no effect"},
+		"a virtual service is up when its pool is, or one of its group: has no effect"},
 	{"weight", func(vs *model.VirtualService) bool { return vs.Weight > 1 }, noShares},
 	{"delay_fairness", func(vs *model.VirtualService) bool { return vs.DelayFairness }, noShares},
 	{"remove_listening_port_on_vs_down", func(vs *model.VirtualService) bool { return vs.RemovePortWhenDown },
@@ -90,8 +90,6 @@ var unheededOfConnections = slices.Concat(
 
 var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
-	{"min_servers_up", func(p *model.Pool) bool { return p.MinServersUp > 1 },
-		"engines serve with any server that is up: has no effect"},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
 		return int(p.MinHealthMonitorsUp) > len(p.HealthMonitors)
 	}, "is more than health_monitor_refs has: all of them must pass"},

@@ -19,7 +19,7 @@ import (
 const inventorySuffix = "-inventory"
 
 // emptyInventories are those of kinds that Weir does not have. Exporters ask for them in any case.
-var emptyInventories = []string{"poolgroup", "gslbservice", "network"}
+var emptyInventories = []string{"gslbservice", "network"}
 
 // aboutMetrics are the parameters of an inventory that concern numbers; all others are filters.
 var aboutMetrics = []string{"metric_id", "step", "limit", "start", "stop", "pad_missing_data"}
@@ -135,41 +135,43 @@ func (c *call) servicesWith(record *store.Record) (services []*store.Record) {
 			services = append(services, referrer)
 		}
 	}
-	for referrer := range c.view.Referrers(record.Kind, record.UUID) {
-		if add(referrer); referrer.Kind == policySet {
-			for user := range c.view.Referrers(policySet, referrer.UUID) {
-				add(user)
+	seen := map[string]bool{}
+	var follow func(of *store.Record)
+	follow = func(of *store.Record) {
+		for referrer := range c.view.Referrers(of.Kind, of.UUID) {
+			if add(referrer); slices.Contains(leadToPools, referrer.Kind) && !seen[referrer.UUID] {
+				seen[referrer.UUID] = true
+				follow(referrer)
 			}
 		}
 	}
+	follow(record)
 	return services
 }
 
-const policySet = "httppolicyset"
+// leadToPools are the kinds through which virtual services have pools: a pool may have a backup.
+var leadToPools = []string{"httppolicyset", "poolgroup", "pool"}
 
-// poolsOf are the pools of a virtual service: its own, and those that rules choose.
+// poolsOf are the pools of a virtual service: its own, those of groups, those that rules choose, and those that take
+// over.
 func (c *call) poolsOf(service *store.Record, style rendering) []any {
 	pools, seen := []any{}, map[string]bool{}
-	add := func(reference string) {
-		if uuid := reference[strings.LastIndexByte(reference, '/')+1:]; uuid != "" && !seen[uuid] {
-			seen[uuid] = true
-			pools = append(pools, c.url("pool", uuid, style.names))
-		}
-	}
-	add(text(service.Object["pool_ref"]))
-	kind, _ := schema.Lookup(policySet)
-	policies, _ := service.Object["http_policies"].([]any)
-	for _, policy := range policies {
-		set, known := c.referred(&store.Record{Object: policy.(schema.Object)}, "http_policy_set_ref")
-		if !known {
-			continue
-		}
-		for _, reference := range kind.References(set.Object) {
-			if reference.Kind == "pool" {
-				add(reference.Value)
+	var follow func(of *store.Record)
+	follow = func(of *store.Record) {
+		kind, _ := schema.Lookup(of.Kind)
+		for _, reference := range kind.References(of.Object) {
+			uuid := reference.Value[strings.LastIndexByte(reference.Value, '/')+1:]
+			record, known := c.view.Get(reference.Kind, uuid)
+			if !slices.Contains(leadToPools, reference.Kind) || seen[uuid] || !known {
+				continue
 			}
+			if seen[uuid] = true; reference.Kind == "pool" {
+				pools = append(pools, c.url("pool", uuid, style.names))
+			}
+			follow(record)
 		}
 	}
+	follow(service)
 	return pools
 }
 

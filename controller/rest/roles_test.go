@@ -218,14 +218,15 @@ var roleAsks = map[string]string{
 	"POST /api/alertsyslogconfig/x/test":                "ALERTSYSLOGCONFIG WRITE",
 	"POST /api/alertconfig/x/silence":                   "ALERTCONFIG WRITE",
 	"POST /api/serviceenginegroup/x/redistribute":       "SERVICEENGINEGROUP WRITE",
+	"GET /api/poolgroup-inventory":                      "POOLGROUP READ",
 	"POST /api/securetoken-generate":                    "SE_TOKEN WRITE",
 	"GET /api/weir/applied?revision=1&kind=pool&uuid=x": "POOL READ",
 
 	"GET /api/analytics/metric_id": "", "GET /api/analytics/metrics-options": "",
 	"GET /api/weir/applied?revision=1":     "",
 	"GET /api/weir/promql/api/v1/metadata": "", "GET /api/weir/promql/api/v1/query_exemplars": "",
-	"POST /api/weir/promql/api/v1/query_exemplars": "", "GET /api/poolgroup-inventory": "",
-	"GET /api/gslbservice-inventory": "", "GET /api/network-inventory": "",
+	"POST /api/weir/promql/api/v1/query_exemplars": "",
+	"GET /api/gslbservice-inventory":               "", "GET /api/network-inventory": "",
 }
 
 var roleBodies = map[string]any{

@@ -17,8 +17,14 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 		if vs := known.VirtualService(uuid); vs != nil {
 			page = service{known, vs, known.Assignment(uuid)}.page()
 			page["slow_servers"] = p.slowServers(vs.Pools())
-			if chosen := rulePools(vs); len(chosen) > 0 {
+			if chosen := poolPages(vs.RulePools()); len(chosen) > 0 {
 				page["rule_pools"] = chosen
+			}
+			if members := groupPools(vs.PoolGroup); len(members) > 0 {
+				page["group_pools"] = members
+			}
+			if backups := poolPages(vs.BackupPools()); len(backups) > 0 {
+				page["backup_pools"] = backups
 			}
 		} else {
 			page = notRead()
@@ -27,10 +33,21 @@ func (p *Pages) VirtualService(uuid string) (page schema.Object) {
 	return page
 }
 
-// rulePools are the pools beside its own that requests go to because of a rule.
-func rulePools(vs *model.VirtualService) (list []any) {
-	for _, pool := range vs.RulePools() {
+func poolPages(pools []*model.Pool) (list []any) {
+	for _, pool := range pools {
 		list = append(list, schema.Object{"pool_ref": schema.RefPath("pool", pool.UUID), "name": pool.Name})
+	}
+	return list
+}
+
+// groupPools are the pools of a group, with their shares of the requests.
+func groupPools(group *model.PoolGroup) (list []any) {
+	if group == nil {
+		return nil
+	}
+	for _, member := range group.Members {
+		list = append(list, schema.Object{"pool_ref": schema.RefPath("pool", member.Pool.UUID),
+			"name": member.Pool.Name, "ratio": int64(member.Share), "priority": int64(member.Priority)})
 	}
 	return list
 }

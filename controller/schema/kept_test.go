@@ -175,8 +175,8 @@ func TestJudgesWhatIsKept(t *testing.T) {
 		{"virtualservice",
 			`{"name":"v","http_policies":[],"waf_policy_ref":"","saml_sp_config":{},"enable_session":false,
 			"dns_info":[{"algorithm":"DNS_RECORD_RESPONSE_CONSISTENT_HASH"}]}`, nil},
-		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","error_page_profile_ref":"e"}`, []string{
-			"error_page_profile_ref: engines answer with a status only: has no effect",
+		{"virtualservice", `{"name":"v","waf_policy_ref":"/api/wafpolicy/w","enable_session":true}`, []string{
+			"enable_session: engines keep no sessions of clients: has no effect",
 			"waf_policy_ref: engines have no application firewall yet: it is not served while this is set (closes)"}},
 		{"pool", `{"name":"p","servers":[{"ip":{"addr":"10.0.0.1"}},{"ip":{"addr":"10.0.0.2"},"server_node":"a"},
 			{"ip":{"addr":"10.0.0.3"},"server_node":"b"}]}`,

@@ -30,8 +30,8 @@ var mayNameKinds = map[string][]string{
 	"controller/rest": {"user", "role", "tenant", "cloud", "systemconfiguration", // a login's answer, and filters
 		"virtualservice", "serviceenginegroup", "serviceengine", "sslprofile", // what can be done with them
 		"alertconfig", "webhook", "actiongroupconfig", "alertemailconfig", "alertsyslogconfig",
-		"pool",           // what can be watched
-		"httppolicyset"}, // whose pools are those of virtual services
+		"pool",                        // what can be watched
+		"httppolicyset", "poolgroup"}, // whose pools are those of virtual services
 	"controller/explain": {"virtualservice", "pool"}, // where a request goes
 	"controller/live":    {"pool"},                   // what can be watched
 	"controller/model": {"cloudconnectoruser", "cloud", "serviceengine", "serviceenginegroup",
@@ -39,8 +39,10 @@ var mayNameKinds = map[string][]string{
 		"applicationprofile", "networkprofile", "sslprofile", "pkiprofile",
 		"applicationpersistenceprofile", "healthmonitor",
 		"sslkeyandcertificate", "vrfcontext",
+		"poolgroup", "prioritylabels", "errorpageprofile", "errorpagebody",
 		"httppolicyset", "stringgroup", "ipaddrgroup"}, // of what virtual services are made
-	"controller/plan": {"virtualservice", "pool", "httppolicyset", "serviceenginegroup", "applicationprofile",
+	"controller/plan": {"virtualservice", "pool", "poolgroup", "httppolicyset", "serviceenginegroup",
+		"applicationprofile",
 		"analyticsprofile",
 		"networkprofile", "sslprofile",
 		"applicationpersistenceprofile", "healthmonitor", "vrfcontext"}, // of whose fields it reports

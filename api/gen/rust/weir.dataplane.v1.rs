@@ -266,6 +266,9 @@ pub struct PoolChoice {
     /// the server of this pool; empty: the algorithm chooses
     #[prost(string, tag = "2")]
     pub server_id: ::prost::alloc::string::String,
+    /// instead of a pool
+    #[prost(string, tag = "3")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeaderEdit {
@@ -564,6 +567,85 @@ impl TextCriterion {
         }
     }
 }
+/// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PoolGroup {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub members: ::prost::alloc::vec::Vec<GroupMember>,
+    /// a priority with fewer servers up is passed over, if another one has enough; 0: 1
+    #[prost(uint32, tag = "4")]
+    pub min_servers: u32,
+    /// a client's address decides between the pools of a priority, not their turns
+    #[prost(bool, tag = "5")]
+    pub by_client_address: bool,
+    /// before that of its pools; unset: theirs counts
+    #[prost(message, optional, tag = "6")]
+    pub fail_answer: ::core::option::Option<FailAnswer>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupMember {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    /// its share of the requests at its priority; 0: only those that a cookie brings. At most 1000
+    #[prost(uint32, tag = "2")]
+    pub ratio: u32,
+    /// the higher, the earlier
+    #[prost(uint32, tag = "3")]
+    pub priority: u32,
+}
+/// What a client gets when no server can take its request.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FailAnswer {
+    #[prost(oneof = "fail_answer::Answer", tags = "1, 2, 3, 4")]
+    pub answer: ::core::option::Option<fail_answer::Answer>,
+}
+/// Nested message and enum types in `FailAnswer`.
+pub mod fail_answer {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "1")]
+        Close(super::Close),
+        /// at layer 4 the connection is closed, as for a redirect
+        #[prost(message, tag = "2")]
+        Response(super::LocalResponse),
+        /// its tokens are texts
+        #[prost(message, tag = "3")]
+        Redirect(super::HttpRedirect),
+        /// the servers of this pool; if it has none, its own answer
+        #[prost(string, tag = "4")]
+        BackupPoolUuid(::prost::alloc::string::String),
+    }
+}
+/// Pages in place of those of the engine. The first whose status matches counts.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPageProfile {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub pages: ::prost::alloc::vec::Vec<ErrorPage>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ErrorPage {
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "1")]
+    pub position: u32,
+    /// unset: each status from 400 on
+    #[prost(message, optional, tag = "2")]
+    pub status: ::core::option::Option<NumberMatch>,
+    #[prost(string, tag = "3")]
+    pub content_type: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "4")]
+    pub content: ::prost::alloc::vec::Vec<u8>,
+    /// where clients are sent instead, with status 302; empty: they get the content
+    #[prost(string, tag = "5")]
+    pub location: ::prost::alloc::string::String,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToDataplane {
     #[prost(oneof = "to_dataplane::Frame", tags = "1, 2, 3, 4, 5, 6, 300, 60, 370")]
@@ -828,6 +910,27 @@ pub struct Explanation {
     /// the name of the limit beside rules that the request would be beyond; empty: none
     #[prost(string, tag = "610")]
     pub limit: ::prost::alloc::string::String,
+    /// of the pool; empty: it was not chosen in a group
+    #[prost(string, tag = "640")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
+    #[prost(enumeration = "PickedMember", tag = "641")]
+    pub picked_member: i32,
+    /// of the group
+    #[prost(message, repeated, tag = "642")]
+    pub members: ::prost::alloc::vec::Vec<MemberStanding>,
+}
+/// What a worker knows of a pool of a group.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MemberStanding {
+    #[prost(string, tag = "1")]
+    pub pool_uuid: ::prost::alloc::string::String,
+    #[prost(uint32, tag = "2")]
+    pub ratio: u32,
+    #[prost(uint32, tag = "3")]
+    pub priority: u32,
+    /// that are enabled, and not suspect
+    #[prost(uint32, tag = "4")]
+    pub servers_up: u32,
 }
 /// What a worker knows of a server.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -865,6 +968,10 @@ pub struct Plan {
     pub string_groups: ::prost::alloc::vec::Vec<StringGroup>,
     #[prost(message, repeated, tag = "602")]
     pub address_groups: ::prost::alloc::vec::Vec<AddressGroup>,
+    #[prost(message, repeated, tag = "640")]
+    pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
+    #[prost(message, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -896,6 +1003,10 @@ pub struct Removed {
     pub string_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "602")]
     pub address_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "640")]
+    pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "641")]
+    pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -954,6 +1065,12 @@ pub struct VirtualService {
     /// on each engine; 0: no limit. Needs tcp
     #[prost(uint32, tag = "612")]
     pub max_open_connections: u32,
+    /// instead of a pool; empty: none
+    #[prost(string, tag = "640")]
+    pub pool_group_uuid: ::prost::alloc::string::String,
+    /// needs http; empty: clients get the pages of the engine
+    #[prost(string, tag = "641")]
+    pub error_page_profile_uuid: ::prost::alloc::string::String,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.
@@ -1335,6 +1452,12 @@ pub struct Pool {
     /// statuses that are no errors of its servers, 400-599
     #[prost(message, repeated, tag = "360")]
     pub not_errors: ::prost::alloc::vec::Vec<StatusRange>,
+    /// a group passes the pool over while fewer are up; 0: 1
+    #[prost(uint32, tag = "640")]
+    pub min_servers_up: u32,
+    /// for FAIL_ACTION_ANSWER
+    #[prost(message, optional, tag = "641")]
+    pub fail_answer: ::core::option::Option<FailAnswer>,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1784,6 +1907,45 @@ impl TransportProtocol {
         }
     }
 }
+/// Why a pool of a group gets a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PickedMember {
+    Unspecified = 0,
+    ByRatio = 1,
+    /// of the client
+    ByAddress = 2,
+    /// the cookie names a server of it
+    ByPersistence = 3,
+    /// no server of the group takes requests
+    AsBackup = 4,
+}
+impl PickedMember {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PICKED_MEMBER_UNSPECIFIED",
+            Self::ByRatio => "PICKED_MEMBER_BY_RATIO",
+            Self::ByAddress => "PICKED_MEMBER_BY_ADDRESS",
+            Self::ByPersistence => "PICKED_MEMBER_BY_PERSISTENCE",
+            Self::AsBackup => "PICKED_MEMBER_AS_BACKUP",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PICKED_MEMBER_UNSPECIFIED" => Some(Self::Unspecified),
+            "PICKED_MEMBER_BY_RATIO" => Some(Self::ByRatio),
+            "PICKED_MEMBER_BY_ADDRESS" => Some(Self::ByAddress),
+            "PICKED_MEMBER_BY_PERSISTENCE" => Some(Self::ByPersistence),
+            "PICKED_MEMBER_AS_BACKUP" => Some(Self::AsBackup),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Chosen {
@@ -2216,6 +2378,8 @@ pub enum FailAction {
     CloseConnection = 0,
     /// 503 page
     LocalResponse = 1,
+    /// fail_answer
+    Answer = 2,
 }
 impl FailAction {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2226,6 +2390,7 @@ impl FailAction {
         match self {
             Self::CloseConnection => "FAIL_ACTION_CLOSE_CONNECTION",
             Self::LocalResponse => "FAIL_ACTION_LOCAL_RESPONSE",
+            Self::Answer => "FAIL_ACTION_ANSWER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2233,6 +2398,7 @@ impl FailAction {
         match value {
             "FAIL_ACTION_CLOSE_CONNECTION" => Some(Self::CloseConnection),
             "FAIL_ACTION_LOCAL_RESPONSE" => Some(Self::LocalResponse),
+            "FAIL_ACTION_ANSWER" => Some(Self::Answer),
             _ => None,
         }
     }

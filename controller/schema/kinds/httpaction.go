@@ -66,6 +66,7 @@ type HTTPRewriteLocHdrAction struct {
 type HTTPSwitchingAction struct {
 	Action          string         `json:"action" enum:"HTTPSwitchingActionType" required:"true"`
 	PoolRef         string         `json:"pool_ref" ref:"pool"`
+	PoolGroupRef    string         `json:"pool_group_ref" ref:"poolgroup"`
 	Server          *PoolServer    `json:"server"`
 	StatusCode      string         `json:"status_code" enum:"LocalResponseStatus"`
 	OtherStatusCode uint32         `json:"other_status_code" min:"200" max:"599"`
@@ -107,7 +108,7 @@ const (
 	ReplaceHeader   = "HTTP_REPLACE_HDR"
 	SelectPool      = "HTTP_SWITCHING_SELECT_POOL"
 	SelectLocal     = "HTTP_SWITCHING_SELECT_LOCAL"
-	selectPoolGroup = "HTTP_SWITCHING_SELECT_POOLGROUP"
+	SelectPoolGroup = "HTTP_SWITCHING_SELECT_POOLGROUP"
 	CloseConnection = "HTTP_SECURITY_ACTION_CLOSE_CONN"
 	SendResponse    = "HTTP_SECURITY_ACTION_SEND_RESPONSE"
 	AllowRequest    = "HTTP_SECURITY_ACTION_ALLOW"
@@ -119,7 +120,7 @@ const (
 
 var (
 	_ = schema.Enum("HTTPHdrActionType", addHeader, RemoveHeader, ReplaceHeader)
-	_ = schema.Enum("HTTPSwitchingActionType", SelectPool, SelectLocal, selectPoolGroup)
+	_ = schema.Enum("HTTPSwitchingActionType", SelectPool, SelectLocal, SelectPoolGroup)
 	_ = schema.Enum("HTTPSecurityActionType",
 		CloseConnection, SendResponse, AllowRequest, RedirectToHTTPS, LimitRate, checkByICAP)
 	_ = schema.Enum("HTTPPolicyVar",
@@ -268,6 +269,10 @@ func (a *HTTPSwitchingAction) check(field string) *schema.FieldError {
 		return refuse(field+".pool_ref", "is required by %s", SelectPool)
 	case a.Action != SelectPool && a.PoolRef != "":
 		return refuse(field+".pool_ref", "is for %s", SelectPool)
+	case a.Action == SelectPoolGroup && a.PoolGroupRef == "":
+		return refuse(field+".pool_group_ref", "is required by %s", SelectPoolGroup)
+	case a.Action != SelectPoolGroup && a.PoolGroupRef != "":
+		return refuse(field+".pool_group_ref", "is for %s", SelectPoolGroup)
 	case a.Action != SelectPool && a.Server != nil:
 		return refuse(field+".server", "is for %s", SelectPool)
 	case !isLocal && a.StatusCode != "":

@@ -105,8 +105,6 @@ func init() {
 			schema.Closes("engines do not tell clients by their TLS yet",
 				`http_security_policy.rules.match.tls_fingerprint_match
 				http_request_policy.rules.match.tls_fingerprint_match`),
-			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
-				"http_request_policy.rules.switching_action.pool_group_ref"),
 			schema.NoEffect("engines know no places and no reputation of addresses", "geo_db_ref ip_reputation_db_ref"),
 			schema.NoEffect("servers are known by address",
 				"http_request_policy.rules.switching_action.server.hostname"),
@@ -125,8 +123,6 @@ func init() {
 				http_response_policy.rules.log http_response_policy.rules.all_headers`),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
-			schema.Closes("engines do not choose among groups of pools yet: use "+SelectPool,
-				"http_request_policy.rules.switching_action.action="+selectPoolGroup),
 			schema.Closes(noClientCert,
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),

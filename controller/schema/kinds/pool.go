@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -99,7 +100,7 @@ func init() {
 				`autoscale_* external_autoscale_groups ipaddrgroup_ref
 				networks nsx_securitygroup resolve_pool_by_dns`),
 			schema.NoEffect(noRates, "max_conn_rate_per_server"),
-			schema.NoEffect(ownAnswers, "fail_action"),
+			schema.NoEffect("engines count the bytes of a body themselves", "fail_action.local_rsp.file.file_length"),
 			schema.NoEffect("Weir serves no sites", "gslb_sp_enabled sp_gs_info"),
 			schema.NoEffect(schema.Unheeded, ""),
 		},
@@ -108,11 +109,6 @@ func init() {
 
 var (
 	_ = schema.Enum("AppendPort", "NON_DEFAULT_80_443", "NEVER", "ALWAYS")
-	_ = schema.Enum("FailActionType",
-		"FAIL_ACTION_HTTP_REDIRECT", "FAIL_ACTION_HTTP_LOCAL_RSP", "FAIL_ACTION_CLOSE_CONN",
-		"FAIL_ACTION_BACKUP_POOL",
-	)
-	_ = schema.Enum("FailResponseStatus", "FAIL_HTTP_STATUS_CODE_200", "FAIL_HTTP_STATUS_CODE_503")
 	_ = schema.Enum("HTTPProtocol", "HTTP", "HTTPS")
 	_ = schema.Enum("HTTPReselectBlock", "HTTP_RSP_4XX", "HTTP_RSP_5XX")
 	_ = schema.Enum("LbAlgorithm",
@@ -163,27 +159,6 @@ type ConnPool struct {
 	LifetimeMs    uint32 `json:"upstream_connpool_conn_life_tmo" max:"86400000" default:"600000"`
 	MaxReuse      uint32 `json:"upstream_connpool_conn_max_reuse" default:"0"`
 	MaxPerServer  uint32 `json:"upstream_connpool_server_max_cache" default:"0"`
-}
-
-// FailAction is what a client gets if no server is up.
-type FailAction struct {
-	Type     string              `json:"type" enum:"FailActionType" default:"FAIL_ACTION_CLOSE_CONN"`
-	Redirect *FailActionRedirect `json:"redirect"`
-	LocalRsp *FailActionLocalRsp `json:"local_rsp"`
-}
-
-// FailActionRedirect redirects the client to another host.
-type FailActionRedirect struct {
-	Protocol   string `json:"protocol" enum:"HTTPProtocol" default:"HTTPS"`
-	Host       string `json:"host" required:"true"`
-	Path       string `json:"path"`
-	Query      string `json:"query"`
-	StatusCode string `json:"status_code" enum:"RedirectStatus" default:"HTTP_REDIRECT_STATUS_CODE_302"`
-}
-
-// FailActionLocalRsp answers with a page of the engine.
-type FailActionLocalRsp struct {
-	StatusCode string `json:"status_code" enum:"FailResponseStatus" default:"FAIL_HTTP_STATUS_CODE_503"`
 }
 
 // Reselect tries another server after some responses.
@@ -250,10 +225,7 @@ func (p *Pool) Validate() *schema.FieldError {
 			Problem: "is required by lb_algorithm_hash LB_ALGORITHM_CONSISTENT_HASH_CUSTOM_HEADER",
 		}
 	}
-	if problem := p.checkReselect(); problem != nil {
-		return problem
-	}
-	return p.checkNames()
+	return cmp.Or(p.checkReselect(), p.checkNames(), p.FailAction.check("fail_action"))
 }
 
 func (p *Pool) checkReselect() *schema.FieldError {

@@ -12,7 +12,6 @@ const (
 	noLogin       = "users log in with accounts of Weir only"
 	noCertificate = "Weir makes self-signed certificates only, and renews none"
 	ownHardware   = "engines use the hardware of their machines as it is"
-	ownAnswers    = "engines answer with a status only"
 	ownNetwork    = "Weir leaves networks and interfaces of machines as they are"
 	noHSM         = "keys are kept by Weir, not in hardware"
 	noClientCert  = "engines do not ask clients for certificates yet"

@@ -39,6 +39,8 @@ type VirtualService struct {
 	ServerNetworkProfileRef string `json:"server_network_profile_ref" ref:"networkprofile"`
 	AnalyticsProfileRef     string `json:"analytics_profile_ref" ref:"analyticsprofile" default:"System-Analytics-Profile"`
 	PoolRef                 string `json:"pool_ref" ref:"pool"`
+	PoolGroupRef            string `json:"pool_group_ref" ref:"poolgroup"` // instead of a pool
+	ErrorPagesRef           string `json:"error_page_profile_ref" ref:"errorpageprofile"`
 	SEGroupRef              string `json:"se_group_ref" ref:"serviceenginegroup" default:"Default-Group"`
 	VrfContextRef           string `json:"vrf_context_ref" ref:"vrfcontext" default:"global"`
 
@@ -92,7 +94,7 @@ func init() {
 		Columns: []column.Column{
 			column.Of("VIP", vipOf),
 			column.Of("PORTS", ports),
-			column.Field("POOL", "pool_ref"),
+			column.Of("POOL", poolOrGroup),
 			column.Of("SERVERS", poolServers),
 			column.OperState,
 			column.Health,
@@ -115,7 +117,8 @@ func init() {
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"icap_request_profile_refs sideband_profile"),
 			schema.Closes("engines do not restrict clients to groups of NSX", "nsx_securitygroup"),
-			schema.Closes("engines serve one pool, that of pool_ref, yet", "pool_group_ref service_pool_select"),
+			schema.Closes("engines have one pool or pool group for all ports yet, that of pool_ref or pool_group_ref",
+				"service_pool_select"),
 			schema.Closes("engines have one SSL profile for all clients, that of ssl_profile_ref, yet",
 				"ssl_profile_selectors"),
 			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
@@ -128,7 +131,6 @@ func init() {
 			schema.NoEffect(noAllocation, "vip"),
 			schema.NoEffect("engines connect to servers from their own address yet", "snat_ip6_addresses"),
 			schema.NoEffect("engines do not change bodies", "content_rewrite"),
-			schema.NoEffect(ownAnswers, "error_page_profile_ref"),
 			schema.NoEffect("engines do not copy requests to other servers yet", "traffic_clone_profile_ref"),
 			schema.NoEffect("engines keep no sessions of clients", "enable_session"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -236,6 +238,9 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 			return &schema.FieldError{Field: "vsvip_ref", Problem: "is required"}
 		}
 	}
+	if vs.PoolRef != "" && vs.PoolGroupRef != "" {
+		return refuse("pool_group_ref", "cannot be beside pool_ref: remove one of them")
+	}
 	if problem := vs.checkPorts(); problem != nil {
 		return problem
 	}
@@ -339,6 +344,10 @@ func vipOf(row column.Row) string {
 		return addresses(vip)
 	}
 	return row.Text("vsvip_ref")
+}
+
+func poolOrGroup(row column.Row) string {
+	return cmp.Or(row.Text("pool_ref"), row.Text("pool_group_ref"))
 }
 
 func poolServers(row column.Row) string {

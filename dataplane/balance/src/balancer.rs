@@ -192,6 +192,29 @@ impl Balancer {
         self.servers.iter().any(other)
     }
 
+    /// How many servers take requests, as long as they are not full. Those that are suspect do not count, until one of them
+    /// is due for a trial: it counts as one.
+    pub fn sound_servers(&self, now_ns: u64) -> usize {
+        let is_due = self.census.suspect > 0 && self.next_trial_ns <= now_ns;
+        self.census.standing - self.census.suspect + usize::from(is_due)
+    }
+
+    /// The same, with all that are suspect.
+    pub fn standing_servers(&self) -> usize {
+        self.census.standing
+    }
+
+    /// A request is for this pool. If all servers are suspect, it comes because one is due for a trial: the next such
+    /// request comes later.
+    pub fn try_suspects(&mut self, now_ns: u64) {
+        let all_are_suspect = self.census.suspect > 0 && self.census.suspect == self.census.standing;
+        if all_are_suspect && self.next_trial_ns <= now_ns {
+            let due = self.servers.iter_mut().filter(|server| server.stands() && server.health.is_due(now_ns));
+            due.for_each(|server| server.health.tried(now_ns));
+            self.next_trial_ns = self.earliest_trial_ns();
+        }
+    }
+
     /// A connection to a server is in use again, without a choice. A server that has left the pool is ignored.
     pub fn opened(&mut self, id: u32) {
         if let Some(position) = self.position(id) {

@@ -14,6 +14,12 @@ impl HashKey {
         Self(bytes.iter().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME)))
     }
 
+    /// A number of this key and another one, evenly between 0 and 1, and never 0.
+    pub(crate) fn with(self, other: Self) -> f64 {
+        let bits = mixed(mixed(self.0) ^ other.0) >> 11;
+        (bits + 1) as f64 / (1u64 << 53) as f64
+    }
+
     /// The places of a server with this name, one after the other.
     pub(crate) fn places(self) -> impl Iterator<Item = u32> {
         (0u64..).map(move |number| (mixed(self.0 ^ mixed(number)) >> 32) as u32)

@@ -1,4 +1,5 @@
-//! Which server of a pool takes the next request: round robin, least connections, consistent hash.
+//! Which server of a pool takes the next request: round robin, least connections, consistent hash. And which pool of a
+//! group: by priority and ratio.
 //!
 //! Flow: `snapshot` describes a pool ([`PoolSpec`]), `proxy` keeps one [`Balancer`] per pool and worker, asks it for a
 //! server, and tells it what was opened and closed, and what new connections came to. Pure: no clock, no randomness, no I/O; the same calls give the same
@@ -7,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod balancer;
+mod group;
 mod hash;
 mod health;
 mod order;
@@ -16,5 +18,6 @@ pub use balancer::{
     Algorithm, Balancer, PoolSpec, SERVERS_MAX, ServerSpec,
     preview::{Reason, Standing},
 };
+pub use group::{Group, GroupSpec, MEMBERS_MAX, MemberSpec, Sharing};
 pub use hash::HashKey;
 pub use health::Failure;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use weir_api::dataplane::v1::{self, Eligibility};
-use weir_proxy::explain::{Algorithm, Chosen, Explanation, Picked, Question, Standing};
+use weir_proxy::explain::{Algorithm, Chosen, Explanation, Picked, PickedMember, Question, Standing};
 use weir_snapshot::{HashInput, Pool};
 
 /// Beyond it a request has no place in any head.
@@ -76,6 +76,25 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         answer.cause = local.cause.into();
         answer.location = String::from_utf8_lossy(&local.location).into_owned();
     }
+    if let Some((group, servers)) = &told.group {
+        answer.pool_group_uuid.clone_from(&group.uuid);
+        let members = group.pools.iter().zip(&group.balance.members).zip(servers);
+        let members = members.map(|((pool, spec), servers)| v1::MemberStanding {
+            pool_uuid: pool.uuid.clone(),
+            ratio: spec.ratio,
+            priority: spec.priority,
+            servers_up: *servers as u32,
+        });
+        answer.members = members.collect();
+    }
+    answer.picked_member = match told.member {
+        None => v1::PickedMember::Unspecified,
+        Some(PickedMember::ByRatio) => v1::PickedMember::ByRatio,
+        Some(PickedMember::ByAddress) => v1::PickedMember::ByAddress,
+        Some(PickedMember::ByPersistence) => v1::PickedMember::ByPersistence,
+        Some(PickedMember::AsBackup) => v1::PickedMember::AsBackup,
+    }
+    .into();
     if let Some(pool) = &told.pool {
         write_pool(&mut answer, pool, told);
     }

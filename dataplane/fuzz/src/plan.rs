@@ -33,6 +33,8 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
     let removed = Removed {
         virtual_services: plan.virtual_services.iter().map(|service| service.uuid.clone()).collect(),
         pools: plan.pools.iter().map(|pool| pool.uuid.clone()).collect(),
+        pool_groups: plan.pool_groups.iter().map(|group| group.uuid.clone()).collect(),
+        error_page_profiles: plan.error_page_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
         certificates: plan.certificates.iter().map(|certificate| certificate.uuid.clone()).collect(),
         pki_profiles: plan.pki_profiles.iter().map(|profile| profile.uuid.clone()).collect(),
         http_policy_sets: plan.http_policy_sets.iter().map(|set| set.uuid.clone()).collect(),
@@ -43,6 +45,7 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
     let away = PlanChange { base_revision: plan.revision, changed: Some(empty), removed: Some(removed) };
     let (nothing, warnings) = snapshot.changed(&Change::from(away), worker).expect("a Plan of nothing is sound");
     assert!(nothing.services().count() + nothing.pools().count() + nothing.listeners().count() + warnings.len() == 0);
+    assert_eq!(nothing.pool_groups().count(), 0);
     assert_eq!(nothing.difference().listeners_gone.len(), snapshot.listeners().count());
 
     let back = PlanChange { changed: Some(plan.clone()), ..PlanChange::default() };
@@ -63,6 +66,12 @@ fn check_snapshot(plan: &Plan, snapshot: &Snapshot) {
 fn check_contents(plan: &Plan, snapshot: &Snapshot) -> HashSet<u32> {
     assert_eq!(snapshot.services().count(), plan.virtual_services.len());
     assert_eq!(snapshot.pools().count(), plan.pools.len());
+    assert_eq!(snapshot.pool_groups().count(), plan.pool_groups.len());
+    for group in snapshot.pool_groups() {
+        let ids = group.balance.members.iter().map(|member| member.id);
+        assert!(group.pools.iter().map(|pool| pool.id).eq(ids));
+        assert!(group.pools.iter().all(|pool| snapshot.pool(&pool.uuid).is_some_and(|its| Arc::ptr_eq(its, pool))));
+    }
     assert_eq!(snapshot.listeners().count(), plan.virtual_services.iter().map(|service| service.listeners.len()).sum());
     for (at, listener) in snapshot.listeners() {
         assert!(at.address.port() > 0);

@@ -14,6 +14,7 @@ use crate::{
     carrier::Departed,
     client::span::Draws,
     exchange::table::ExchangeId,
+    groups::Groups,
     io::Conn,
     limits::{Limits, Room},
     pool::Pools,
@@ -70,6 +71,7 @@ impl Core {
     pub fn new(snapshot: Arc<Snapshot>, limits: Limits) -> Self {
         let mut pools = Pools::default();
         snapshot.pools().for_each(|pool| pools.bring(pool, &mut Vec::new()));
+        pools.groups = Groups::of(&snapshot);
         let mut records = Recorder::default();
         records.begin(&snapshot);
         Self {

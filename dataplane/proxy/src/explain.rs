@@ -10,13 +10,14 @@ pub use weir_balance::{Algorithm, Standing};
 use weir_policy::ClientFacts;
 use weir_rate::Moment;
 use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
-use weir_snapshot::{FailAction, HostName, Pool, VirtualService};
+use weir_snapshot::{Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
 use weir_telemetry::Cause;
 use weir_wire::{
     head::{BodyLength, FieldTable, RequestHead},
     http1::{self, Parsed},
 };
 
+pub use crate::groups::PickedMember;
 use crate::{
     client::{
         hello,
@@ -26,6 +27,7 @@ use crate::{
     error::Error,
     flow::rescue::remedy,
     io::{Time, TransportAddress},
+    members::Foreseen,
     pool::{Preview, balance_key},
     proxy::Proxy,
 };
@@ -50,6 +52,10 @@ pub struct Explanation {
     /// The engine answers itself, or ends the connection; `None`: a server gets the request.
     pub local: Option<Local>,
     pub pool: Option<Arc<Pool>>,
+    /// That the pool was chosen in, and how many servers each of its pools has.
+    pub group: Option<(Arc<PoolGroup>, Vec<usize>)>,
+    /// Why it was that pool. Also of a pool that takes over without a group.
+    pub member: Option<PickedMember>,
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
     pub security_rule: Option<String>,
     pub request_rule: Option<String>,
@@ -193,7 +199,7 @@ fn tell_request(
             told.request_rule = judged.request_rule.map(str::to_owned);
             let choice = judged.pool;
             let ruled = Ruled {
-                pool: choice.and_then(|choice| policies.pool(&choice)).cloned(),
+                to: choice.and_then(|choice| policies.destination(&choice)).cloned(),
                 server: choice.and_then(|choice| policies.server(&choice)).map(|server| server.id),
             };
             decided(judged)?;
@@ -216,7 +222,7 @@ fn tell_request(
 /// What rules have chosen.
 #[derive(Default)]
 struct Ruled {
-    pool: Option<Arc<Pool>>,
+    to: Option<Destination>,
     server: Option<u32>,
 }
 
@@ -244,11 +250,64 @@ fn tell_server(
     client: SocketAddr,
     told: &mut Explanation,
 ) -> Result<(), Local> {
-    let Some(pool) = ruled.pool.or_else(|| service.pool.clone()) else { return Err(lacks_pool(service).into()) };
+    let to = ruled.to.or_else(|| {
+        let group = service.group.clone().map(Destination::Group);
+        service.pool.clone().map(Destination::Pool).or(group)
+    });
+    let fields = head.map(|head| &head.fields);
+    let (pool, mut action) = match to {
+        None => return Err(lacks_pool(service).into()),
+        Some(Destination::Pool(pool)) => (Some(pool.clone()), Some(pool.fail_action.clone())),
+        Some(Destination::Group(group)) => {
+            let foreseen = core.pools.preview_in(now, &group, fields, client);
+            let Foreseen { chosen, group, servers } =
+                foreseen.unwrap_or(Foreseen { chosen: None, group, servers: Vec::new() });
+            told.member = chosen.as_ref().map(|(_, why)| *why);
+            let pool = chosen.map(|(pool, _)| pool).or_else(|| group.pools.first().cloned());
+            let own = pool.as_ref().map(|pool| pool.fail_action.clone());
+            let action = group.fail_action.clone().or(own);
+            told.group = Some((group, servers));
+            (pool, action)
+        }
+    };
+    if let Some(pool) = pool {
+        tell_pick(core, now, pool, (head, client), ruled.server, told);
+    }
+    if told.picked.is_none()
+        && let Some(backup) = action.as_ref().and_then(FailAction::backup)
+        && let Some(backup) = core.snapshot.pool(backup).cloned()
+    {
+        action = Some(backup.fail_action.clone());
+        told.member = Some(PickedMember::AsBackup);
+        tell_pick(core, now, backup, (head, client), None, told);
+    }
+    if told.picked.is_some() {
+        return Ok(());
+    }
+    let local = Local::from(Error::NoServer);
+    Err(match (action, head) {
+        (Some(FailAction::CloseConnection), _) | (_, None) => Local { status: None, ..local },
+        (Some(FailAction::Answer(response)), _) => Local { status: Some(response.status), ..local },
+        (Some(FailAction::Redirect(redirect)), Some(head)) => {
+            let location = redirect.location_of(head.path).unwrap_or_default();
+            Local { status: Some(redirect.status), location, ..local }
+        }
+        (Some(FailAction::LocalResponse | FailAction::Backup(_)) | None, _) => local,
+    })
+}
+
+/// Tells which server of a pool would get the request.
+fn tell_pick(
+    core: &mut Core,
+    now: Time,
+    pool: Arc<Pool>,
+    (head, client): (Option<&RequestHead<'_>>, SocketAddr),
+    ruled: Option<u32>,
+    told: &mut Explanation,
+) {
     let key = balance_key(&pool, head, client);
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
-    let named = ruled.server.or(named);
-    if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, named) {
+    if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
         told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();
         told.picked = preview.map(|preview| match preview {
@@ -258,11 +317,5 @@ fn tell_server(
             Preview::Picked(position, Reason::Last) => (position, Picked::AsLast),
         });
     }
-    let hangs_up = pool.fail_action == FailAction::CloseConnection || head.is_none();
     told.pool = Some(pool);
-    if told.picked.is_none() {
-        let local = Local::from(Error::NoServer);
-        return Err(if hangs_up { Local { status: None, ..local } } else { local });
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use weir_wire::{
     },
 };
 
-use crate::{buf::Buf, error::Error, io::Io};
+use crate::{buf::Buf, error::Error, exchange::incoming::Form, io::Io};
 
 const LINE_END: &[u8] = b"\r\n";
 
@@ -96,6 +96,18 @@ pub(crate) fn text_of<I: Io>(io: &mut I, block: &[u8], is_endless: bool, table: 
         out.request(head.method_text, head.path);
         out.kept(&head.fields, NameSet::default());
     })
+}
+
+/// Path and query of a request that was written for a server.
+#[cold]
+pub(crate) fn target_of(written: &[u8], form: Form) -> Option<Vec<u8>> {
+    if form == Form::Content {
+        let mut table = FieldTable::new();
+        let mut decoder = Decoder::new(http2::hpack::TABLE_BYTES);
+        let request = http2::request(written, false, &mut decoder, &Limits::new(0, 0, 0), &mut table).ok()?;
+        return Some(request.head.path.to_vec());
+    }
+    written.split(|&byte| byte == b' ').nth(1).map(<[u8]>::to_vec)
 }
 
 /// What a head of Weir's own is written for.

@@ -11,6 +11,7 @@ use weir_snapshot::{Difference, HashInput, Pool, STREAMS_MAX};
 use weir_wire::head::RequestHead;
 
 use crate::{
+    groups::Groups,
     io::{Conn, Time},
     limits::Limits,
 };
@@ -18,18 +19,19 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Pools {
     /// Indexed by the dense id of the snapshot.
-    rows: Vec<Option<Row>>,
+    pub(crate) rows: Vec<Option<Row>>,
+    pub(crate) groups: Groups,
     /// The version of the row that was made or changed last.
     version: u32,
     /// Whether a connection to any server has ever failed.
     some_failed: bool,
 }
 
-struct Row {
+pub(crate) struct Row {
     pool: Arc<Pool>,
     /// Changes whenever the row changes, and differs between rows.
     version: u32,
-    balancer: Balancer,
+    pub(crate) balancer: Balancer,
     /// Indexed by the server's position in the pool.
     idle: Vec<Vec<Idle>>,
     /// The same, of a pool whose servers speak HTTP/2.
@@ -96,6 +98,7 @@ impl Pools {
             orphans.extend(row.into_iter().flat_map(Row::into_connections));
         }
         difference.pools.iter().for_each(|pool| self.bring(pool, &mut orphans));
+        self.groups.follow(difference);
         orphans
     }
 
@@ -446,16 +449,27 @@ pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: Soc
     if pool.balance.algorithm != Algorithm::ConsistentHash {
         return HashKey::default();
     }
-    let mut address = [0; 18];
-    address[..16].copy_from_slice(&match peer.ip().to_canonical() {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    });
-    address[16..].copy_from_slice(&peer.port().to_be_bytes());
     match (&pool.hash_input, head) {
         (HashInput::Uri, Some(head)) => HashKey::of(head.target),
         (HashInput::Header(name), Some(head)) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
-        (HashInput::SourceAddressAndPort, _) => HashKey::of(&address),
-        _ => HashKey::of(&address[..16]),
+        (HashInput::SourceAddressAndPort, _) => {
+            let mut address = [0; 18];
+            address[..16].copy_from_slice(&octets(peer.ip()));
+            address[16..].copy_from_slice(&peer.port().to_be_bytes());
+            HashKey::of(&address)
+        }
+        _ => address_key(peer),
+    }
+}
+
+/// The key of a client's address.
+pub(crate) fn address_key(peer: SocketAddr) -> HashKey {
+    HashKey::of(&octets(peer.ip()))
+}
+
+fn octets(address: IpAddr) -> [u8; 16] {
+    match address.to_canonical() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
     }
 }

@@ -1,19 +1,16 @@
 //! A client whose bytes are not parsed, or not any more: which server they go to, and when bytes last crossed.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
-use weir_balance::HashKey;
 use weir_snapshot::VirtualService;
 use weir_telemetry::Cause;
 
 use crate::{
     io::{Conn, Time},
-    pool::balance_key,
     records::OfTunnel,
 };
 
 pub(crate) struct Tunnel {
-    pub key: HashKey,
     /// Dense ids of servers to which a connect failed.
     pub tried: Vec<u32>,
     /// The server's connection, being established or established.
@@ -50,10 +47,8 @@ pub(crate) enum Standing {
 }
 
 impl Tunnel {
-    pub fn new(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
-        let key = service.pool.as_ref().map(|pool| balance_key(pool, None, peer)).unwrap_or_default();
+    pub fn new(now: Time) -> Self {
         Self {
-            key,
             tried: Vec::new(),
             server: None,
             active_at: now,
@@ -74,7 +69,6 @@ impl Tunnel {
     /// The tunnel of a request that has made its server switch to WebSocket.
     pub fn of_websocket(server: Conn, now: Time) -> Self {
         Self {
-            key: HashKey::default(),
             tried: Vec::new(),
             server: Some(server),
             active_at: now,

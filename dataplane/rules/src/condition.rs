@@ -50,7 +50,7 @@ pub struct NumberMatch {
 }
 
 impl NumberMatch {
-    fn matches(&self, number: u32) -> bool {
+    pub fn holds(&self, number: u32) -> bool {
         self.ranges.iter().any(|range| range.contains(&number)) != self.negated
     }
 }
@@ -148,7 +148,7 @@ impl Condition {
         match self {
             Condition::Client(rule) => rule.0.matches(asked.from.client),
             Condition::Source(rule) => rule.0.matches(asked.from.source),
-            Condition::ListenerPort(rule) => rule.matches(asked.from.listener.port().into()),
+            Condition::ListenerPort(rule) => rule.holds(asked.from.listener.port().into()),
             Condition::Tls(tls) => asked.from.tls.is_some() == *tls,
             Condition::Method(rule) => {
                 rule.names.iter().any(|name| name.as_bytes() == asked.head.method_text) != rule.negated
@@ -172,7 +172,7 @@ impl Condition {
     /// The same for a response, once its request is known to match.
     pub(crate) fn holds_of_response(&self, head: &ResponseHead<'_>) -> bool {
         match self {
-            Condition::Status(rule) => rule.matches(head.status.into()),
+            Condition::Status(rule) => rule.holds(head.status.into()),
             Condition::Location(rule) => {
                 let mut locations = head.fields.among(NameSet::of(&[Name::Location]));
                 locations.any(|field| rule.any_as_is(field.value)) != rule.negated

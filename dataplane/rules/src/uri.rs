@@ -67,6 +67,13 @@ pub(crate) struct Url<'u> {
 }
 
 impl Redirect {
+    /// The absolute URL for a request for this path and query. `None`: it takes other parts of requests.
+    pub fn location_of(&self, target: &[u8]) -> Option<Vec<u8>> {
+        let mark = target.iter().position(|&byte| byte == b'?');
+        let (path, query) = mark.map_or((target, None), |at| (&target[..at], Some(&target[at + 1..])));
+        self.location(&Url { host: b"", path, query, matched: None })
+    }
+
     /// The absolute URL; `None`: the request lacks a part.
     pub(crate) fn location(&self, url: &Url<'_>) -> Option<Vec<u8>> {
         let mut out: Vec<u8> = if self.tls { b"https://".to_vec() } else { b"http://".to_vec() };

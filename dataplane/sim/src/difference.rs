@@ -6,6 +6,9 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let (virtual_services, gone_services) =
         parted(&before.virtual_services, &after.virtual_services, |service| &service.uuid);
     let (pools, gone_pools) = parted(&before.pools, &after.pools, |pool| &pool.uuid);
+    let (pool_groups, gone_pool_groups) = parted(&before.pool_groups, &after.pool_groups, |group| &group.uuid);
+    let (error_page_profiles, gone_error_page_profiles) =
+        parted(&before.error_page_profiles, &after.error_page_profiles, |profile| &profile.uuid);
     let (certificates, gone_certificates) =
         parted(&before.certificates, &after.certificates, |certificate| &certificate.uuid);
     let (pki_profiles, gone_pki_profiles) = parted(&before.pki_profiles, &after.pki_profiles, |profile| &profile.uuid);
@@ -18,6 +21,8 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         revision,
         virtual_services,
         pools,
+        pool_groups,
+        error_page_profiles,
         certificates,
         pki_profiles,
         worker_pinning,
@@ -28,6 +33,8 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let removed = Removed {
         virtual_services: gone_services,
         pools: gone_pools,
+        pool_groups: gone_pool_groups,
+        error_page_profiles: gone_error_page_profiles,
         certificates: gone_certificates,
         pki_profiles: gone_pki_profiles,
         http_policy_sets: gone_policy_sets,

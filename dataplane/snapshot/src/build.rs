@@ -13,12 +13,14 @@ use crate::{
     change::Source,
     check::{Leaving, check_names, check_revision, check_size},
     children::Children,
+    error_pages::{self, KeptErrorPages},
     finding::Findings,
     ids::Renumbering,
     kept::Objects,
     pki_profile,
     policies::{self, KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::{KeptPool, PoolReader},
+    pool_group::{self, GroupReader, KeptGroup},
     server_tls::ServerTlsReader,
     service::{self, KeptService, ServiceReader, listener_address},
     shared::Shared,
@@ -53,9 +55,12 @@ impl Snapshot {
         let certificates = draft.certificates(&leaving.certificates);
         let pki_profiles = draft.pki_profiles(&leaving.pki_profiles);
         let pools = draft.pools(&leaving.pools, &certificates, &pki_profiles);
+        let pool_groups = draft.pool_groups(&leaving.pool_groups, &pools);
+        let error_pages = draft.error_pages(&leaving.error_pages);
         let groups = draft.groups(&leaving);
         let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
-        let services = draft.services(&leaving.services, &certificates, &pools, &policy_sets);
+        let services =
+            draft.services(&leaving.services, &certificates, [&pools, &pool_groups, &error_pages], &policy_sets);
         draft.listeners(&leaving.services, &services);
         draft.hosts(&leaving.services, &services);
         draft.done()
@@ -71,6 +76,8 @@ struct Draft<'c> {
     services: Objects<Arc<KeptService>>,
     children: Shared<u32, Arc<Children>>,
     pools: Objects<Arc<KeptPool>>,
+    pool_groups: Objects<KeptGroup>,
+    error_pages: Objects<KeptErrorPages>,
     certificates: Objects<certificate::KeptCertificate>,
     pki_profiles: Objects<pki_profile::KeptPkiProfile>,
     policy_sets: Objects<KeptPolicySet>,
@@ -80,6 +87,7 @@ struct Draft<'c> {
     warnings: Warnings,
     service_ids: Renumbering,
     pool_ids: Renumbering,
+    group_ids: Renumbering,
     server_ids: Renumbering,
     servers: usize,
     datagram_listeners: usize,
@@ -100,6 +108,8 @@ impl<'c> Draft<'c> {
             services: Objects::of(&before.services),
             children: before.children.clone(),
             pools: Objects::of(&before.pools),
+            pool_groups: Objects::of(&before.pool_groups),
+            error_pages: Objects::of(&before.error_pages),
             certificates: Objects::of(&before.certificates),
             pki_profiles: Objects::of(&before.pki_profiles),
             policy_sets: Objects::of(&before.policy_sets),
@@ -109,6 +119,7 @@ impl<'c> Draft<'c> {
             warnings: before.warnings.clone(),
             service_ids: before.numbers.services.renumbering(),
             pool_ids: before.numbers.pools.renumbering(),
+            group_ids: before.numbers.pool_groups.renumbering(),
             server_ids: before.numbers.servers.renumbering(),
             servers: before.servers,
             datagram_listeners: before.datagram_listeners,
@@ -171,6 +182,66 @@ impl<'c> Draft<'c> {
                 stale.push(source.uuid().into());
                 self.put_pool(source.uuid(), before, read);
             }
+        }
+        self.check_backups(leaving);
+        stale
+    }
+
+    /// Pools that take over for others must be there.
+    fn check_backups(&mut self, leaving: &[Arc<str>]) {
+        let left_alone = leaving.iter().flat_map(|uuid| self.references.pools_of_backups.of(uuid));
+        let sources = left_alone.filter_map(|uuid| self.pools.all.get(uuid.as_ref())).map(|kept| kept.source.clone());
+        let sources: Vec<_> = sources.collect();
+        for source in self.change.pools.iter().chain(&sources) {
+            if let Some(backup) = self.pools.all.get(source.uuid()).and_then(|kept| kept.backup()) {
+                pool_group::check_backup(source.subject(), backup, &self.pools, &mut self.findings);
+            }
+        }
+    }
+
+    fn error_pages(&mut self, leaving: &[Arc<str>]) -> Stale {
+        let mut stale = leaving.to_vec();
+        leaving.iter().for_each(|uuid| drop(self.error_pages.all.remove(uuid)));
+        for source in &self.change.error_pages {
+            let before = self.before.error_pages.get(source.uuid());
+            let read = error_pages::read(source, before, &mut self.findings);
+            let same =
+                read.as_ref().zip(before).is_some_and(|(read, before)| Arc::ptr_eq(&read.object, &before.object));
+            if !same {
+                stale.push(source.uuid().into());
+                self.error_pages.put(source.uuid(), read);
+            }
+        }
+        stale
+    }
+
+    fn pool_groups(&mut self, leaving: &[Arc<str>], pools: &Stale) -> Stale {
+        if leaving.is_empty() && self.change.pool_groups.is_empty() && self.before.pool_groups.len() == 0 {
+            return Stale::new();
+        }
+        let mut stale = leaving.to_vec();
+        for uuid in leaving {
+            let Some(gone) = self.pool_groups.all.remove(uuid) else { continue };
+            self.group_ids.free(gone.object.id);
+            self.references.follow_group(uuid, Some(&gone), None);
+            self.difference.groups_gone.push(Gone { uuid: gone.object.uuid.clone(), id: gone.object.id });
+        }
+        let users = pools.iter().flat_map(|uuid| self.before.references.groups_of_pools.of(uuid));
+        for source in due(&self.change.pool_groups, users, leaving, &self.before.pool_groups, |kept| &kept.source) {
+            let before = self.before.pool_groups.get(source.uuid());
+            let mut reader = GroupReader { ids: &mut self.group_ids, pools: &self.pools, offset: self.worker.offset };
+            let read = reader.read(&source, before, &mut self.findings);
+            let same =
+                read.as_ref().zip(before).is_some_and(|(read, before)| Arc::ptr_eq(&read.object, &before.object));
+            if same {
+                continue;
+            }
+            stale.push(source.uuid().into());
+            if let Some(read) = &read {
+                self.references.follow_group(source.uuid(), before, Some(read));
+                self.difference.groups.push(read.object.clone());
+            }
+            self.pool_groups.put(source.uuid(), read);
         }
         stale
     }
@@ -261,13 +332,15 @@ impl<'c> Draft<'c> {
         &mut self,
         leaving: &[Arc<str>],
         certificates: &Stale,
-        pools: &Stale,
+        [pools, pool_groups, error_pages]: [&Stale; 3],
         policy_sets: &Stale,
     ) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
+        let users = users.chain(pool_groups.iter().flat_map(|uuid| known.services_of_groups.of(uuid)));
+        let users = users.chain(error_pages.iter().flat_map(|uuid| known.services_of_error_pages.of(uuid)));
         let users = users.chain(policy_sets.iter().flat_map(|uuid| known.services_of_policy_sets.of(uuid)));
         let users = users.chain(leaving.iter().flat_map(|uuid| known.children_of_services.of(uuid)));
         let mut due = due(&self.change.services, users, leaving, &self.before.services, |kept| &kept.source);
@@ -314,6 +387,8 @@ impl<'c> Draft<'c> {
                 services: &self.services,
                 ids: &mut self.service_ids,
                 pools: &self.pools,
+                pool_groups: &self.pool_groups,
+                error_pages: &self.error_pages,
                 policy_sets: &self.policy_sets,
                 certificates: &self.certificates,
                 worker: self.worker,
@@ -442,6 +517,8 @@ impl<'c> Draft<'c> {
             services: self.services.all,
             children: self.children,
             pools: self.pools.all,
+            pool_groups: self.pool_groups.all,
+            error_pages: self.error_pages.all,
             certificates: self.certificates.all,
             pki_profiles: self.pki_profiles.all,
             policy_sets: self.policy_sets.all,
@@ -449,7 +526,7 @@ impl<'c> Draft<'c> {
             address_groups: self.address_groups.all,
             references: self.references,
             warnings: self.warnings,
-            numbers: Numbers { services, pools: self.pool_ids.done().0, servers },
+            numbers: Numbers { services, pools: self.pool_ids.done().0, pool_groups: self.group_ids.done().0, servers },
             servers: self.servers,
             datagram_listeners: self.datagram_listeners,
             difference: Difference { recycled, ..self.difference },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
-use crate::{certificate, finding::Subject, pki_profile, policies, pool, service};
+use crate::{certificate, error_pages, finding::Subject, pki_profile, policies, pool, pool_group, service};
 
 #[derive(Debug)]
 pub struct Change {
@@ -13,6 +13,8 @@ pub struct Change {
     base: Option<u64>,
     pub(crate) services: Vec<Arc<v1::VirtualService>>,
     pub(crate) pools: Vec<Arc<v1::Pool>>,
+    pub(crate) pool_groups: Vec<Arc<v1::PoolGroup>>,
+    pub(crate) error_pages: Vec<Arc<v1::ErrorPageProfile>>,
     pub(crate) certificates: Vec<Arc<v1::Certificate>>,
     pub(crate) pki_profiles: Vec<Arc<v1::PkiProfile>>,
     pub(crate) policy_sets: Vec<Arc<v1::HttpPolicySet>>,
@@ -54,6 +56,8 @@ impl Change {
             worker_pinning: plan.worker_pinning,
             services: shared(plan.virtual_services),
             pools: shared(plan.pools),
+            pool_groups: shared(plan.pool_groups),
+            error_pages: shared(plan.error_page_profiles),
             certificates: shared(plan.certificates),
             pki_profiles: shared(plan.pki_profiles),
             policy_sets: shared(plan.http_policy_sets),
@@ -89,6 +93,18 @@ impl Source for v1::VirtualService {
 impl Source for v1::Pool {
     fn subject(&self) -> Subject<'_> {
         pool::subject(self)
+    }
+}
+
+impl Source for v1::PoolGroup {
+    fn subject(&self) -> Subject<'_> {
+        pool_group::subject(self)
+    }
+}
+
+impl Source for v1::ErrorPageProfile {
+    fn subject(&self) -> Subject<'_> {
+        error_pages::subject(self)
     }
 }
 

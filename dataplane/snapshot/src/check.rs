@@ -21,6 +21,8 @@ const SERVERS_MAX: usize = 100_000;
 pub(crate) struct Leaving {
     pub services: Vec<Arc<str>>,
     pub pools: Vec<Arc<str>>,
+    pub pool_groups: Vec<Arc<str>>,
+    pub error_pages: Vec<Arc<str>>,
     pub certificates: Vec<Arc<str>>,
     pub pki_profiles: Vec<Arc<str>>,
     pub policy_sets: Vec<Arc<str>>,
@@ -34,6 +36,8 @@ impl Leaving {
         Self {
             services: leaving(&before.services, &change.services, &removed.virtual_services, whole),
             pools: leaving(&before.pools, &change.pools, &removed.pools, whole),
+            error_pages: leaving(&before.error_pages, &change.error_pages, &removed.error_page_profiles, whole),
+            pool_groups: leaving(&before.pool_groups, &change.pool_groups, &removed.pool_groups, whole),
             certificates: leaving(&before.certificates, &change.certificates, &removed.certificates, whole),
             pki_profiles: leaving(&before.pki_profiles, &change.pki_profiles, &removed.pki_profiles, whole),
             policy_sets: leaving(&before.policy_sets, &change.policy_sets, &removed.http_policy_sets, whole),
@@ -66,6 +70,10 @@ fn leaving<S: Source, T: Clone>(
 pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, findings: &mut Findings) {
     let services = |size| growth(&before.services, &change.services, &leaving.services, |kept| &kept.source, size);
     let pools = |size| growth(&before.pools, &change.pools, &leaving.pools, |kept| &kept.source, size);
+    let pool_groups =
+        growth(&before.pool_groups, &change.pool_groups, &leaving.pool_groups, |kept| &kept.source, |_| 1);
+    let error_pages =
+        growth(&before.error_pages, &change.error_pages, &leaving.error_pages, |kept| &kept.source, |_| 1);
     let certificates =
         growth(&before.certificates, &change.certificates, &leaving.certificates, |kept| &kept.source, |_| 1);
     let pki_profiles =
@@ -81,6 +89,8 @@ pub(crate) fn check_size(before: &Snapshot, change: &Change, leaving: &Leaving, 
         ("virtualservice", "listeners", services(|source| source.listeners.len()), before.listeners.len(), OBJECTS_MAX),
         ("pool", "pools", pools(|_| 1), before.pools.len(), OBJECTS_MAX),
         ("pool", "servers", pools(|source| source.servers.len()), before.servers, SERVERS_MAX),
+        ("poolgroup", "pool groups", pool_groups, before.pool_groups.len(), OBJECTS_MAX),
+        ("errorpageprofile", "error page profiles", error_pages, before.error_pages.len(), OBJECTS_MAX),
         ("sslkeyandcertificate", "certificates", certificates, before.certificates.len(), OBJECTS_MAX),
         ("pkiprofile", "PKI profiles", pki_profiles, before.pki_profiles.len(), OBJECTS_MAX),
         ("httppolicyset", "HTTP policy sets", policy_sets, before.policy_sets.len(), OBJECTS_MAX),
@@ -128,6 +138,8 @@ pub(crate) fn check_revision(change: &Change, findings: &mut Findings) {
 pub(crate) fn check_names(change: &Change, findings: &mut Findings) {
     unique(&change.services, findings);
     unique(&change.pools, findings);
+    unique(&change.pool_groups, findings);
+    unique(&change.error_pages, findings);
     unique(&change.certificates, findings);
     unique(&change.pki_profiles, findings);
     unique(&change.policy_sets, findings);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Pool, TransportAddress, VirtualService};
+use crate::{Pool, PoolGroup, TransportAddress, VirtualService};
 
 #[derive(Clone, Debug, Default)]
 pub struct Difference {
@@ -12,6 +12,9 @@ pub struct Difference {
     /// New or rebuilt.
     pub pools: Vec<Arc<Pool>>,
     pub pools_gone: Vec<Gone>,
+    /// New or rebuilt.
+    pub groups: Vec<Arc<PoolGroup>>,
+    pub groups_gone: Vec<Gone>,
     /// Listeners of the services that are new or rebuilt.
     pub listeners: Vec<TransportAddress>,
     pub listeners_gone: Vec<TransportAddress>,

@@ -14,7 +14,7 @@ use weir_telemetry::record::Statuses;
 use weir_tls::ServerName;
 
 use crate::{
-    Finding, Reselect, ServerTls, address, analytics,
+    FailAction, Finding, Reselect, ServerTls, address, analytics,
     finding::{Findings, Subject},
     ids::Renumbering,
     kept::{both_or_neither, reference},
@@ -47,6 +47,8 @@ pub struct Pool {
     /// The maximum of idle connections to one server, on this worker; `None`: the operator sets no limit.
     pub max_idle_connections: Option<u32>,
     pub fail_action: FailAction,
+    /// A group passes the pool over while fewer servers are up. At least 1.
+    pub min_servers_up: usize,
     /// `None`: connections to servers are not encrypted.
     pub tls: Option<ServerTls>,
     /// `None`: the algorithm alone chooses the server of each request.
@@ -85,6 +87,13 @@ impl Pool {
         both_or_neither(self.tls.as_ref(), other.tls.as_ref(), ServerTls::is)
             && self.http2.is_some() == other.http2.is_some()
     }
+
+    /// Whether a request that was written for servers of the one may go to those of the other.
+    pub fn takes_requests_of(&self, other: &Self) -> bool {
+        let asks_name = |pool: &Self| pool.tls.as_ref().is_some_and(ServerTls::asks_name);
+        let names_scheme = |pool: &Self| pool.http2.is_some().then(|| pool.tls.is_some());
+        names_scheme(self) == names_scheme(other) && asks_name(self) == asks_name(other)
+    }
 }
 
 #[derive(Debug)]
@@ -119,14 +128,6 @@ pub struct PoolTimeouts {
     pub response: Option<Duration>,
     pub idle_connection: Option<Duration>,
     pub connection_lifetime: Option<Duration>,
-}
-
-/// What a client gets when no server can take its request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FailAction {
-    CloseConnection,
-    /// A 503 page.
-    LocalResponse,
 }
 
 /// A pool and its sources.
@@ -171,7 +172,7 @@ impl PoolReader<'_> {
         }
         let algorithm = algorithm(source, subject, findings);
         let hash_input = hash_input(source, subject, findings);
-        let fail_action = fail_action(source, subject, findings);
+        let fail_action = FailAction::of_pool(source, subject, findings);
         let servers = self.servers(source, before.map(|kept| kept.object.as_ref()), findings);
         let persistence = persistence(source, &servers, subject, findings);
         let reselect = source.reselect.as_ref().and_then(|source| Reselect::read(source, subject, findings));
@@ -198,6 +199,7 @@ impl PoolReader<'_> {
             max_connection_reuse: limit(source.max_connection_reuse),
             max_idle_connections: limit(source.max_idle_connections),
             fail_action: fail_action?,
+            min_servers_up: source.min_servers_up.max(1) as usize,
             tls: tls.as_ref().map(|kept| kept.object.clone()),
             persistence,
             reselect,
@@ -263,6 +265,11 @@ impl KeptPool {
     /// The uuid of the certificate of the pool's TLS.
     pub fn certificate(&self) -> Option<&str> {
         self.source.server_tls.as_ref().and_then(|tls| reference(&tls.certificate_uuid))
+    }
+
+    /// The uuid of the pool that takes its requests when no server does.
+    pub fn backup(&self) -> Option<&str> {
+        self.object.fail_action.backup()
     }
 
     /// The uuid of the PKI profile of the pool's TLS.
@@ -366,17 +373,6 @@ fn hash_input(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> 
         }
         Err(_) => {
             findings.error(pool, "lb_algorithm_hash", "is unknown to this engine; upgrade the engine");
-            None
-        }
-    }
-}
-
-fn fail_action(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> Option<FailAction> {
-    match v1::FailAction::try_from(source.fail_action) {
-        Ok(v1::FailAction::CloseConnection) => Some(FailAction::CloseConnection),
-        Ok(v1::FailAction::LocalResponse) => Some(FailAction::LocalResponse),
-        Err(_) => {
-            findings.error(pool, "fail_action", "is unknown to this engine; upgrade the engine");
             None
         }
     }

@@ -43,6 +43,11 @@ impl ServerTls {
         }
     }
 
+    /// Whether requests determine the name.
+    pub fn asks_name(&self) -> bool {
+        matches!(self.naming, Naming::Host)
+    }
+
     /// The name of all connections; `None`: they differ.
     pub fn fixed_name(&self) -> Option<&ServerName> {
         match &self.naming {

@@ -13,14 +13,17 @@ use weir_tls::Certificate;
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Finding, Gate, Hosting, Pool, Role, ServicePolicies, Subnet, Worker, address, analytics,
+    Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
+    analytics,
     certificate::KeptCertificate,
+    error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     gate,
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
-    policies::{self, KeptPolicySet, Parts},
+    policies::{self, ChosenUuid, KeptPolicySet, Parts},
     pool::KeptPool,
+    pool_group::KeptGroup,
     role::{self, Wish},
     tls::{self, KeptTls, Wanted},
     transport::TransportAddress,
@@ -44,14 +47,18 @@ pub struct VirtualService {
     pub tls: Option<weir_tls::ServerConfig>,
     /// The same, for listeners whose clients may speak HTTP/2.
     pub tls_http2: Option<weir_tls::ServerConfig>,
-    /// `None`: all requests get a 503.
+    /// `None`: it has a group instead, or all requests get a 503.
     pub pool: Option<Arc<Pool>>,
+    /// Instead of a pool.
+    pub group: Option<Arc<PoolGroup>>,
     /// Clients should move to another engine: the response to its request ends each client's connection.
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
+    /// In place of the pages of the engine.
+    pub error_pages: Option<Arc<ErrorPages>>,
     /// `None`: its requests and connections leave no records.
     pub analytics: Option<Box<Analytics>>,
 }
@@ -71,6 +78,11 @@ impl VirtualService {
             Application::Http(http) => Some(http),
             Application::L4(_) => None,
         }
+    }
+
+    /// The pools that its requests go to, unless rules choose others.
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        self.pool.iter().chain(self.group.iter().flat_map(|group| &group.pools))
     }
 
     /// Whether its clients come through the same listeners as those of others.
@@ -139,6 +151,8 @@ pub(crate) struct ServiceReader<'s> {
     pub services: &'s Objects<Arc<KeptService>>,
     pub ids: &'s mut Renumbering,
     pub pools: &'s Objects<Arc<KeptPool>>,
+    pub pool_groups: &'s Objects<KeptGroup>,
+    pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
     pub certificates: &'s Objects<KeptCertificate>,
     pub worker: &'s Worker,
@@ -178,13 +192,16 @@ impl ServiceReader<'_> {
         let found = findings.errors.len();
         let role = self.role(source, findings);
         let pool = self.pool(source, findings);
+        let group = self.group(source, findings);
+        let error_pages = self.error_pages(source, findings);
         let policies = self.policies(source, findings);
         let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
             kept.source == *source
-                && kept.is_made_of(pool.as_ref(), tls.as_ref())
+                && kept.is_made_of(pool.as_ref(), group.as_ref(), tls.as_ref())
                 && kept.has_policies(policies.as_ref())
+                && both_or_neither(kept.object.error_pages.as_ref(), error_pages.as_ref(), Arc::ptr_eq)
                 && Some(kept.object.role) == role
         };
         if findings.errors.len() == found
@@ -193,7 +210,8 @@ impl ServiceReader<'_> {
             return Some(kept.with_warnings(warnings));
         }
         let application = application(subject, source, findings);
-        let udp = udp::read(subject, source, pool.as_deref(), findings);
+        let pools = pool.iter().chain(group.iter().flat_map(|group| &group.pools));
+        let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
         check_http2(subject, source, findings);
@@ -214,6 +232,8 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
+            group,
+            error_pages,
             policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
             gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
             drains: source.duty() == v1::Duty::Drain,
@@ -242,6 +262,29 @@ impl ServiceReader<'_> {
         pool.map(|kept| kept.object.clone())
     }
 
+    fn group(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<PoolGroup>> {
+        const FIELD: &str = "pool_group_ref";
+        let uuid = reference(&source.pool_group_uuid)?;
+        if !source.pool_uuid.is_empty() {
+            findings.error(subject(source), FIELD, "cannot be beside a pool; remove one of them");
+        }
+        let Some(group) = self.pool_groups.find(uuid) else {
+            findings.error(subject(source), FIELD, format!("there is no pool group {uuid}"));
+            return None;
+        };
+        group.map(|kept| kept.object.clone())
+    }
+
+    fn error_pages(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Arc<ErrorPages>> {
+        let uuid = reference(&source.error_page_profile_uuid)?;
+        let Some(pages) = self.error_pages.find(uuid) else {
+            let message = format!("there is no error page profile {uuid}");
+            findings.error(subject(source), "error_page_profile_ref", message);
+            return None;
+        };
+        pages.map(|kept| kept.object.clone())
+    }
+
     /// `None`: one of them cannot be used.
     fn policies(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Parts> {
         const FIELD: &str = "http_policies";
@@ -261,17 +304,29 @@ impl ServiceReader<'_> {
                 return None;
             };
             let set = set?;
-            let mut pools = Vec::new();
-            for uuid in set.pools.iter() {
-                let Some(pool) = self.pools.find(uuid) else {
-                    let message = format!("a rule of {} chooses the pool {uuid}, which is not there", set.object.name);
+            let mut destinations = Vec::new();
+            for wanted in set.wanted.iter() {
+                let (kind, uuid, found) = match wanted {
+                    ChosenUuid::Pool(uuid) => {
+                        let pool = self.pools.find(uuid);
+                        ("pool", uuid, pool.map(|pool| pool.map(|kept| Destination::Pool(kept.object.clone()))))
+                    }
+                    ChosenUuid::Group(uuid) => {
+                        let group = self.pool_groups.find(uuid);
+                        let group = group.map(|group| group.map(|kept| Destination::Group(kept.object.clone())));
+                        ("pool group", uuid, group)
+                    }
+                };
+                let Some(found) = found else {
+                    let name = &set.object.name;
+                    let message = format!("a rule of {name} chooses the {kind} {uuid}, which is not there");
                     findings.error(subject(source), format!("{FIELD}[{at}]"), message);
                     return None;
                 };
-                pools.push(pool?.object.clone());
+                destinations.push(found?);
             }
             parts.sets.push(set.object.clone());
-            parts.pools.push(pools);
+            parts.destinations.push(destinations);
         }
         Some(parts)
     }
@@ -319,10 +374,29 @@ impl KeptService {
         if self.warnings == warnings { self.clone() } else { Arc::new(Self { warnings, ..Self::clone(self) }) }
     }
 
-    /// The uuids of its pools: its own, and those that rules choose.
+    /// The uuids of its pools: its own, and those that rules choose. Not those of groups.
     pub fn pools(&self) -> impl Iterator<Item = &str> {
-        let chosen = self.object.policies.iter().flat_map(|policies| policies.pools());
-        reference(&self.source.pool_uuid).into_iter().chain(chosen.map(|pool| pool.uuid.as_str()))
+        let chosen = self.object.policies.iter().flat_map(|policies| policies.destinations());
+        let chosen = chosen.filter_map(|destination| match destination {
+            Destination::Pool(pool) => Some(pool.uuid.as_str()),
+            Destination::Group(_) => None,
+        });
+        reference(&self.source.pool_uuid).into_iter().chain(chosen)
+    }
+
+    /// The uuids of its groups of pools.
+    pub fn pool_groups(&self) -> impl Iterator<Item = &str> {
+        let chosen = self.object.policies.iter().flat_map(|policies| policies.destinations());
+        let chosen = chosen.filter_map(|destination| match destination {
+            Destination::Pool(_) => None,
+            Destination::Group(group) => Some(group.uuid.as_str()),
+        });
+        reference(&self.source.pool_group_uuid).into_iter().chain(chosen)
+    }
+
+    /// The uuid of its error pages.
+    pub fn error_pages(&self) -> Option<&str> {
+        reference(&self.source.error_page_profile_uuid)
     }
 
     /// The uuids of its policy sets.
@@ -362,9 +436,10 @@ impl KeptService {
         })
     }
 
-    fn is_made_of(&self, pool: Option<&Arc<Pool>>, tls: Option<&KeptTls>) -> bool {
+    fn is_made_of(&self, pool: Option<&Arc<Pool>>, group: Option<&Arc<PoolGroup>>, tls: Option<&KeptTls>) -> bool {
         let config = tls.map(|kept| &kept.config);
         both_or_neither(self.object.pool.as_ref(), pool, Arc::ptr_eq)
+            && both_or_neither(self.object.group.as_ref(), group, Arc::ptr_eq)
             && both_or_neither(self.object.tls.as_ref(), config, weir_tls::ServerConfig::is)
     }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use weir_tls::ServerConfig;
 
 use crate::{
-    AmbiguousPath, Difference, HostName, Pool, TransportAddress, VirtualService,
+    AmbiguousPath, Difference, HostName, Pool, PoolGroup, TransportAddress, VirtualService,
     certificate::KeptCertificate,
     children::Children,
+    error_pages::KeptErrorPages,
     ids::Ids,
     pki_profile::KeptPkiProfile,
     policies::{KeptAddressGroup, KeptPolicySet, KeptStringGroup},
     pool::KeptPool,
+    pool_group::KeptGroup,
     service::KeptService,
     shared::Shared,
     users::References,
@@ -27,6 +29,8 @@ pub struct Snapshot {
     /// By the ids of their parents.
     pub(crate) children: Shared<u32, Arc<Children>>,
     pub(crate) pools: Shared<Arc<str>, Arc<KeptPool>>,
+    pub(crate) pool_groups: Shared<Arc<str>, KeptGroup>,
+    pub(crate) error_pages: Shared<Arc<str>, KeptErrorPages>,
     pub(crate) certificates: Shared<Arc<str>, KeptCertificate>,
     pub(crate) pki_profiles: Shared<Arc<str>, KeptPkiProfile>,
     pub(crate) policy_sets: Shared<Arc<str>, KeptPolicySet>,
@@ -76,6 +80,7 @@ impl Listener {
 pub(crate) struct Numbers {
     pub services: Ids,
     pub pools: Ids,
+    pub pool_groups: Ids,
     pub servers: Ids,
 }
 
@@ -139,6 +144,10 @@ impl Snapshot {
 
     pub fn pool(&self, uuid: &str) -> Option<&Arc<Pool>> {
         self.pools.get(uuid).map(|kept| &kept.object)
+    }
+
+    pub fn pool_groups(&self) -> impl Iterator<Item = &Arc<PoolGroup>> {
+        self.pool_groups.values().map(|kept| &kept.object)
     }
 
     /// The difference from the snapshot that this one was made from.

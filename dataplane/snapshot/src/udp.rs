@@ -1,6 +1,6 @@
 //! The profile of a virtual service whose clients send datagrams.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use weir_api::dataplane::v1;
 
@@ -28,27 +28,27 @@ pub struct Udp {
 }
 
 /// The UDP profile; `Some(None)`: the service uses TCP. `None` if the profile is unusable, with a finding.
-pub(crate) fn read(
+pub(crate) fn read<'p>(
     service: Subject<'_>,
     source: &v1::VirtualService,
-    pool: Option<&Pool>,
+    pools: impl Iterator<Item = &'p Arc<Pool>>,
     findings: &mut Findings,
 ) -> Option<Option<Udp>> {
     check_listeners(service, source, findings);
     let Some(profile) = &source.udp else { return Some(None) };
-    if pool.is_some_and(|pool| pool.tls.is_some()) {
-        findings.error(service, "pool_ref", "encrypts connections to servers, and there is no TLS over UDP");
+    for pool in pools {
+        if pool.tls.is_some() {
+            findings.error(service, "pool_ref", "encrypts connections to servers, and there is no TLS over UDP");
+        }
+        if profile.keep_client_address {
+            check_families(service, source, pool, findings);
+        }
     }
     if source.tcp.is_some() {
         findings.error(service, NETWORK, "cannot be TCP and UDP at once");
     }
     if source.l4.is_none() {
         findings.error(service, "application_profile_ref", "is not of layer 4, so it needs TCP");
-    }
-    if profile.keep_client_address
-        && let Some(pool) = pool
-    {
-        check_families(service, source, pool, findings);
     }
     if !IDLE_S.contains(&profile.idle_timeout_s) {
         let message = format!(

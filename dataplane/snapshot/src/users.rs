@@ -2,23 +2,31 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{policies::KeptPolicySet, pool::KeptPool, service::KeptService, shared::Shared};
+use crate::{policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, service::KeptService, shared::Shared};
 
 /// Which objects refer to which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct References {
     pub services_of_pools: Users,
+    pub services_of_groups: Users,
+    pub services_of_error_pages: Users,
     pub services_of_certificates: Users,
     pub services_of_policy_sets: Users,
     pub sets_of_string_groups: Users,
     pub sets_of_address_groups: Users,
     pub children_of_services: Users,
+    pub groups_of_pools: Users,
+    pub pools_of_backups: Users,
     pub pools_of_certificates: Users,
     pub pools_of_pki_profiles: Users,
 }
 
 impl References {
     pub fn follow_pool(&mut self, uuid: &str, before: Option<&KeptPool>, after: Option<&KeptPool>) {
+        let backups = (before.and_then(KeptPool::backup), after.and_then(KeptPool::backup));
+        if backups.0 != backups.1 {
+            self.pools_of_backups.follow(uuid, backups.0, backups.1);
+        }
         self.pools_of_certificates.follow(
             uuid,
             before.and_then(KeptPool::certificate),
@@ -28,6 +36,14 @@ impl References {
             uuid,
             before.and_then(KeptPool::pki_profile),
             after.and_then(KeptPool::pki_profile),
+        );
+    }
+
+    pub fn follow_group(&mut self, uuid: &str, before: Option<&KeptGroup>, after: Option<&KeptGroup>) {
+        self.groups_of_pools.follow(
+            uuid,
+            before.into_iter().flat_map(KeptGroup::pools),
+            after.into_iter().flat_map(KeptGroup::pools),
         );
     }
 
@@ -54,6 +70,18 @@ impl References {
             before.into_iter().flat_map(KeptService::pools),
             after.into_iter().flat_map(KeptService::pools),
         );
+        let pages = (before.and_then(KeptService::error_pages), after.and_then(KeptService::error_pages));
+        if pages.0 != pages.1 {
+            self.services_of_error_pages.follow(uuid, pages.0, pages.1);
+        }
+        let has_groups = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.pool_groups().next().is_some());
+        if has_groups(before) || has_groups(after) {
+            self.services_of_groups.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::pool_groups),
+                after.into_iter().flat_map(KeptService::pool_groups),
+            );
+        }
         let has_sets = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.policy_sets().next().is_some());
         if has_sets(before) || has_sets(after) {
             self.services_of_policy_sets.follow(

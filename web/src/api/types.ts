@@ -86,6 +86,8 @@ export interface ServiceRuntime {
   times?: Times
   /** Pools beside its own that requests go to because of a rule of its policies. */
   rule_pools?: { pool_ref: string; name: string }[]
+  group_pools?: { pool_ref: string; name: string; ratio: number; priority: number }[]
+  backup_pools?: { pool_ref: string; name: string }[]
   /** Servers of its pools that need far longer for their answers than the others. */
   slow_servers?: { server_id: string; pool_ref: string; app_response_mean_ms: number; others_mean_ms: number; percent_of_responses: number; since: string }[]
   /** What TLS handshakes with clients agreed on, and why others failed. */

@@ -45,9 +45,12 @@ export default function ServicePage({ uuid }: { uuid: string }) {
             <Head of={value} />
             <Analytics uuid={uuid} poolUUID={poolUUID} name={value.name} runtime={value.runtime} series={series} isPolled={live.mode === 'poll'} />
             <div className={css.two}>
-              <Panel title="Pool and servers" note={nameOf(value.pool_ref) ? undefined : 'none'}>
-                {poolUUID ? <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown> : <p className={css.none}>This virtual service has no pool of its own.</p>}
-                {value.runtime?.rule_pools?.map(({ pool_ref }) => <RulePool key={pool_ref} uuid={uuidOf(pool_ref)} every={every} />)}
+              <Panel title="Pool and servers" note={nameOf(value.pool_ref) || value.runtime?.group_pools ? undefined : 'none'}>
+                {poolUUID && <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown>}
+                {!poolUUID && !value.runtime?.group_pools && <p className={css.none}>This virtual service has no pool of its own.</p>}
+                {value.runtime?.group_pools?.map(({ pool_ref, ratio, priority }) => <OtherPool key={pool_ref} why={`In its group, with priority ${priority} and ratio ${ratio}:`} uuid={uuidOf(pool_ref)} every={every} />)}
+                {value.runtime?.rule_pools?.map(({ pool_ref }) => <OtherPool key={pool_ref} why="By rules:" uuid={uuidOf(pool_ref)} every={every} />)}
+                {value.runtime?.backup_pools?.map(({ pool_ref }) => <OtherPool key={pool_ref} why="When no server is up:" uuid={uuidOf(pool_ref)} every={every} />)}
               </Panel>
               <Panel title="Engines" note={value.runtime?.applied?.text}>
                 <Engines runtime={value.runtime} />
@@ -61,12 +64,12 @@ export default function ServicePage({ uuid }: { uuid: string }) {
   )
 }
 
-/** A pool that rules choose. */
-function RulePool({ uuid, every }: { uuid: string; every: number }) {
+/** A pool beside its own, and why requests go there. */
+function OtherPool({ uuid, why, every }: { uuid: string; why: string; every: number }) {
   const pool = useData<Pool>(`/api/pool/${uuid}?join_subresources=runtime&include_name`, every)
   return (
     <>
-      <p className={css.none}>By rules:</p>
+      <p className={css.none}>{why}</p>
       <Shown of={pool} what="the pool">{(found) => <PoolTree pool={found} />}</Shown>
     </>
   )

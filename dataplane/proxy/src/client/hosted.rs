@@ -80,6 +80,7 @@ impl Client {
 #[cold]
 pub(crate) fn lacks_pool(service: &VirtualService) -> Error {
     match service.role {
+        _ if service.group.is_some() => Error::NoServer,
         Role::Parent(_) => Error::UnknownHost,
         Role::Single | Role::ByServerName { .. } | Role::ByRequest => Error::NoPool,
     }
@@ -115,7 +116,7 @@ impl Client {
         }
         if !self.facts.is_tls() {
             self.connection.inbox = held;
-            self.stage = Stage::first(&self.service, self.peer, io.now());
+            self.stage = Stage::first(&self.service, io.now());
             return Ok(());
         }
         let listener = core.snapshot.listener(self.listener());

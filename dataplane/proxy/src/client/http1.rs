@@ -85,7 +85,13 @@ impl Client {
                     let with = (websocket.as_ref(), trace);
                     let asked = self.asked(service, http, &request, with, hints);
                     let (next, len) = (
-                        asked.take(io, self, self.connection.conn(), (core.date.line(), &mut core.rules), exchanges),
+                        asked.take(
+                            io,
+                            self,
+                            self.connection.conn(),
+                            (core.date.line(), &mut core.rules, &mut core.pools),
+                            exchanges,
+                        ),
                         request.len,
                     );
                     self.connection.inbox.head_read(len);
@@ -134,6 +140,6 @@ impl Client {
 /// The key of a request that may switch to WebSocket. It gets no other protocol that it asks for.
 #[cold]
 fn key_of(service: &VirtualService, http: &HttpProfile, head: &RequestHead<'_>) -> Option<websocket::Key> {
-    let speaks_http1 = service.pool.as_ref().is_none_or(|pool| pool.http2.is_none());
+    let speaks_http1 = service.pools().all(|pool| pool.http2.is_none());
     websocket::Key::asked_by(head).filter(|_| http.websockets && speaks_http1)
 }

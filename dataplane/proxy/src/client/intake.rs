@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
-use weir_rules::{Edits, Judged, Scratch, Verdict};
+use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
 use weir_snapshot::{Pool, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_wire::{
@@ -19,8 +19,9 @@ use crate::{
     client::{
         Client,
         answer::Answer,
-        ruled::{self, Asker, Ruled},
+        ruled::{self, Asker, Ruled, Why},
     },
+    core::Core,
     error::Error,
     exchange::{
         Exchange, Wait,
@@ -30,7 +31,7 @@ use crate::{
     head::{self, Sink, Target},
     io::{Conn, Io},
     page,
-    pool::balance_key,
+    pool::{Pools, balance_key},
 };
 
 /// The only thing that a request may say in `te` in HTTP/2 (RFC 9113 §8.2.2).
@@ -91,7 +92,7 @@ impl Received<'_> {
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (date, scratch): (&[u8], &mut Scratch),
+        (date, scratch, pools): (&[u8], &mut Scratch, &mut Pools),
         exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
         let Some(http) = self.service.http() else { return Next::Unserved };
@@ -99,8 +100,8 @@ impl Received<'_> {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
         match self.service.policies.as_deref() {
-            None => self.go_on(io, (client, conn), date, exchanges, None),
-            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), exchanges),
+            None => self.go_on(io, (client, conn), date, (exchanges, pools), None),
+            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), (exchanges, pools)),
         }
     }
 
@@ -112,14 +113,14 @@ impl Received<'_> {
         client: &Client,
         conn: Conn,
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
     ) -> Next {
         let judged = ruled::judge(policies, self.head, conn.is_stream(), client, (scratch, io.now()));
         if let Some(next) = self.ended(io, client, &judged, date) {
             return next;
         }
         let reported = judged.reported;
-        match self.go_on(io, (client, conn), date, exchanges, Some(Ruled::of(policies, judged))) {
+        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(Ruled::of(policies, judged))) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
         }
@@ -132,7 +133,7 @@ impl Received<'_> {
         io: &mut I,
         (client, conn): (&Client, Conn),
         date: &[u8],
-        exchanges: &mut Exchanges<Exchange>,
+        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
         ruled: Option<Box<Ruled<'_>>>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
@@ -150,8 +151,16 @@ impl Received<'_> {
         }
         let pool = match &ruled {
             None => service.pool.as_deref(),
+            Some(ruled) if ruled.group.is_some() => None,
             Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
         };
+        let mut member = None;
+        if pool.is_none()
+            && let Some(group) = ruled.as_ref().and_then(|ruled| ruled.group.as_ref()).or(service.group.as_ref())
+        {
+            member = Core::choose_pool(pools, io.now(), group, &head.fields, client.peer);
+        }
+        let pool = pool.or(member.as_deref());
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
         }
@@ -197,6 +206,9 @@ impl Received<'_> {
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);
         }
+        if member.is_some() {
+            exchange.chosen = member;
+        }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);
         }
@@ -227,9 +239,11 @@ impl Received<'_> {
                 Some(Next::refused(error, self.head))
             }
             Verdict::Respond(response) => {
+                let own = self.page_for(response);
+                let (response, location) = own.as_ref().map_or((*response, &b""[..]), |(own, at)| (own, at.as_bytes()));
                 let head_only = self.head.method == Method::Head;
                 let asker = Asker { http, facts, to: self.to_client, head_only, keep_alive: self.stays, date };
-                let answer = asker.answer(io, response, beyond);
+                let answer = asker.answer(io, response, Why { location, failure: None, beyond });
                 Some(match answer {
                     Ok(answer) => Next::Local(Box::new(answer)),
                     Err(error) => Next::refused(error, self.head),
@@ -250,6 +264,19 @@ impl Received<'_> {
                 Some(next)
             }
         }
+    }
+
+    /// The error page in place of an answer without content, and where it is instead.
+    #[cold]
+    fn page_for(&self, response: &LocalResponse) -> Option<(LocalResponse, &str)> {
+        let pages = self.service.error_pages.as_deref().filter(|_| !matches!(self.to_client, Target::Call))?;
+        if response.status < 400 || !response.content.is_empty() {
+            return None;
+        }
+        let page = pages.find(response.status)?;
+        let status = if page.location.is_empty() { response.status } else { 302 };
+        let (content_type, content) = (page.content_type.clone(), page.content.clone());
+        Some((LocalResponse { status, content_type, content }, &page.location))
     }
 
     #[cold]

@@ -13,7 +13,7 @@ mod introduction;
 pub(crate) mod patience;
 pub(crate) mod reserved;
 mod round_trip;
-mod ruled;
+pub(crate) mod ruled;
 mod seen;
 pub(crate) mod span;
 
@@ -131,7 +131,7 @@ impl Client {
             stage: match is_plain {
                 _ if is_introduced => Stage::Introduction,
                 _ if awaits_hello => Stage::Hello(Box::default()),
-                true => Stage::first(&service, peer, io.now()),
+                true => Stage::first(&service, io.now()),
                 false => Stage::Handshake,
             },
             reserved: Reserved::NONE,
@@ -248,7 +248,7 @@ impl Client {
                 Stage::Handshake
             }
             None if self.facts.is_tls() => return Err(Error::ClientTls(HandshakeFault::Unserved)),
-            None => Stage::first(&self.service, self.peer, io.now()),
+            None => Stage::first(&self.service, io.now()),
         };
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Client {
                 let agreed = handshake::agreed(handshaken);
                 core.counters.note(Happening::Handshake { service: self.service.id, agreed });
             }
-            self.stage = Stage::first(&self.service, self.peer, io.now());
+            self.stage = Stage::first(&self.service, io.now());
             if self.connection.channel.protocol() == Some(b"h2") {
                 self.begin_http2(io, core);
             }
@@ -352,10 +352,10 @@ impl Client {
 
 impl Stage {
     /// The first stage of a client without a pending handshake.
-    fn first(service: &VirtualService, peer: SocketAddr, now: Time) -> Self {
+    fn first(service: &VirtualService, now: Time) -> Self {
         match &service.application {
             Application::Http(_) => Stage::Idle,
-            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(service, peer, now))),
+            Application::L4(_) => Stage::Tunnel(Box::new(Tunnel::new(now))),
         }
     }
 }

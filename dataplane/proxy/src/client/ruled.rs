@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Pool, ServicePolicies};
+use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
 use weir_telemetry::Cause;
 use weir_wire::head::{HeadSink, RequestHead, Version};
 
@@ -13,7 +13,7 @@ use crate::{
     call,
     client::{Client, answer::Answer},
     error::Error,
-    exchange::{Exchange, awaited::Awaited},
+    exchange::{Exchange, awaited::Awaited, within::Within},
     head::{self, Target},
     io::{Io, Time},
     page,
@@ -57,6 +57,8 @@ pub(super) fn judge<'s>(
 pub(super) struct Ruled<'p> {
     pub edits: Option<Edits<'p>>,
     pub pool: Option<Arc<Pool>>,
+    /// Instead of a pool.
+    pub group: Option<Arc<PoolGroup>>,
     server: Option<u32>,
     due: Vec<Due>,
 }
@@ -66,22 +68,43 @@ impl<'p> Ruled<'p> {
     pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
-        let pool = choice.and_then(|choice| policies.pool(&choice)).cloned();
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, server, due })
+        let (pool, group) = match choice.and_then(|choice| policies.destination(&choice)) {
+            None => (None, None),
+            Some(Destination::Pool(pool)) => (Some(pool.clone()), None),
+            Some(Destination::Group(group)) => (None, Some(group.clone())),
+        };
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due })
     }
 
     #[cold]
     pub fn apply(self, exchange: &mut Exchange, client: &Client) {
         exchange.named = self.server.or(exchange.named);
-        exchange.chosen = self.pool;
+        if let Some(group) = self.group {
+            exchange.stay_within(Within::Group(group));
+        } else if let Some(pool) = self.pool {
+            exchange.chosen = Some(pool);
+            if exchange.service.group.is_some() {
+                exchange.stay_within(Within::Pool);
+            }
+        }
         if !self.due.is_empty() {
             exchange.await_response(Awaited::of(self.due, client.origin()));
         }
     }
 }
 
+/// Why the engine answers, and what it says beside the content.
+#[derive(Default)]
+pub(crate) struct Why<'w> {
+    /// Where the client goes instead; empty: nowhere.
+    pub location: &'w [u8],
+    /// The failure that this answers.
+    pub failure: Option<Cause>,
+    pub beyond: Option<Beyond>,
+}
+
 /// Who gets a response of the engine.
-pub(super) struct Asker<'a> {
+pub(crate) struct Asker<'a> {
     pub http: &'a HttpProfile,
     pub facts: &'a ClientFacts,
     /// What its head says of the connection.
@@ -93,11 +116,12 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Writes what a rule answers. `beyond`: because of a limit.
-    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, beyond: Option<Beyond>) -> Result<Answer, Error> {
+    /// Writes what an operator has the engine answer.
+    pub fn answer<I: Io>(&self, io: &mut I, response: &LocalResponse, why: Why<'_>) -> Result<Answer, Error> {
+        let Why { location, failure, beyond } = why;
         let LocalResponse { status, content_type, content } = response;
         let Self { http, facts, to, keep_alive, date, .. } = *self;
-        let cause = beyond.map(|_| Cause::ClientRequestRate);
+        let cause = beyond.map(|_| Cause::ClientRequestRate).or(failure);
         if let Target::Call = to {
             // A client takes UNAVAILABLE, to which 429 leads elsewhere, for an invitation to try again at once.
             let is_rate = beyond.is_some() && *status == 429;
@@ -109,9 +133,12 @@ impl Asker<'_> {
         let head_only = self.head_only || matches!(status, 204 | 304);
         let is_apart = matches!(to, Target::Block);
         let inline: &[u8] = if head_only || is_apart { b"" } else { content };
-        let bytes_max = HEAD_BYTES_MAX + content_type.len() + inline.len();
+        let bytes_max = HEAD_BYTES_MAX + content_type.len() + location.len() + inline.len();
         let mut head = head::write_own(io, bytes_max, to, |out| {
             out.status(*status, page::reason(*status));
+            if !location.is_empty() {
+                out.field(b"Location", [location]);
+            }
             if let Some(beyond) = beyond {
                 out.number(b"Retry-After", beyond.wait_s());
             }
@@ -120,6 +147,9 @@ impl Asker<'_> {
             }
             if !matches!(status, 204 | 304) {
                 out.number(b"Content-Length", content.len() as u64);
+            }
+            if failure.is_some() {
+                out.line(b"Cache-Control: no-store\r\n");
             }
             out.line(date);
             out.line(http.security_lines(facts));

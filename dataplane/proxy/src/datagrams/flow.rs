@@ -200,8 +200,28 @@ impl Proxy {
         peer: SocketAddr,
         exclude: &[u32],
     ) -> Result<Place, Cause> {
-        let pool = service.pool.as_ref().ok_or(Cause::NoPool)?;
-        self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude).ok_or(Cause::NoServer)
+        let Some(pool) = &service.pool else { return self.choose_among(now, service, peer, exclude) };
+        let place = self.core.pools.pick(now, pool, balance_key(pool, None, peer), exclude);
+        place.map_or_else(|| self.choose_among(now, service, peer, exclude), Ok)
+    }
+
+    /// The same in the pools of a group, or in that which takes over.
+    #[cold]
+    fn choose_among(
+        &mut self,
+        now: Time,
+        service: &VirtualService,
+        peer: SocketAddr,
+        exclude: &[u32],
+    ) -> Result<Place, Cause> {
+        let mut left = Vec::new();
+        while let Some(pool) = self.core.pool_after(now, service, peer, &left) {
+            if let Some(place) = self.core.pools.pick(now, &pool, balance_key(&pool, None, peer), exclude) {
+                return Ok(place);
+            }
+            left.push(pool.id);
+        }
+        Err(if service.pools().next().is_some() { Cause::NoServer } else { Cause::NoPool })
     }
 
     fn begin_session_at<I: DatagramIo>(

@@ -53,7 +53,8 @@ fn follow<I: DatagramIo>(core: &mut Core, io: &I, session: &mut Session) -> bool
     let same_udp = |udp: &Udp| udp.per_datagram == per_datagram && udp.keeps_client_address == keeps_address;
     let same = service.id == session.service.id
         && service.udp.as_ref().is_some_and(same_udp)
-        && service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool);
+        && (service.pool.as_ref().is_some_and(|pool| pool.id == session.place.pool)
+            || core.sends_to(&service, session.place.pool));
     // A session stays in the list of the service that it began in.
     if service.id == session.service.id {
         session.service = service;

@@ -2,6 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
+mod elsewhere;
 mod held;
 pub(crate) mod incoming;
 mod pace;
@@ -9,6 +10,7 @@ mod reselect;
 mod stamps;
 pub(crate) mod table;
 mod websocket;
+pub(crate) mod within;
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,6 +33,7 @@ use crate::{
         incoming::{Form, Incoming, Part},
         pace::Pace,
         stamps::Stamps,
+        within::Elsewhere,
     },
     io::{Conn, Io, Time},
 };
@@ -47,7 +50,7 @@ pub(crate) struct Exchange {
     pub keep_alive: bool,
     /// The client gets its 100 from Weir, not from the server.
     pub continued: bool,
-    /// The pool that a rule has chosen; `None`: that of the service.
+    /// The pool that a rule has chosen, or the choice in a group; `None`: that of the service.
     pub chosen: Option<Arc<Pool>>,
     pub key: HashKey,
     /// The dense id of the server that the client's cookie names.
@@ -90,6 +93,7 @@ struct Aside {
     websocket: Option<Key>,
     /// What rules wait for the response.
     awaited: Option<Awaited>,
+    elsewhere: Elsewhere,
 }
 
 pub(crate) enum Phase {

@@ -37,8 +37,8 @@ impl Exchange {
         self.pool().and_then(|pool| pool.reselect.as_ref()).map_or(0, |reselect| reselect.retry_timeout_ms)
     }
 
-    /// How many servers were tried in vain without getting the request.
+    /// How many servers of its pool were tried in vain without getting the request.
     pub fn failed_tries(&self) -> usize {
-        self.tried.len() - self.reselects() as usize
+        self.tried.len() - self.reselects() as usize - self.tries_before()
     }
 }

@@ -67,7 +67,10 @@ impl Proxy {
             avoided.push(place.server);
             let exchange = self.exchanges.live(id)?;
             let pool = exchange.pool().ok_or(Error::NoPool)?;
-            place = self.core.pools.pick(io.now(), pool, exchange.key, &avoided).ok_or(otherwise)?;
+            let Some(next) = self.core.pools.pick(io.now(), pool, exchange.key, &avoided) else {
+                return self.find_elsewhere(io, id, otherwise);
+            };
+            place = next;
         }
     }
 

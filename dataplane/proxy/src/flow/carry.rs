@@ -22,16 +22,16 @@ impl Proxy {
     /// Connects to a server. `otherwise` is the error of the last try; it ends the client if no server is left.
     pub(crate) fn open_tunnel<I: Io>(&mut self, io: &mut I, conn: Conn, otherwise: Error) {
         let Ok(client) = self.clients.live(conn) else { return };
-        let Some(pool) = client.service.pool.clone() else {
+        if client.service.pools().next().is_none() {
             let error = lacks_pool(&client.service);
             return self.fail(io, conn, error);
-        };
+        }
         let Some(tunnel) = client.tunnel() else { return };
         if tunnel.tried.len() >= self.core.limits.server_tries {
             return self.fail(io, conn, otherwise);
         }
-        let (key, avoided) = (tunnel.key, tunnel.tried.clone());
-        let Some(place) = self.place_with_room(io, &pool, key, avoided) else {
+        let avoided = tunnel.tried.clone();
+        let Some((pool, place)) = self.place_of_tunnel(io, conn, &avoided) else {
             return self.fail(io, conn, otherwise);
         };
         let Some(tunnel) = self.clients.find(conn).and_then(Client::tunnel) else {

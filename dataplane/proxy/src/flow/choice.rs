@@ -30,7 +30,7 @@ impl Proxy {
         }
     }
 
-    fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+    pub(crate) fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
         if let Some(reserved) = self.client_side(id)?.client.reserved.take() {
             if self.take_reserved(io, id, reserved)? {
                 return Ok(());
@@ -42,12 +42,12 @@ impl Proxy {
         let pool = exchange.pool().ok_or_else(|| lacks_pool(&exchange.service))?;
         let tries = core.limits.server_tries;
         if exchange.tried.len() >= tries && exchange.failed_tries() >= tries {
-            return Err(otherwise);
+            return self.find_elsewhere(io, id, otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));
         let named = named.and_then(|named| core.pools.take(io.now(), pool, named));
-        let place =
-            named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried)).ok_or(otherwise)?;
+        let place = named.or_else(|| core.pools.pick(io.now(), pool, exchange.key, &exchange.tried));
+        let Some(place) = place else { return self.find_elsewhere(io, id, otherwise) };
         if exchange.form == Form::Content {
             return self.find_stream(io, id, place, otherwise);
         }
@@ -111,6 +111,11 @@ impl Proxy {
         let (Some(server), Some(pool)) = (servers.find(reserved), exchange.pool()) else {
             return Ok(false);
         };
+        let pool = match exchange.group() {
+            // The connection stays with its client, whichever pool has its turn.
+            Some(group) => group.pool(server.place.pool).filter(|its| its.takes_requests_of(pool)).unwrap_or(pool),
+            None => pool,
+        };
         let has_room = match &server.back {
             Some(back) => exchange.form == Form::Content && !exchange.needs_http1() && back.has_room(),
             None => true,
@@ -127,6 +132,9 @@ impl Proxy {
             return Ok(false);
         }
         core.pools.begin(place);
+        if exchange.pool().is_some_and(|chosen| chosen.id != place.pool) {
+            exchange.chosen = Some(server.pool.clone());
+        }
         if is_carrier {
             self.open_stream_on(io, id, place, reserved)?;
         } else {

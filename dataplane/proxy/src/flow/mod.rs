@@ -7,6 +7,7 @@ mod carry;
 mod choice;
 mod client_events;
 mod connections;
+mod elsewhere;
 mod eviction;
 mod excluded;
 mod fallback;

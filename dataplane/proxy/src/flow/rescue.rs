@@ -2,13 +2,17 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
+use weir_rules::LocalResponse;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
 use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
     call,
-    client::{Client, Stage},
+    client::{
+        Client, Stage,
+        ruled::{Asker, Why},
+    },
     error::Error,
     exchange::{Exchange, table::ExchangeId},
     head::Target,
@@ -143,6 +147,40 @@ impl Owed {
     }
 }
 
+/// Sends a client to an error page elsewhere.
+const FOUND: u16 = 302;
+
+/// What a client gets instead of a page.
+enum Instead {
+    Page,
+    Close,
+    /// `location`: where it goes instead; empty: nowhere.
+    Answer {
+        response: LocalResponse,
+        location: Vec<u8>,
+    },
+}
+
+impl Instead {
+    /// Of a request that no server takes.
+    fn of(exchange: &Exchange) -> Self {
+        match exchange.fail_action() {
+            Some(FailAction::CloseConnection) => Self::Close,
+            Some(FailAction::Answer(response)) if response.status == 503 && response.content.is_empty() => Self::Page,
+            Some(FailAction::Answer(response)) => Self::Answer { response: response.clone(), location: Vec::new() },
+            Some(FailAction::Redirect(redirect)) => {
+                let target = exchange.target().unwrap_or_default();
+                let Some(location) = redirect.location_of(&target) else { return Self::Page };
+                let (content_type, content) = Default::default();
+                let response = LocalResponse { status: redirect.status, content_type, content };
+                Self::Answer { response, location }
+            }
+            // No server of the backup takes it either.
+            Some(FailAction::LocalResponse | FailAction::Backup(_)) | None => Self::Page,
+        }
+    }
+}
+
 impl Proxy {
     /// Fails the client's exchange, tunnel or connection.
     pub(crate) fn fail<I: Io>(&mut self, io: &mut I, conn: Conn, error: Error) {
@@ -212,8 +250,7 @@ impl Proxy {
         if let Some(stream) = client.connection.stream().filter(|stream| stream.call.is_some()) {
             stream.code = call::reset_by(error);
         }
-        let hangs_up = error == Error::NoServer
-            && exchange.pool().is_some_and(|pool| pool.fail_action == FailAction::CloseConnection);
+        let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
         let server_conn = exchange.server();
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
@@ -223,12 +260,12 @@ impl Proxy {
             self.close_server(io, server_conn, Close::Abort);
         }
         match (remedy.page, owed) {
-            (Some(_), _) if hangs_up => self.close_client(io, conn, Close::Linger),
+            (Some(_), _) if matches!(instead, Instead::Close) => self.close_client(io, conn, Close::Linger),
             (Some(_), _) if conn.is_stream() && is_malformed(error) => self.refuse_stream(io, conn),
             (Some(status), Owed::Response { head_only, keep_alive }) => {
                 let keep_alive = keep_alive && may_stay;
                 let page = Page { status, error, cause: remedy.cause, head_only, keep_alive };
-                self.answer_with_page(io, conn, page);
+                self.answer_instead(io, conn, page, instead);
             }
             (Some(status), Owed::Status) => self.end_call(io, conn, call::code_of(error, status), remedy.cause),
             (Some(_), Owed::Rest { shows_cut: true }) => self.cut_client(io, conn),
@@ -271,7 +308,60 @@ impl Proxy {
         }
     }
 
+    /// Answers with what an operator wants instead of a page.
+    fn answer_instead<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page, instead: Instead) {
+        match instead {
+            Instead::Answer { response, location }
+                if self.clients.find(conn).is_some_and(|client| client.call().is_none()) =>
+            {
+                self.answer_by_operator(io, conn, page, &response, &location)
+            }
+            _ => self.answer_with_page(io, conn, page),
+        }
+    }
+
+    fn answer_by_operator<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        page: Page,
+        response: &LocalResponse,
+        location: &[u8],
+    ) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let Some(http) = client.service.http() else { return self.close_client(io, conn, Close::Abort) };
+        let Page { cause, head_only, keep_alive, .. } = page;
+        let to = if conn.is_stream() { Target::Block } else { Target::Text(Hop::said(keep_alive)) };
+        let asker = Asker { http, facts: &client.facts, to, head_only, keep_alive, date: self.core.date.line() };
+        match asker.answer(io, response, Why { location, failure: Some(cause), beyond: None }) {
+            Ok(answer) => self.answer(io, conn, answer),
+            Err(_) => self.close_client(io, conn, Close::Abort),
+        }
+    }
+
     fn answer_with_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        if client.service.error_pages.is_some() && client.call().is_none() {
+            return self.answer_with_own_page(io, conn, page);
+        }
+        self.answer_with_usual_page(io, conn, page);
+    }
+
+    /// Answers with the page that an operator has for the status, if there is one.
+    #[cold]
+    fn answer_with_own_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
+        let Ok(client) = self.clients.live(conn) else { return };
+        let pages = client.service.error_pages.clone();
+        let Some(found) = pages.as_ref().and_then(|pages| pages.find(page.status)) else {
+            return self.answer_with_usual_page(io, conn, page);
+        };
+        let status = if found.location.is_empty() { page.status } else { FOUND };
+        let (content_type, content) = (found.content_type.clone(), found.content.clone());
+        let response = LocalResponse { status, content_type, content };
+        self.answer_by_operator(io, conn, page, &response, found.location.as_bytes());
+    }
+
+    fn answer_with_usual_page<I: Io>(&mut self, io: &mut I, conn: Conn, page: Page) {
         let Ok(client) = self.clients.live(conn) else { return };
         let target = match client.call() {
             Some(_) => Target::Call,

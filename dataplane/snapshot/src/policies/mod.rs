@@ -3,7 +3,7 @@
 mod groups;
 mod rate;
 mod read;
-mod rule;
+pub(crate) mod rule;
 
 use std::sync::Arc;
 
@@ -14,42 +14,59 @@ pub(crate) use groups::{
     Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
 };
 pub(crate) use rate::{check_numbers, read_limits};
-pub(crate) use read::{KeptPolicySet, subject as subject_of_set};
+pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
 
-use crate::{Pool, Server};
+use crate::{Pool, PoolGroup, Server};
 
-/// The policy sets of a virtual service, with the pools that their rules choose.
+/// Where a rule sends requests.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    Pool(Arc<Pool>),
+    Group(Arc<PoolGroup>),
+}
+
+impl Destination {
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Pool(one), Self::Pool(other)) => Arc::ptr_eq(one, other),
+            (Self::Group(one), Self::Group(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+/// The policy sets of a virtual service, with the pools and groups that their rules choose.
 #[derive(Debug)]
 pub struct ServicePolicies {
     pub rules: Policies,
     /// By set, in the order of the set's pools.
-    pub(crate) pools: Vec<Vec<Arc<Pool>>>,
+    pub(crate) destinations: Vec<Vec<Destination>>,
 }
 
 impl ServicePolicies {
-    /// The pool that a rule chooses.
-    pub fn pool(&self, choice: &Choice<'_>) -> Option<&Arc<Pool>> {
-        self.pools.get(choice.set)?.get(choice.pool as usize)
+    /// The pool or group that a rule chooses.
+    pub fn destination(&self, choice: &Choice<'_>) -> Option<&Destination> {
+        self.destinations.get(choice.set)?.get(choice.pool as usize)
     }
 
     /// The server of that pool, if the rule names one.
     pub fn server<'p>(&'p self, choice: &Choice<'_>) -> Option<&'p Server> {
-        let pool = self.pool(choice)?;
+        let Destination::Pool(pool) = self.destination(choice)? else { return None };
         pool.servers.get(pool.position(choice.server?)?)
     }
 
-    /// All pools that rules may choose.
-    pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        self.pools.iter().flatten()
+    /// All pools and groups that rules may choose.
+    pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
+        self.destinations.iter().flatten()
     }
 
     pub(crate) fn is_made_of(&self, parts: &Parts) -> bool {
-        let (sets, pools) = (self.rules.sets(), &self.pools);
+        let (sets, destinations) = (self.rules.sets(), &self.destinations);
         let same_sets = sets.len() == parts.sets.len() && sets.iter().zip(&parts.sets).all(|(a, b)| Arc::ptr_eq(a, b));
-        let same = |(one, other): (&Vec<Arc<Pool>>, &Vec<Arc<Pool>>)| {
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b))
+        let same = |(one, other): (&Vec<Destination>, &Vec<Destination>)| {
+            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.is(b))
         };
-        same_sets && self.rules.limits() == parts.limits && pools.iter().zip(&parts.pools).all(same)
+        same_sets && self.rules.limits() == parts.limits && destinations.iter().zip(&parts.destinations).all(same)
     }
 }
 
@@ -57,16 +74,16 @@ impl ServicePolicies {
 #[derive(Default)]
 pub(crate) struct Parts {
     pub sets: Vec<Arc<PolicySet>>,
-    pub pools: Vec<Vec<Arc<Pool>>>,
+    pub destinations: Vec<Vec<Destination>>,
     pub limits: Vec<RateRule>,
 }
 
 impl Parts {
     /// `tally` is that of the virtual service, in which limits count.
     pub fn into_policies(self, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<ServicePolicies>> {
-        let Self { sets, pools, limits } = self;
+        let Self { sets, destinations, limits } = self;
         let counts = !limits.is_empty() || sets.iter().any(|set| set.limits_rates());
         let tally = counts.then(tally);
-        Policies::of(sets, limits, tally).map(|rules| Box::new(ServicePolicies { rules, pools }))
+        Policies::of(sets, limits, tally).map(|rules| Box::new(ServicePolicies { rules, destinations }))
     }
 }

@@ -10,14 +10,24 @@ use super::{
     rate::{Place, read_limit},
     rule::{RuleReader, check_redirect, check_response},
 };
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    kept::reference,
+};
 
-/// A set, what it was made from, and the uuids of the pools that its rules choose.
+/// The uuid of what a rule chooses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ChosenUuid {
+    Pool(String),
+    Group(String),
+}
+
+/// A set, what it was made from, and the pools and groups that its rules choose.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptPolicySet {
     pub source: Arc<v1::HttpPolicySet>,
     pub object: Arc<PolicySet>,
-    pub pools: Arc<[String]>,
+    pub wanted: Arc<[ChosenUuid]>,
 }
 
 impl KeptPolicySet {
@@ -51,7 +61,7 @@ pub(crate) fn subject(source: &v1::HttpPolicySet) -> Subject<'_> {
 impl Groups<'_> {
     /// `None` if the set is unusable; the findings give the reasons.
     pub fn read_set(&self, source: &Arc<v1::HttpPolicySet>, findings: &mut Findings) -> Option<KeptPolicySet> {
-        let mut pools = Vec::new();
+        let mut wanted = Vec::new();
         let before = findings.errors.len();
         let rule = |list: &'static str| RuleReader { subject: subject(source), list, groups: self };
         let security = source.security_rules.iter().enumerate().filter_map(|(place, from)| {
@@ -66,7 +76,7 @@ impl Groups<'_> {
         for from in &source.request_rules {
             let reader = rule("http_request_policy");
             let read = reader.rule(from.rule.as_ref(), false, findings);
-            let action = request_action(&reader.at(from.rule.as_ref()), &reader, from, &mut pools, findings);
+            let action = request_action(&reader.at(from.rule.as_ref()), &reader, from, &mut wanted, findings);
             requests.extend(read.zip(action).map(|(rule, action)| with(rule, action)));
         }
         let responses = source.response_rules.iter().filter_map(|from| {
@@ -85,7 +95,7 @@ impl Groups<'_> {
             return None;
         }
         let object = PolicySet::compile(source.uuid.clone(), source.name.clone(), security, requests, responses);
-        Some(KeptPolicySet { source: source.clone(), object: Arc::new(object), pools: pools.into() })
+        Some(KeptPolicySet { source: source.clone(), object: Arc::new(object), wanted: wanted.into() })
     }
 }
 
@@ -131,7 +141,7 @@ fn request_action(
     at: &str,
     reader: &RuleReader<'_>,
     from: &v1::HttpRequestRule,
-    pools: &mut Vec<String>,
+    wanted: &mut Vec<ChosenUuid>,
     findings: &mut Findings,
 ) -> Option<RequestAction> {
     use v1::http_request_rule::Action;
@@ -149,10 +159,14 @@ fn request_action(
             Then::Respond(check_response(reader.subject, &format!("{at}.switching_action"), response, findings)?)
         }
         Some(Action::Pool(choice)) => {
-            let known = pools.iter().position(|uuid| *uuid == choice.pool_uuid);
+            let chosen = match reference(&choice.pool_group_uuid) {
+                Some(uuid) => ChosenUuid::Group(uuid.to_owned()),
+                None => ChosenUuid::Pool(choice.pool_uuid.clone()),
+            };
+            let known = wanted.iter().position(|other| *other == chosen);
             let pool = known.unwrap_or_else(|| {
-                pools.push(choice.pool_uuid.clone());
-                pools.len() - 1
+                wanted.push(chosen);
+                wanted.len() - 1
             });
             Then::Pool { pool: pool as u32, server: (!choice.server_id.is_empty()).then(|| choice.server_id.clone()) }
         }

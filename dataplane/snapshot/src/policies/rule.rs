@@ -77,7 +77,7 @@ impl RuleReader<'_> {
 }
 
 /// A redirect that ends a request.
-pub(super) fn check_redirect(
+pub(crate) fn check_redirect(
     subject: Subject<'_>,
     at: &str,
     from: &v1::HttpRedirect,
@@ -152,7 +152,7 @@ fn tokens(
 }
 
 /// A response of the engine itself.
-pub(super) fn check_response(
+pub(crate) fn check_response(
     subject: Subject<'_>,
     at: &str,
     from: &v1::LocalResponse,
@@ -353,6 +353,6 @@ impl MatchReader<'_, '_> {
     }
 }
 
-fn number(from: &v1::NumberMatch) -> NumberMatch {
+pub(crate) fn number(from: &v1::NumberMatch) -> NumberMatch {
     NumberMatch { negated: from.negated, ranges: from.ranges.iter().map(|range| range.first..=range.last).collect() }
 }

@@ -198,6 +198,30 @@ pub const CASES: &[Case] = &[
     ("enumerators from the future", |p| {
         (p.pools[0].algorithm, p.pools[0].hash_input, p.pools[0].fail_action) = (90, 91, 92);
     }),
+    ("a pool group with pools that are not there, or twice, and a ratio that is none", |p| {
+        let member = |pool: &str, ratio| GroupMember { pool_uuid: pool.to_owned(), ratio, priority: 0 };
+        p.pool_groups = vec![PoolGroup {
+            uuid: "poolgroup-1".to_owned(),
+            name: "canary".to_owned(),
+            members: vec![member("pool-9", 1), member("pool-1", 1001), member("pool-1", 0)],
+            fail_answer: Some(FailAnswer { answer: Some(fail_answer::Answer::BackupPoolUuid("pool-8".to_owned())) }),
+            ..PoolGroup::default()
+        }];
+    }),
+    ("a virtual service with a pool and a group that is not there", |p| {
+        p.virtual_services[0].pool_group_uuid = "poolgroup-9".to_owned();
+    }),
+    ("answers without servers that cannot be given", |p| {
+        (p.pools[0].fail_action, p.pools[1].fail_action) = (FailAction::Answer.into(), FailAction::Answer.into());
+        p.pools[1].fail_answer = Some(FailAnswer {
+            answer: Some(fail_answer::Answer::Redirect(HttpRedirect { status: 200, ..HttpRedirect::default() })),
+        });
+    }),
+    ("a backup that is not there", |p| {
+        p.pools[0].fail_action = FailAction::Answer.into();
+        p.pools[0].fail_answer =
+            Some(FailAnswer { answer: Some(fail_answer::Answer::BackupPoolUuid("pool-8".to_owned())) });
+    }),
     ("another server after responses with statuses that are none", |p| {
         let statuses = vec![StatusRange { first: 500, last: 599 }, StatusRange { first: 200, last: 204 }];
         p.pools[0].reselect = Some(Reselect { statuses, ..Reselect::default() });

@@ -7,7 +7,7 @@ use std::{
 
 use proptest::prelude::*;
 use weir_api::dataplane::v1::*;
-use weir_snapshot::{Change, Difference, Finding, HostName, Snapshot};
+use weir_snapshot::{Change, Difference, Finding, HostName, PoolGroup, Snapshot};
 
 use crate::{difference, plan::worker, steps::*};
 
@@ -19,7 +19,9 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
         assert!(Arc::ptr_eq(&listener.service, snapshot.service(&listener.service.uuid).unwrap()));
     }
     for service in snapshot.services() {
-        assert!(service.pool.iter().all(|pool| Arc::ptr_eq(pool, snapshot.pool(&pool.uuid).unwrap())));
+        assert!(service.pools().all(|pool| Arc::ptr_eq(pool, snapshot.pool(&pool.uuid).unwrap())));
+        let its_group = |group: &&Arc<PoolGroup>| service.group.iter().any(|its| Arc::ptr_eq(its, group));
+        assert_eq!(snapshot.pool_groups().filter(its_group).count(), service.group.iter().count());
         all.insert(service.uuid.clone(), format!("{service:?}"));
         for host in ["a.test", "test", "b.a.test", "x.y.test", "a.other", "other"] {
             let name = HostName::of(host.as_bytes()).unwrap();
@@ -33,6 +35,7 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
         }
     }
     all.extend(snapshot.pools().map(|pool| (pool.uuid.clone(), format!("{pool:?}"))));
+    all.extend(snapshot.pool_groups().map(|group| (group.uuid.clone(), format!("{group:?}"))));
     all
 }
 
@@ -49,7 +52,11 @@ fn kept(before: &Snapshot, after: &Snapshot) -> BTreeMap<String, bool> {
     let pools = after
         .pools()
         .map(|pool| (pool.uuid.clone(), before.pool(&pool.uuid).is_some_and(|other| Arc::ptr_eq(other, pool))));
-    services.chain(pools).collect()
+    let groups = after.pool_groups().map(|group| {
+        let is_same = |other: &Arc<PoolGroup>| Arc::ptr_eq(other, group);
+        (group.uuid.clone(), before.pool_groups().any(is_same))
+    });
+    services.chain(pools).chain(groups).collect()
 }
 
 /// Which objects may stay: they and all that they use are the same in both Plans.
@@ -68,6 +75,10 @@ fn unchanged(before: &Plan, after: &Plan) -> BTreeMap<String, bool> {
         let stays = tls.is_none_or(|tls| same_use(std::slice::from_ref(&tls.certificate_uuid), &tls.pki_profile_uuid));
         all.insert(pool.uuid.clone(), stays && before.pools.contains(pool));
     }
+    for group in &after.pool_groups {
+        let stay = group.members.iter().all(|member| all[&member.pool_uuid]);
+        all.insert(group.uuid.clone(), stay && before.pool_groups.contains(group));
+    }
     for service in &after.virtual_services {
         let is_child = !service.parent_uuid.is_empty();
         let is_tls = is_child || service.listeners.iter().any(|listener| listener.tls);
@@ -77,7 +88,8 @@ fn unchanged(before: &Plan, after: &Plan) -> BTreeMap<String, bool> {
         };
         let stays = !is_tls || same_use(&service.certificate_uuids, "");
         let pool_stays = all.get(&service.pool_uuid).copied().unwrap_or(true);
-        let pool_stays = pool_stays && hosting(before) == hosting(after);
+        let group_stays = all.get(&service.pool_group_uuid).copied().unwrap_or(true);
+        let pool_stays = pool_stays && group_stays && hosting(before) == hosting(after);
         all.insert(service.uuid.clone(), stays && pool_stays && before.virtual_services.contains(service));
     }
     all

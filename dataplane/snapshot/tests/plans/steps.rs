@@ -40,6 +40,14 @@ pub enum Step {
         settings: u32,
     },
     RemovePool(usize),
+    PutGroup {
+        n: usize,
+        pools: Vec<usize>,
+        ratio: u32,
+        /// The pool that takes over.
+        backup: Option<usize>,
+    },
+    RemoveGroup(usize),
     PutCertificate {
         n: usize,
         content: usize,
@@ -52,7 +60,7 @@ pub enum Step {
 }
 
 pub fn step() -> impl Strategy<Value = Step> {
-    let service = (0..4_usize, 0..4_usize, subsequence(vec![80, 81, 82, 83, 443], 0..3), any::<bool>());
+    let service = (0..4_usize, 0..6_usize, subsequence(vec![80, 81, 82, 83, 443], 0..3), any::<bool>());
     let certificates = subsequence(vec![0, 1], 0..=2);
     let service = (service, certificates, prop::bool::weighted(0.2), prop::bool::weighted(0.2), 0..3_i32);
     let child = (0..3_usize, 0..4_usize, 0..4_usize, subsequence(HOSTS.to_vec(), 1..4));
@@ -69,6 +77,9 @@ pub fn step() -> impl Strategy<Value = Step> {
         4 => pool.prop_map(|(n, servers, certificate, odd_suite, settings)|
             Step::PutPool { n, servers, certificate, odd_suite, settings }),
         1 => (0..3_usize).prop_map(Step::RemovePool),
+        3 => (0..2_usize, subsequence(vec![0, 1, 2], 0..=3), 0..3_u32, prop::option::of(0..3_usize)).prop_map(
+            |(n, pools, ratio, backup)| Step::PutGroup { n, pools, ratio, backup }),
+        1 => (0..2_usize).prop_map(Step::RemoveGroup),
         2 => (0..2_usize, 0..2_usize).prop_map(|(n, content)| Step::PutCertificate { n, content }),
         1 => (0..2_usize).prop_map(Step::RemoveCertificate),
         2 => (0..2_usize).prop_map(|content| Step::PutPkiProfile { content }),
@@ -82,6 +93,7 @@ pub fn foundation() -> Vec<Step> {
     let mut steps = vec![Step::PutPkiProfile { content: 0 }];
     steps.extend((0..2).map(|n| Step::PutCertificate { n, content: n }));
     steps.extend((0..3).map(pool));
+    steps.extend((0..2).map(|n| Step::PutGroup { n, pools: vec![0, n + 1], ratio: 1, backup: None }));
     steps
 }
 
@@ -110,7 +122,8 @@ pub fn take(plan: &mut Plan, step: &Step) {
             let mut new = model.virtual_services[0].clone();
             new.uuid = format!("virtualservice-{n}");
             new.listeners = ports.iter().map(|port| listener("192.0.2.1", *port, *tls && *port == 443)).collect();
-            new.pool_uuid = if *pool == 3 { String::new() } else { format!("pool-{pool}") };
+            new.pool_uuid = if *pool >= 3 { String::new() } else { format!("pool-{pool}") };
+            new.pool_group_uuid = if *pool > 3 { format!("poolgroup-{}", pool - 4) } else { String::new() };
             new.certificate_uuids = certificates.iter().map(|n| format!("certificate-{n}")).collect();
             if *layer4 {
                 (new.http, new.l4) = (None, Some(L4Profile::default()));
@@ -156,6 +169,18 @@ pub fn take(plan: &mut Plan, step: &Step) {
             put(&mut plan.pools, new, |pool| &pool.uuid);
         }
         Step::RemovePool(n) => plan.pools.retain(|old| old.uuid != format!("pool-{n}")),
+        Step::PutGroup { n, pools, ratio, backup } => {
+            let member = |pool: &usize| GroupMember { pool_uuid: format!("pool-{pool}"), ratio: *ratio, priority: 0 };
+            let answer = |pool: usize| fail_answer::Answer::BackupPoolUuid(format!("pool-{pool}"));
+            let new = PoolGroup {
+                uuid: format!("poolgroup-{n}"),
+                members: pools.iter().map(member).collect(),
+                fail_answer: backup.map(|pool| FailAnswer { answer: Some(answer(pool)) }),
+                ..PoolGroup::default()
+            };
+            put(&mut plan.pool_groups, new, |group| &group.uuid);
+        }
+        Step::RemoveGroup(n) => plan.pool_groups.retain(|old| old.uuid != format!("poolgroup-{n}")),
         Step::PutCertificate { n, content } => {
             let new = Certificate { uuid: format!("certificate-{n}"), ..model.certificates[*content].clone() };
             put(&mut plan.certificates, new, |certificate| &certificate.uuid);

@@ -1616,7 +1616,8 @@ func (x *HttpResponseRule) GetLocation() *HttpRedirect {
 type PoolChoice struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // the server of this pool; empty: the algorithm chooses
+	ServerId      string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`                  // the server of this pool; empty: the algorithm chooses
+	PoolGroupUuid string                 `protobuf:"bytes,3,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"` // instead of a pool
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1661,6 +1662,13 @@ func (x *PoolChoice) GetPoolUuid() string {
 func (x *PoolChoice) GetServerId() string {
 	if x != nil {
 		return x.ServerId
+	}
+	return ""
+}
+
+func (x *PoolChoice) GetPoolGroupUuid() string {
+	if x != nil {
+		return x.PoolGroupUuid
 	}
 	return ""
 }
@@ -2396,11 +2404,12 @@ const file_dataplane_v1_rules_proto_rawDesc = "" +
 	"\x10HttpResponseRule\x12/\n" +
 	"\x04rule\x18\x01 \x01(\v2\x1b.weir.dataplane.v1.HttpRuleR\x04rule\x123\n" +
 	"\x05edits\x18\x02 \x03(\v2\x1d.weir.dataplane.v1.HeaderEditR\x05edits\x12;\n" +
-	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"F\n" +
+	"\blocation\x18\x03 \x01(\v2\x1f.weir.dataplane.v1.HttpRedirectR\blocation\"n\n" +
 	"\n" +
 	"PoolChoice\x12\x1b\n" +
 	"\tpool_uuid\x18\x01 \x01(\tR\bpoolUuid\x12\x1b\n" +
-	"\tserver_id\x18\x02 \x01(\tR\bserverId\"\x9f\x01\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\x12&\n" +
+	"\x0fpool_group_uuid\x18\x03 \x01(\tR\rpoolGroupUuid\"\x9f\x01\n" +
 	"\n" +
 	"HeaderEdit\x12/\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1b.weir.dataplane.v1.EditKindR\x04kind\x12\x12\n" +

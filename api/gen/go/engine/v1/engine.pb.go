@@ -1016,6 +1016,8 @@ type Resource struct {
 	//	*Resource_HttpPolicySet
 	//	*Resource_StringGroup
 	//	*Resource_AddressGroup
+	//	*Resource_PoolGroup
+	//	*Resource_ErrorPageProfile
 	Body          isResource_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1164,6 +1166,24 @@ func (x *Resource) GetAddressGroup() *v1.AddressGroup {
 	return nil
 }
 
+func (x *Resource) GetPoolGroup() *v1.PoolGroup {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_PoolGroup); ok {
+			return x.PoolGroup
+		}
+	}
+	return nil
+}
+
+func (x *Resource) GetErrorPageProfile() *v1.ErrorPageProfile {
+	if x != nil {
+		if x, ok := x.Body.(*Resource_ErrorPageProfile); ok {
+			return x.ErrorPageProfile
+		}
+	}
+	return nil
+}
+
 type isResource_Body interface {
 	isResource_Body()
 }
@@ -1212,6 +1232,14 @@ type Resource_AddressGroup struct {
 	AddressGroup *v1.AddressGroup `protobuf:"bytes,602,opt,name=address_group,json=addressGroup,proto3,oneof"`
 }
 
+type Resource_PoolGroup struct {
+	PoolGroup *v1.PoolGroup `protobuf:"bytes,640,opt,name=pool_group,json=poolGroup,proto3,oneof"`
+}
+
+type Resource_ErrorPageProfile struct {
+	ErrorPageProfile *v1.ErrorPageProfile `protobuf:"bytes,641,opt,name=error_page_profile,json=errorPageProfile,proto3,oneof"`
+}
+
 func (*Resource_VirtualService) isResource_Body() {}
 
 func (*Resource_Pool) isResource_Body() {}
@@ -1233,6 +1261,10 @@ func (*Resource_HttpPolicySet) isResource_Body() {}
 func (*Resource_StringGroup) isResource_Body() {}
 
 func (*Resource_AddressGroup) isResource_Body() {}
+
+func (*Resource_PoolGroup) isResource_Body() {}
+
+func (*Resource_ErrorPageProfile) isResource_Body() {}
 
 // Settings of the engine's group for the process; at most one per Plan. Without it: the first value of each setting.
 type EngineSettings struct {
@@ -5115,7 +5147,7 @@ var File_engine_v1_engine_proto protoreflect.FileDescriptor
 
 const file_engine_v1_engine_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
+	"\x16engine/v1/engine.proto\x12\x0eweir.engine.v1\x1a\x1cdataplane/v1/dataplane.proto\x1a\x19dataplane/v1/groups.proto\x1a\x18dataplane/v1/rules.proto\"P\n" +
 	"\vJoinRequest\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12\x17\n" +
 	"\acsr_der\x18\x02 \x01(\fR\x06csrDer\x12\x12\n" +
@@ -5146,7 +5178,7 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\aremoved\x18\x05 \x03(\tR\aremoved\"Z\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x126\n" +
-	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\x98\x06\n" +
+	"\tresources\x18\x02 \x03(\v2\x18.weir.engine.v1.ResourceR\tresources\"\xae\a\n" +
 	"\bResource\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12L\n" +
 	"\x0fvirtual_service\x18\x02 \x01(\v2!.weir.dataplane.v1.VirtualServiceH\x00R\x0evirtualService\x12*\n" +
@@ -5161,7 +5193,10 @@ const file_engine_v1_engine_proto_rawDesc = "" +
 	"\x0fengine_settings\x18< \x01(\v2\x1e.weir.engine.v1.EngineSettingsH\x00R\x0eengineSettings\x12K\n" +
 	"\x0fhttp_policy_set\x18\xd8\x04 \x01(\v2 .weir.dataplane.v1.HttpPolicySetH\x00R\rhttpPolicySet\x12D\n" +
 	"\fstring_group\x18\xd9\x04 \x01(\v2\x1e.weir.dataplane.v1.StringGroupH\x00R\vstringGroup\x12G\n" +
-	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroupB\x06\n" +
+	"\raddress_group\x18\xda\x04 \x01(\v2\x1f.weir.dataplane.v1.AddressGroupH\x00R\faddressGroup\x12>\n" +
+	"\n" +
+	"pool_group\x18\x80\x05 \x01(\v2\x1c.weir.dataplane.v1.PoolGroupH\x00R\tpoolGroup\x12T\n" +
+	"\x12error_page_profile\x18\x81\x05 \x01(\v2#.weir.dataplane.v1.ErrorPageProfileH\x00R\x10errorPageProfileB\x06\n" +
 	"\x04body\"m\n" +
 	"\x0eEngineSettings\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12G\n" +
@@ -5586,87 +5621,89 @@ func file_engine_v1_engine_proto_rawDescGZIP() []byte {
 var file_engine_v1_engine_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_engine_v1_engine_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_engine_v1_engine_proto_goTypes = []any{
-	(MonitorType)(0),           // 0: weir.engine.v1.MonitorType
-	(HttpLogin)(0),             // 1: weir.engine.v1.HttpLogin
-	(LdapScope)(0),             // 2: weir.engine.v1.LdapScope
-	(DnsAnswer)(0),             // 3: weir.engine.v1.DnsAnswer
-	(NackCause)(0),             // 4: weir.engine.v1.NackCause
-	(DataplaneState)(0),        // 5: weir.engine.v1.DataplaneState
-	(BgpState)(0),              // 6: weir.engine.v1.BgpState
-	(BfdState)(0),              // 7: weir.engine.v1.BfdState
-	(*JoinRequest)(nil),        // 8: weir.engine.v1.JoinRequest
-	(*JoinResponse)(nil),       // 9: weir.engine.v1.JoinResponse
-	(*RenewRequest)(nil),       // 10: weir.engine.v1.RenewRequest
-	(*RenewResponse)(nil),      // 11: weir.engine.v1.RenewResponse
-	(*Directive)(nil),          // 12: weir.engine.v1.Directive
-	(*Welcome)(nil),            // 13: weir.engine.v1.Welcome
-	(*PlanDelta)(nil),          // 14: weir.engine.v1.PlanDelta
-	(*Plan)(nil),               // 15: weir.engine.v1.Plan
-	(*Resource)(nil),           // 16: weir.engine.v1.Resource
-	(*EngineSettings)(nil),     // 17: weir.engine.v1.EngineSettings
-	(*BgpRouter)(nil),          // 18: weir.engine.v1.BgpRouter
-	(*BgpPeer)(nil),            // 19: weir.engine.v1.BgpPeer
-	(*BfdTimers)(nil),          // 20: weir.engine.v1.BfdTimers
-	(*Advertisement)(nil),      // 21: weir.engine.v1.Advertisement
-	(*Route)(nil),              // 22: weir.engine.v1.Route
-	(*Pool)(nil),               // 23: weir.engine.v1.Pool
-	(*HealthMonitor)(nil),      // 24: weir.engine.v1.HealthMonitor
-	(*HttpCheck)(nil),          // 25: weir.engine.v1.HttpCheck
-	(*Credentials)(nil),        // 26: weir.engine.v1.Credentials
-	(*MonitorTls)(nil),         // 27: weir.engine.v1.MonitorTls
-	(*SipCheck)(nil),           // 28: weir.engine.v1.SipCheck
-	(*RadiusCheck)(nil),        // 29: weir.engine.v1.RadiusCheck
-	(*SmtpCheck)(nil),          // 30: weir.engine.v1.SmtpCheck
-	(*FtpCheck)(nil),           // 31: weir.engine.v1.FtpCheck
-	(*LdapCheck)(nil),          // 32: weir.engine.v1.LdapCheck
-	(*GrpcCheck)(nil),          // 33: weir.engine.v1.GrpcCheck
-	(*TcpCheck)(nil),           // 34: weir.engine.v1.TcpCheck
-	(*UdpCheck)(nil),           // 35: weir.engine.v1.UdpCheck
-	(*DnsCheck)(nil),           // 36: weir.engine.v1.DnsCheck
-	(*ExternalCheck)(nil),      // 37: weir.engine.v1.ExternalCheck
-	(*Report)(nil),             // 38: weir.engine.v1.Report
-	(*Hello)(nil),              // 39: weir.engine.v1.Hello
-	(*Resources)(nil),          // 40: weir.engine.v1.Resources
-	(*Ack)(nil),                // 41: weir.engine.v1.Ack
-	(*Nack)(nil),               // 42: weir.engine.v1.Nack
-	(*Status)(nil),             // 43: weir.engine.v1.Status
-	(*ServerVerdicts)(nil),     // 44: weir.engine.v1.ServerVerdicts
-	(*ServerVerdict)(nil),      // 45: weir.engine.v1.ServerVerdict
-	(*MonitorVerdict)(nil),     // 46: weir.engine.v1.MonitorVerdict
-	(*Routing)(nil),            // 47: weir.engine.v1.Routing
-	(*PeerState)(nil),          // 48: weir.engine.v1.PeerState
-	(*AnnouncedRoute)(nil),     // 49: weir.engine.v1.AnnouncedRoute
-	(*Detours)(nil),            // 50: weir.engine.v1.Detours
-	(*HostSample)(nil),         // 51: weir.engine.v1.HostSample
-	(*CheckTime)(nil),          // 52: weir.engine.v1.CheckTime
-	(*NetworkInterface)(nil),   // 53: weir.engine.v1.NetworkInterface
-	(*Event)(nil),              // 54: weir.engine.v1.Event
-	(*TelemetryUp)(nil),        // 55: weir.engine.v1.TelemetryUp
-	(*Standing)(nil),           // 56: weir.engine.v1.Standing
-	(*TelemetryDown)(nil),      // 57: weir.engine.v1.TelemetryDown
-	(*BatchOffer)(nil),         // 58: weir.engine.v1.BatchOffer
-	(*BatchGrant)(nil),         // 59: weir.engine.v1.BatchGrant
-	(*BatchTaken)(nil),         // 60: weir.engine.v1.BatchTaken
-	(*RecordBatch)(nil),        // 61: weir.engine.v1.RecordBatch
-	(*RecordPart)(nil),         // 62: weir.engine.v1.RecordPart
-	(*RecordTally)(nil),        // 63: weir.engine.v1.RecordTally
-	nil,                        // 64: weir.engine.v1.ExternalCheck.VariablesEntry
-	(*v1.Question)(nil),        // 65: weir.dataplane.v1.Question
-	(*v1.VirtualService)(nil),  // 66: weir.dataplane.v1.VirtualService
-	(*v1.Certificate)(nil),     // 67: weir.dataplane.v1.Certificate
-	(*v1.PkiProfile)(nil),      // 68: weir.dataplane.v1.PkiProfile
-	(*v1.HttpPolicySet)(nil),   // 69: weir.dataplane.v1.HttpPolicySet
-	(*v1.StringGroup)(nil),     // 70: weir.dataplane.v1.StringGroup
-	(*v1.AddressGroup)(nil),    // 71: weir.dataplane.v1.AddressGroup
-	(v1.WorkerPinning)(0),      // 72: weir.dataplane.v1.WorkerPinning
-	(*v1.Pool)(nil),            // 73: weir.dataplane.v1.Pool
-	(v1.TlsVersion)(0),         // 74: weir.dataplane.v1.TlsVersion
-	(*v1.Sample)(nil),          // 75: weir.dataplane.v1.Sample
-	(*v1.Explanation)(nil),     // 76: weir.dataplane.v1.Explanation
-	(*v1.Finding)(nil),         // 77: weir.dataplane.v1.Finding
-	(*v1.Unrecorded)(nil),      // 78: weir.dataplane.v1.Unrecorded
-	(*v1.RecordedService)(nil), // 79: weir.dataplane.v1.RecordedService
-	(*v1.RecordedServer)(nil),  // 80: weir.dataplane.v1.RecordedServer
+	(MonitorType)(0),            // 0: weir.engine.v1.MonitorType
+	(HttpLogin)(0),              // 1: weir.engine.v1.HttpLogin
+	(LdapScope)(0),              // 2: weir.engine.v1.LdapScope
+	(DnsAnswer)(0),              // 3: weir.engine.v1.DnsAnswer
+	(NackCause)(0),              // 4: weir.engine.v1.NackCause
+	(DataplaneState)(0),         // 5: weir.engine.v1.DataplaneState
+	(BgpState)(0),               // 6: weir.engine.v1.BgpState
+	(BfdState)(0),               // 7: weir.engine.v1.BfdState
+	(*JoinRequest)(nil),         // 8: weir.engine.v1.JoinRequest
+	(*JoinResponse)(nil),        // 9: weir.engine.v1.JoinResponse
+	(*RenewRequest)(nil),        // 10: weir.engine.v1.RenewRequest
+	(*RenewResponse)(nil),       // 11: weir.engine.v1.RenewResponse
+	(*Directive)(nil),           // 12: weir.engine.v1.Directive
+	(*Welcome)(nil),             // 13: weir.engine.v1.Welcome
+	(*PlanDelta)(nil),           // 14: weir.engine.v1.PlanDelta
+	(*Plan)(nil),                // 15: weir.engine.v1.Plan
+	(*Resource)(nil),            // 16: weir.engine.v1.Resource
+	(*EngineSettings)(nil),      // 17: weir.engine.v1.EngineSettings
+	(*BgpRouter)(nil),           // 18: weir.engine.v1.BgpRouter
+	(*BgpPeer)(nil),             // 19: weir.engine.v1.BgpPeer
+	(*BfdTimers)(nil),           // 20: weir.engine.v1.BfdTimers
+	(*Advertisement)(nil),       // 21: weir.engine.v1.Advertisement
+	(*Route)(nil),               // 22: weir.engine.v1.Route
+	(*Pool)(nil),                // 23: weir.engine.v1.Pool
+	(*HealthMonitor)(nil),       // 24: weir.engine.v1.HealthMonitor
+	(*HttpCheck)(nil),           // 25: weir.engine.v1.HttpCheck
+	(*Credentials)(nil),         // 26: weir.engine.v1.Credentials
+	(*MonitorTls)(nil),          // 27: weir.engine.v1.MonitorTls
+	(*SipCheck)(nil),            // 28: weir.engine.v1.SipCheck
+	(*RadiusCheck)(nil),         // 29: weir.engine.v1.RadiusCheck
+	(*SmtpCheck)(nil),           // 30: weir.engine.v1.SmtpCheck
+	(*FtpCheck)(nil),            // 31: weir.engine.v1.FtpCheck
+	(*LdapCheck)(nil),           // 32: weir.engine.v1.LdapCheck
+	(*GrpcCheck)(nil),           // 33: weir.engine.v1.GrpcCheck
+	(*TcpCheck)(nil),            // 34: weir.engine.v1.TcpCheck
+	(*UdpCheck)(nil),            // 35: weir.engine.v1.UdpCheck
+	(*DnsCheck)(nil),            // 36: weir.engine.v1.DnsCheck
+	(*ExternalCheck)(nil),       // 37: weir.engine.v1.ExternalCheck
+	(*Report)(nil),              // 38: weir.engine.v1.Report
+	(*Hello)(nil),               // 39: weir.engine.v1.Hello
+	(*Resources)(nil),           // 40: weir.engine.v1.Resources
+	(*Ack)(nil),                 // 41: weir.engine.v1.Ack
+	(*Nack)(nil),                // 42: weir.engine.v1.Nack
+	(*Status)(nil),              // 43: weir.engine.v1.Status
+	(*ServerVerdicts)(nil),      // 44: weir.engine.v1.ServerVerdicts
+	(*ServerVerdict)(nil),       // 45: weir.engine.v1.ServerVerdict
+	(*MonitorVerdict)(nil),      // 46: weir.engine.v1.MonitorVerdict
+	(*Routing)(nil),             // 47: weir.engine.v1.Routing
+	(*PeerState)(nil),           // 48: weir.engine.v1.PeerState
+	(*AnnouncedRoute)(nil),      // 49: weir.engine.v1.AnnouncedRoute
+	(*Detours)(nil),             // 50: weir.engine.v1.Detours
+	(*HostSample)(nil),          // 51: weir.engine.v1.HostSample
+	(*CheckTime)(nil),           // 52: weir.engine.v1.CheckTime
+	(*NetworkInterface)(nil),    // 53: weir.engine.v1.NetworkInterface
+	(*Event)(nil),               // 54: weir.engine.v1.Event
+	(*TelemetryUp)(nil),         // 55: weir.engine.v1.TelemetryUp
+	(*Standing)(nil),            // 56: weir.engine.v1.Standing
+	(*TelemetryDown)(nil),       // 57: weir.engine.v1.TelemetryDown
+	(*BatchOffer)(nil),          // 58: weir.engine.v1.BatchOffer
+	(*BatchGrant)(nil),          // 59: weir.engine.v1.BatchGrant
+	(*BatchTaken)(nil),          // 60: weir.engine.v1.BatchTaken
+	(*RecordBatch)(nil),         // 61: weir.engine.v1.RecordBatch
+	(*RecordPart)(nil),          // 62: weir.engine.v1.RecordPart
+	(*RecordTally)(nil),         // 63: weir.engine.v1.RecordTally
+	nil,                         // 64: weir.engine.v1.ExternalCheck.VariablesEntry
+	(*v1.Question)(nil),         // 65: weir.dataplane.v1.Question
+	(*v1.VirtualService)(nil),   // 66: weir.dataplane.v1.VirtualService
+	(*v1.Certificate)(nil),      // 67: weir.dataplane.v1.Certificate
+	(*v1.PkiProfile)(nil),       // 68: weir.dataplane.v1.PkiProfile
+	(*v1.HttpPolicySet)(nil),    // 69: weir.dataplane.v1.HttpPolicySet
+	(*v1.StringGroup)(nil),      // 70: weir.dataplane.v1.StringGroup
+	(*v1.AddressGroup)(nil),     // 71: weir.dataplane.v1.AddressGroup
+	(*v1.PoolGroup)(nil),        // 72: weir.dataplane.v1.PoolGroup
+	(*v1.ErrorPageProfile)(nil), // 73: weir.dataplane.v1.ErrorPageProfile
+	(v1.WorkerPinning)(0),       // 74: weir.dataplane.v1.WorkerPinning
+	(*v1.Pool)(nil),             // 75: weir.dataplane.v1.Pool
+	(v1.TlsVersion)(0),          // 76: weir.dataplane.v1.TlsVersion
+	(*v1.Sample)(nil),           // 77: weir.dataplane.v1.Sample
+	(*v1.Explanation)(nil),      // 78: weir.dataplane.v1.Explanation
+	(*v1.Finding)(nil),          // 79: weir.dataplane.v1.Finding
+	(*v1.Unrecorded)(nil),       // 80: weir.dataplane.v1.Unrecorded
+	(*v1.RecordedService)(nil),  // 81: weir.dataplane.v1.RecordedService
+	(*v1.RecordedServer)(nil),   // 82: weir.dataplane.v1.RecordedServer
 }
 var file_engine_v1_engine_proto_depIdxs = []int32{
 	13, // 0: weir.engine.v1.Directive.welcome:type_name -> weir.engine.v1.Welcome
@@ -5685,82 +5722,84 @@ var file_engine_v1_engine_proto_depIdxs = []int32{
 	69, // 13: weir.engine.v1.Resource.http_policy_set:type_name -> weir.dataplane.v1.HttpPolicySet
 	70, // 14: weir.engine.v1.Resource.string_group:type_name -> weir.dataplane.v1.StringGroup
 	71, // 15: weir.engine.v1.Resource.address_group:type_name -> weir.dataplane.v1.AddressGroup
-	72, // 16: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	19, // 17: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
-	20, // 18: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
-	22, // 19: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
-	73, // 20: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
-	0,  // 21: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
-	25, // 22: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
-	34, // 23: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
-	35, // 24: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
-	36, // 25: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
-	37, // 26: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
-	28, // 27: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
-	29, // 28: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
-	30, // 29: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
-	31, // 30: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
-	32, // 31: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
-	26, // 32: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
-	27, // 33: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
-	33, // 34: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
-	1,  // 35: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
-	74, // 36: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
-	2,  // 37: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
-	3,  // 38: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
-	64, // 39: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
-	39, // 40: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
-	41, // 41: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
-	42, // 42: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
-	43, // 43: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
-	44, // 44: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	75, // 45: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
-	54, // 46: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
-	47, // 47: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
-	50, // 48: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
-	51, // 49: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
-	76, // 50: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
-	40, // 51: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
-	43, // 52: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
-	44, // 53: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
-	47, // 54: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
-	50, // 55: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
-	77, // 56: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	4,  // 57: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
-	77, // 58: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	5,  // 59: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
-	45, // 60: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
-	46, // 61: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
-	48, // 62: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
-	49, // 63: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
-	6,  // 64: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
-	7,  // 65: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
-	53, // 66: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
-	52, // 67: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
-	58, // 68: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
-	61, // 69: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
-	56, // 70: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
-	78, // 71: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	59, // 72: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
-	60, // 73: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
-	62, // 74: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
-	79, // 75: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
-	80, // 76: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
-	78, // 77: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	63, // 78: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
-	8,  // 79: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
-	10, // 80: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
-	38, // 81: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
-	55, // 82: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
-	9,  // 83: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
-	11, // 84: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
-	12, // 85: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
-	57, // 86: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
-	83, // [83:87] is the sub-list for method output_type
-	79, // [79:83] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	72, // 16: weir.engine.v1.Resource.pool_group:type_name -> weir.dataplane.v1.PoolGroup
+	73, // 17: weir.engine.v1.Resource.error_page_profile:type_name -> weir.dataplane.v1.ErrorPageProfile
+	74, // 18: weir.engine.v1.EngineSettings.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	19, // 19: weir.engine.v1.BgpRouter.peers:type_name -> weir.engine.v1.BgpPeer
+	20, // 20: weir.engine.v1.BgpPeer.bfd:type_name -> weir.engine.v1.BfdTimers
+	22, // 21: weir.engine.v1.Advertisement.routes:type_name -> weir.engine.v1.Route
+	75, // 22: weir.engine.v1.Pool.pool:type_name -> weir.dataplane.v1.Pool
+	0,  // 23: weir.engine.v1.HealthMonitor.type:type_name -> weir.engine.v1.MonitorType
+	25, // 24: weir.engine.v1.HealthMonitor.http:type_name -> weir.engine.v1.HttpCheck
+	34, // 25: weir.engine.v1.HealthMonitor.tcp:type_name -> weir.engine.v1.TcpCheck
+	35, // 26: weir.engine.v1.HealthMonitor.udp:type_name -> weir.engine.v1.UdpCheck
+	36, // 27: weir.engine.v1.HealthMonitor.dns:type_name -> weir.engine.v1.DnsCheck
+	37, // 28: weir.engine.v1.HealthMonitor.external:type_name -> weir.engine.v1.ExternalCheck
+	28, // 29: weir.engine.v1.HealthMonitor.sip:type_name -> weir.engine.v1.SipCheck
+	29, // 30: weir.engine.v1.HealthMonitor.radius:type_name -> weir.engine.v1.RadiusCheck
+	30, // 31: weir.engine.v1.HealthMonitor.smtp:type_name -> weir.engine.v1.SmtpCheck
+	31, // 32: weir.engine.v1.HealthMonitor.ftp:type_name -> weir.engine.v1.FtpCheck
+	32, // 33: weir.engine.v1.HealthMonitor.ldap:type_name -> weir.engine.v1.LdapCheck
+	26, // 34: weir.engine.v1.HealthMonitor.credentials:type_name -> weir.engine.v1.Credentials
+	27, // 35: weir.engine.v1.HealthMonitor.tls:type_name -> weir.engine.v1.MonitorTls
+	33, // 36: weir.engine.v1.HealthMonitor.grpc:type_name -> weir.engine.v1.GrpcCheck
+	1,  // 37: weir.engine.v1.HttpCheck.login:type_name -> weir.engine.v1.HttpLogin
+	76, // 38: weir.engine.v1.MonitorTls.versions:type_name -> weir.dataplane.v1.TlsVersion
+	2,  // 39: weir.engine.v1.LdapCheck.scope:type_name -> weir.engine.v1.LdapScope
+	3,  // 40: weir.engine.v1.DnsCheck.answer:type_name -> weir.engine.v1.DnsAnswer
+	64, // 41: weir.engine.v1.ExternalCheck.variables:type_name -> weir.engine.v1.ExternalCheck.VariablesEntry
+	39, // 42: weir.engine.v1.Report.hello:type_name -> weir.engine.v1.Hello
+	41, // 43: weir.engine.v1.Report.ack:type_name -> weir.engine.v1.Ack
+	42, // 44: weir.engine.v1.Report.nack:type_name -> weir.engine.v1.Nack
+	43, // 45: weir.engine.v1.Report.status:type_name -> weir.engine.v1.Status
+	44, // 46: weir.engine.v1.Report.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	77, // 47: weir.engine.v1.Report.sample:type_name -> weir.dataplane.v1.Sample
+	54, // 48: weir.engine.v1.Report.event:type_name -> weir.engine.v1.Event
+	47, // 49: weir.engine.v1.Report.routing:type_name -> weir.engine.v1.Routing
+	50, // 50: weir.engine.v1.Report.detours:type_name -> weir.engine.v1.Detours
+	51, // 51: weir.engine.v1.Report.host:type_name -> weir.engine.v1.HostSample
+	78, // 52: weir.engine.v1.Report.explanation:type_name -> weir.dataplane.v1.Explanation
+	40, // 53: weir.engine.v1.Hello.resources:type_name -> weir.engine.v1.Resources
+	43, // 54: weir.engine.v1.Hello.status:type_name -> weir.engine.v1.Status
+	44, // 55: weir.engine.v1.Hello.verdicts:type_name -> weir.engine.v1.ServerVerdicts
+	47, // 56: weir.engine.v1.Hello.routing:type_name -> weir.engine.v1.Routing
+	50, // 57: weir.engine.v1.Hello.detours:type_name -> weir.engine.v1.Detours
+	79, // 58: weir.engine.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	4,  // 59: weir.engine.v1.Nack.cause:type_name -> weir.engine.v1.NackCause
+	79, // 60: weir.engine.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	5,  // 61: weir.engine.v1.Status.dataplane:type_name -> weir.engine.v1.DataplaneState
+	45, // 62: weir.engine.v1.ServerVerdicts.verdicts:type_name -> weir.engine.v1.ServerVerdict
+	46, // 63: weir.engine.v1.ServerVerdict.monitors:type_name -> weir.engine.v1.MonitorVerdict
+	48, // 64: weir.engine.v1.Routing.peers:type_name -> weir.engine.v1.PeerState
+	49, // 65: weir.engine.v1.Routing.routes:type_name -> weir.engine.v1.AnnouncedRoute
+	6,  // 66: weir.engine.v1.PeerState.state:type_name -> weir.engine.v1.BgpState
+	7,  // 67: weir.engine.v1.PeerState.bfd:type_name -> weir.engine.v1.BfdState
+	53, // 68: weir.engine.v1.HostSample.interfaces:type_name -> weir.engine.v1.NetworkInterface
+	52, // 69: weir.engine.v1.HostSample.check_times:type_name -> weir.engine.v1.CheckTime
+	58, // 70: weir.engine.v1.TelemetryUp.offer:type_name -> weir.engine.v1.BatchOffer
+	61, // 71: weir.engine.v1.TelemetryUp.batch:type_name -> weir.engine.v1.RecordBatch
+	56, // 72: weir.engine.v1.TelemetryUp.standing:type_name -> weir.engine.v1.Standing
+	80, // 73: weir.engine.v1.Standing.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	59, // 74: weir.engine.v1.TelemetryDown.grant:type_name -> weir.engine.v1.BatchGrant
+	60, // 75: weir.engine.v1.TelemetryDown.taken:type_name -> weir.engine.v1.BatchTaken
+	62, // 76: weir.engine.v1.RecordBatch.parts:type_name -> weir.engine.v1.RecordPart
+	81, // 77: weir.engine.v1.RecordBatch.services:type_name -> weir.dataplane.v1.RecordedService
+	82, // 78: weir.engine.v1.RecordBatch.servers:type_name -> weir.dataplane.v1.RecordedServer
+	80, // 79: weir.engine.v1.RecordBatch.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	63, // 80: weir.engine.v1.RecordPart.tallies:type_name -> weir.engine.v1.RecordTally
+	8,  // 81: weir.engine.v1.Enrollment.Join:input_type -> weir.engine.v1.JoinRequest
+	10, // 82: weir.engine.v1.Fleet.Renew:input_type -> weir.engine.v1.RenewRequest
+	38, // 83: weir.engine.v1.Fleet.Session:input_type -> weir.engine.v1.Report
+	55, // 84: weir.engine.v1.Fleet.Telemetry:input_type -> weir.engine.v1.TelemetryUp
+	9,  // 85: weir.engine.v1.Enrollment.Join:output_type -> weir.engine.v1.JoinResponse
+	11, // 86: weir.engine.v1.Fleet.Renew:output_type -> weir.engine.v1.RenewResponse
+	12, // 87: weir.engine.v1.Fleet.Session:output_type -> weir.engine.v1.Directive
+	57, // 88: weir.engine.v1.Fleet.Telemetry:output_type -> weir.engine.v1.TelemetryDown
+	85, // [85:89] is the sub-list for method output_type
+	81, // [81:85] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_engine_v1_engine_proto_init() }
@@ -5785,6 +5824,8 @@ func file_engine_v1_engine_proto_init() {
 		(*Resource_HttpPolicySet)(nil),
 		(*Resource_StringGroup)(nil),
 		(*Resource_AddressGroup)(nil),
+		(*Resource_PoolGroup)(nil),
+		(*Resource_ErrorPageProfile)(nil),
 	}
 	file_engine_v1_engine_proto_msgTypes[30].OneofWrappers = []any{
 		(*Report_Hello)(nil),

@@ -1,0 +1,70 @@
+//! Another pool for a request that no server of its pool takes: of the same group, or the backup.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_snapshot::{FailAction, Pool};
+
+use crate::{
+    core::Core,
+    error::Error,
+    exchange::{Exchange, table::ExchangeId},
+    io::{Conn, Io, Time},
+    pool::{Place, balance_key},
+    proxy::{ClientSide, Proxy},
+};
+
+impl Proxy {
+    /// Gives the exchange a server of another pool. `otherwise` is the error if there is none.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn find_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        let ClientSide { exchange, client, core } = self.client_side(id)?;
+        let peer = client.peer;
+        let Some((pool, is_backup)) = core.next_pool(io.now(), exchange, peer) else { return Err(otherwise) };
+        exchange.key = balance_key(&pool, None, peer);
+        exchange.turn_to(pool, is_backup);
+        self.find_server(io, id, otherwise)
+    }
+
+    /// A server for the connection of a tunnel: of the virtual service's pool, of a pool of its group, or of the backup.
+    pub(crate) fn place_of_tunnel<I: Io>(
+        &mut self,
+        io: &mut I,
+        conn: Conn,
+        avoided: &[u32],
+    ) -> Option<(Arc<Pool>, Place)> {
+        let client = self.clients.find(conn)?;
+        let (service, peer) = (client.service.clone(), client.peer);
+        let mut left = Vec::new();
+        loop {
+            let pool = self.core.pool_after(io.now(), &service, peer, &left)?;
+            let key = balance_key(&pool, None, peer);
+            if let Some(place) = self.place_with_room(io, &pool, key, avoided.to_vec()) {
+                return Some((pool, place));
+            }
+            left.push(pool.id);
+        }
+    }
+}
+
+impl Core {
+    /// The pool for a request after those that could not take it, and whether it is the backup.
+    fn next_pool(&mut self, now: Time, exchange: &Exchange, peer: SocketAddr) -> Option<(Arc<Pool>, bool)> {
+        if exchange.is_at_backup() {
+            return None;
+        }
+        let before = exchange.pool();
+        let suits = |pool: &Arc<Pool>| before.is_none_or(|before| pool.takes_requests_of(before));
+        let mut left = exchange.pools_left();
+        while let Some(group) = exchange.group()
+            && let Some(pool) = self.pools.choose_in(now, group, peer, &left)
+        {
+            if suits(&pool) {
+                return Some((pool, false));
+            }
+            left.push(pool.id);
+        }
+        let backup = self.snapshot.pool(exchange.fail_action().and_then(FailAction::backup)?)?;
+        Some((backup.clone(), true)).filter(|(pool, _)| suits(pool))
+    }
+}

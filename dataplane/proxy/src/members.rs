@@ -1,0 +1,154 @@
+//! Which pool takes a request, a connection or a session: one of a group, or one that takes over.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use weir_balance::{Balancer, Sharing};
+use weir_snapshot::{FailAction, Pool, PoolGroup, VirtualService};
+use weir_wire::head::Fields;
+
+use crate::{
+    core::Core,
+    groups::{GroupRow, PickedMember},
+    io::Time,
+    pool::{Pools, Row, address_key},
+};
+
+/// What would be chosen in a group.
+pub(crate) struct Foreseen {
+    /// The pool, and why. `None`: no pool has a server.
+    pub chosen: Option<(Arc<Pool>, PickedMember)>,
+    pub group: Arc<PoolGroup>,
+    /// How many servers each pool of the group has.
+    pub servers: Vec<usize>,
+}
+
+// Choosing.
+impl Core {
+    /// The pool for a request of a group's. If no pool has a server, it is one of them all the same, so that the request
+    /// can be written. `None`: the group is empty.
+    #[cold]
+    #[inline(never)]
+    pub fn choose_pool(
+        pools: &mut Pools,
+        now: Time,
+        group: &PoolGroup,
+        fields: &Fields<'_>,
+        peer: SocketAddr,
+    ) -> Option<Arc<Pool>> {
+        let named = pools.named_in(now, group, fields);
+        named.or_else(|| pools.choose_in(now, group, peer, &[])).or_else(|| group.pools.first().cloned())
+    }
+
+    /// The pool whose servers get a connection or a session, after all those that it has `left`. `None`: there is no other.
+    #[cold]
+    #[inline(never)]
+    pub fn pool_after(
+        &mut self,
+        now: Time,
+        service: &VirtualService,
+        peer: SocketAddr,
+        left: &[u32],
+    ) -> Option<Arc<Pool>> {
+        if let Some(pool) = service.pool.as_ref().filter(|pool| !left.contains(&pool.id)) {
+            return Some(pool.clone());
+        }
+        if let Some(group) = &service.group
+            && let Some(pool) = self.pools.choose_in(now, group, peer, left)
+        {
+            return Some(pool);
+        }
+        let action = service.group.as_ref().and_then(|group| group.fail_action.as_ref());
+        let mut own = service.pools().filter(|pool| left.is_empty() || left.contains(&pool.id));
+        let backup = action.or_else(|| Some(&own.next()?.fail_action))?.backup()?;
+        self.snapshot.pool(backup).filter(|pool| !left.contains(&pool.id)).cloned()
+    }
+
+    /// Whether a virtual service, without the help of rules, sends clients to this pool.
+    #[cold]
+    #[inline(never)]
+    pub fn sends_to(&self, service: &VirtualService, pool: u32) -> bool {
+        let of_group = service.group.as_ref().and_then(|group| group.fail_action.as_ref());
+        let actions = service.pools().map(|pool| &pool.fail_action).chain(of_group);
+        let mut backups = actions.filter_map(FailAction::backup).filter_map(|uuid| self.snapshot.pool(uuid));
+        service.pools().any(|own| own.id == pool) || backups.any(|backup| backup.id == pool)
+    }
+}
+
+impl Pools {
+    /// The pool of a group that has the server named by a cookie, if that server takes requests.
+    fn named_in(&self, now: Time, group: &PoolGroup, fields: &Fields<'_>) -> Option<Arc<Pool>> {
+        let names = |pool: &&Arc<Pool>| {
+            let named = pool.persistence.as_ref().and_then(|persistence| persistence.named_by(fields));
+            let balancer = self.balancer(pool.id);
+            named.zip(balancer).is_some_and(|(named, balancer)| balancer.preview_of(now.nanos, named).is_some())
+        };
+        group.pools.iter().find(names).cloned()
+    }
+
+    /// The pool of a group whose turn it is, of those that have servers and that the request has not left; or that of
+    /// the client's address.
+    pub fn choose_in(&mut self, now: Time, group: &PoolGroup, peer: SocketAddr, left: &[u32]) -> Option<Arc<Pool>> {
+        let Self { rows, groups, .. } = self;
+        let GroupRow { group, turns } = groups.row(group)?;
+        let sharing = sharing(group, peer);
+        let members = Members { rows, group, left };
+        let picked = turns.pick(sharing, |at| members.servers(at, |balancer| balancer.sound_servers(now.nanos)));
+        let picked = picked.or_else(|| turns.pick(sharing, |at| members.servers(at, Balancer::standing_servers)))?;
+        let pool = group.pools.get(picked)?.clone();
+        if let Some(row) = rows.get_mut(pool.id as usize).and_then(Option::as_mut) {
+            row.balancer.try_suspects(now.nanos);
+        }
+        Some(pool)
+    }
+
+    /// What [`Core::choose_pool`] would choose.
+    pub fn preview_in(
+        &mut self,
+        now: Time,
+        group: &PoolGroup,
+        fields: Option<&Fields<'_>>,
+        peer: SocketAddr,
+    ) -> Option<Foreseen> {
+        let named = fields.and_then(|fields| self.named_in(now, group, fields));
+        let Self { rows, groups, .. } = self;
+        let GroupRow { group, turns } = groups.row(group)?;
+        let sharing = sharing(group, peer);
+        let members = Members { rows, group, left: &[] };
+        let sound = |at: usize| members.servers(at, |balancer| balancer.sound_servers(now.nanos));
+        let picked = turns.preview(sharing, sound);
+        let picked = picked.or_else(|| turns.preview(sharing, |at| members.servers(at, Balancer::standing_servers)));
+        let why = if group.by_client_address { PickedMember::ByAddress } else { PickedMember::ByRatio };
+        let by_turn = picked.and_then(|at| Some((group.pools.get(at)?.clone(), why)));
+        let chosen = named.map(|pool| (pool, PickedMember::ByPersistence)).or(by_turn);
+        let count = |pool: &Arc<Pool>| balancer_of(rows, pool.id).map_or(0, |b| b.sound_servers(now.nanos));
+        Some(Foreseen { chosen, group: group.clone(), servers: group.pools.iter().map(count).collect() })
+    }
+
+    fn balancer(&self, pool: u32) -> Option<&Balancer> {
+        balancer_of(&self.rows, pool)
+    }
+}
+
+fn sharing(group: &PoolGroup, peer: SocketAddr) -> Sharing {
+    if group.by_client_address { Sharing::Key(address_key(peer)) } else { Sharing::Turns }
+}
+
+fn balancer_of(rows: &[Option<Row>], pool: u32) -> Option<&Balancer> {
+    rows.get(pool as usize)?.as_ref().map(|row| &row.balancer)
+}
+
+/// The pools of a group, except those that a request has left.
+struct Members<'m> {
+    rows: &'m [Option<Row>],
+    group: &'m PoolGroup,
+    left: &'m [u32],
+}
+
+impl Members<'_> {
+    /// How many servers a pool has; 0 if it has fewer than it needs.
+    fn servers(&self, at: usize, count: impl Fn(&Balancer) -> usize) -> usize {
+        let Some(pool) = self.group.pools.get(at).filter(|pool| !self.left.contains(&pool.id)) else { return 0 };
+        let servers = balancer_of(self.rows, pool.id).map_or(0, count);
+        if servers < pool.min_servers_up { 0 } else { servers }
+    }
+}
