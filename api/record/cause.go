@@ -41,6 +41,12 @@ var causeNames = [...]string{
 	"deadline_exceeded",
 	"client_denied",
 	"client_request_rate",
+	"client_certificate_missing",
+	"client_certificate_expired",
+	"client_certificate_untrusted",
+	"client_certificate_revoked",
+	"client_certificate_no_crl",
+	"client_forged_field",
 	"internal",
 }
 

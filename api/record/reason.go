@@ -28,6 +28,11 @@ var reasonNames = [...]string{
 	"ENGINE_RESOURCES",
 	"ENGINE_INTERNAL",
 	"RATE_LIMITED", // it was beyond a limit of a rate: refused, or let pass by a limit that only reports
+	"ADF_HTTP_BAD_REQUEST_NO_CERT_ERROR",
+	"ADF_X509_CLIENT_CERTIFICATE_EXPIRED", // or not valid yet
+	"ADF_X509_CLIENT_CERTIFICATE_VERIFICATION_FAILED",
+	"ADF_X509_CLIENT_CERTIFICATE_REVOKED",
+	"ADF_X509_CLIENT_CERTIFICATE_CRL_NOT_PRESENT", // or out of date
 }
 
 // Names returns the names of the reasons, in the order of their bits.

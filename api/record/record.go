@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -75,7 +76,9 @@ const (
 	UserAgent
 	Referer
 	ForwardedFor
-	ServerName // of TLS
+	// ServerName is that of TLS. If the client has shown a certificate, it begins with a zero byte, and three texts are
+	// separated by zero bytes: what is wrong with the certificate, its subject, the server name. See Certificate.
+	ServerName
 	OtherMethod
 	RequestHeaders  // "name: value" lines that end with CR LF
 	ResponseHeaders // likewise
@@ -133,6 +136,17 @@ type Record struct {
 	Trace [16]byte
 	Span  [8]byte
 	Texts [texts][]byte
+}
+
+// Certificate returns what was wrong with the certificate of the client (empty: nothing, or nobody has verified it),
+// its subject, and the server name of TLS. shown: there was a certificate.
+func (r *Record) Certificate() (fault, subject, serverName string, shown bool) {
+	text := string(r.Texts[ServerName])
+	parts := strings.SplitN(text, "\x00", 4)
+	if len(parts) < 4 || parts[0] != "" {
+		return "", "", text, false
+	}
+	return parts[1], parts[2], parts[3], true
 }
 
 // Next parses the first record, and returns the bytes behind it.

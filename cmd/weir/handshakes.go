@@ -52,6 +52,8 @@ var handshakeFailures = map[string]string{
 	"no_group":            "a client has no group for the key exchange in common, or exchanges keys only by RSA",
 	"no_signature":        "a client accepts no signature that the key of a certificate can make",
 	"no_protocol":         "a client offers only protocols above TLS that the virtual service does not speak (ALPN)",
+	"no_certificate":      "a client showed no certificate, which ssl_client_certificate_mode requires",
+	"bad_certificate":     "the certificate of a client is not good: the causes client_certificate_* say why",
 	"certificate_refused": "a client does not trust the certificate, or cannot use it",
 	"alert":               "a client gave up for another reason, and said so",
 	"malformed":           "what came is not as TLS must be",

@@ -170,7 +170,10 @@ func (f *fields) address(name string, address netip.Addr) {
 }
 
 func (f *fields) tls(r record.Record) {
-	f.text("sni_hostname", string(r.Texts[record.ServerName]))
+	fault, subject, serverName, _ := r.Certificate()
+	f.text("sni_hostname", serverName)
+	f.text("ssl_client_subject", subject)
+	f.text("ssl_client_fault", fault)
 	if r.TLSVersion != 0 {
 		f.text("ssl_version", tlsVersion(r.TLSVersion))
 	}

@@ -230,7 +230,6 @@ func TestLeavesTheObjectsAsTheyAre(t *testing.T) {
 func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T) {
 	for kind, field := range map[string]string{
 		"virtualservice":     "waf_policy_ref",
-		"applicationprofile": "http_profile.pki_profile_ref",
 		"pool":               "use_service_ssl_mode",
 		"pkiprofile":         "crls",
 		"serviceenginegroup": "iptables",
@@ -248,7 +247,9 @@ func TestAVirtualServiceIsClosedByAnyObjectThatWouldKeepSomebodyOut(t *testing.T
 				"iptables": []any{schema.Object{"table": "filter"}}}[field])
 		}
 		m, findings := Build(1, w)
-		said := slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind && f.Field == field })
+		said := slices.ContainsFunc(findings, func(f Finding) bool {
+			return f.Kind == kind && strings.HasPrefix(f.Field, field)
+		})
 		if !m.VirtualServices[0].Closed || !said {
 			t.Errorf("%s with %s: closed %t, findings %v", kind, field, m.VirtualServices[0].Closed, findings)
 		}

@@ -17,6 +17,7 @@ func (vs *VirtualService) parts() subjects {
 	parts := subjects{{"virtualservice", vs.UUID}}
 	add(&parts, "vsvip", vs.SharedVip, func(v *kinds.VsVip) string { return v.UUID })
 	add(&parts, "applicationprofile", vs.ApplicationProfile, func(p *kinds.ApplicationProfile) string { return p.UUID })
+	add(&parts, "pkiprofile", vs.ClientPKI, uuidOfPKIProfile)
 	add(&parts, "networkprofile", vs.NetworkProfile, func(p *kinds.NetworkProfile) string { return p.UUID })
 	add(&parts, "analyticsprofile", vs.Analytics, uuidOfAnalytics)
 	add(&parts, "sslprofile", vs.SSLProfile, uuidOfSSLProfile)

@@ -43,7 +43,12 @@ type VirtualService struct {
 	Policies           []*HTTPPolicySet // in their order
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
 	Group              *Group
-	Parent             *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
+	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
+
+	Parent *VirtualService // of a child: a VS_TYPE_VH_PARENT as it was read, with its references unresolved
+	// Of the parent: its profile, and the PKI profile that this names. Nil also if they are not there.
+	ParentProfile *kinds.ApplicationProfile
+	ParentPKI     *kinds.PKIProfile
 	// Closed: the virtual service, or an object that it uses, has a field that restricts access, and Weir does not act
 	// on that field. The virtual service must not be served; findings say why.
 	Closed bool

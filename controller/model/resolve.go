@@ -225,6 +225,7 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 	vs.Analytics = follow(from, k.analyticsProfiles, "analytics_profile_ref", vs.AnalyticsProfileRef)
 	k.resolveProfiles(from, vs)
 	k.resolveParent(from, vs)
+	k.resolveClientCertificates(from, vs)
 	vrfRef := vs.VrfContextRef
 	if vs.SharedVip = follow(from, k.vsVips, "vsvip_ref", vs.VsVipRef); vs.SharedVip != nil {
 		vs.Vips, vrfRef = vs.SharedVip.Vips, vs.SharedVip.VrfContextRef
@@ -244,6 +245,21 @@ func (k *Keeper) resolveParent(from *source, vs *VirtualService) {
 			vs.Parent.Type)
 		vs.Parent = nil
 	}
+}
+
+// resolveClientCertificates finds the authorities for clients. About those of a parent, the parent has the findings.
+func (k *Keeper) resolveClientCertificates(from *source, vs *VirtualService) {
+	wanted := vs.ApplicationProfile.ClientCertificates()
+	vs.ClientPKI = follow(from, k.pkiProfiles, "application_profile_ref."+wanted.Path+"pki_profile_ref",
+		wanted.PKIProfileRef)
+	if vs.Parent == nil {
+		return
+	}
+	found := len(from.findings)
+	vs.ParentProfile = follow(from, k.applicationProfiles, "vh_parent_vs_ref", vs.Parent.ApplicationProfileRef)
+	vs.ParentPKI = follow(from, k.pkiProfiles, "vh_parent_vs_ref",
+		vs.ParentProfile.ClientCertificates().PKIProfileRef)
+	from.findings = from.findings[:found]
 }
 
 // closes tells whether an object has a field that closes the virtual services that use the object.

@@ -90,14 +90,9 @@ func http2Profile(vs *model.VirtualService) *dataplanev1.Http2Profile {
 	}
 }
 
-// noteUnsupported blocks the virtual service if it would let in clients that the operator wants to keep out. It warns
-// of other settings without effect.
+// noteUnsupported warns of settings without effect.
 func noteUnsupported(profile *kinds.ApplicationProfile, http *kinds.HTTPProfile, report *report) {
 	subject := about("applicationprofile", profile.Identity, profile.Named)
-	if http.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUIRE" {
-		report.block(subject, "http_profile.ssl_client_certificate_mode",
-			"engines cannot check client certificates yet: set SSL_CLIENT_CERTIFICATE_NONE")
-	}
 	warnUnheeded(subject, "", unheededOfApplicationProfile, profile, report)
 	warnUnheeded(subject, "http_profile.", unheededOfHTTP, http, report)
 	if http.HTTP2 != nil {

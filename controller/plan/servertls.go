@@ -31,9 +31,7 @@ func serverTLS(from *model.Pool, report *report) (*dataplanev1.ServerTls, []*eng
 	var parts []*enginev1.Resource
 	if profile := from.PKIProfile; profile != nil {
 		compiled.PkiProfileUuid = profile.UUID
-		trusted := &dataplanev1.PkiProfile{Uuid: profile.UUID, Name: profile.Name, CaCertsDer: profile.Authorities()}
-		parts = append(parts, &enginev1.Resource{Uuid: profile.UUID,
-			Body: &enginev1.Resource_PkiProfile{PkiProfile: trusted}})
+		parts = append(parts, pkiProfile(profile))
 	}
 	if from.Certificate != nil {
 		compiled.CertificateUuid = from.Certificate.UUID

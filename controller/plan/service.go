@@ -66,9 +66,12 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	} else {
 		d.service.L4 = l4Profile(vs, &d.report)
 	}
+	clients, authorities := clientCertificates(d.subject, vs, &d.report)
+	d.service.ClientCertificates = clients
 	if vs.Pool != nil {
 		d.service.PoolUuid = vs.Pool.UUID
 	}
+	d.parts = append(d.parts, authorities...)
 	if vs.PoolGroup != nil {
 		d.service.PoolGroupUuid = vs.PoolGroup.UUID
 	}

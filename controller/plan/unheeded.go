@@ -118,10 +118,6 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 		"engines do not compress yet: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
 		"engines do not cache yet: has no effect"},
-	{"ssl_client_certificate_mode", func(h *kinds.HTTPProfile) bool {
-		return h.ClientCertificateMode == "SSL_CLIENT_CERTIFICATE_REQUEST"
-	},
-		"engines do not ask for client certificates yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
 }

@@ -337,7 +337,7 @@ func TestEveryRuleNamesAFieldThatIsKept(t *testing.T) {
 func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *testing.T) {
 	k := kindByName["applicationprofile"]
 	o, err := k.Decode([]byte(`{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{
-		"pki_profile_ref":"/api/pkiprofile?name=ours","cache_config":{"mime_types_group_refs":["/api/stringgroup?name=ours"]},
+		"cache_config":{"mime_types_group_refs":["/api/stringgroup?name=ours"]},
 		"error_page_profile_ref":"/api/errorpageprofile?name=ours"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -346,8 +346,7 @@ func TestKeptReferencesToKindsOfOursAreReferencesAndOthersStayAsTheyWereSent(t *
 	for _, reference := range k.References(o) {
 		got = append(got, reference.Field+" "+reference.Kind)
 	}
-	if want := []string{"http_profile.cache_config.mime_types_group_refs[0] stringgroup",
-		"http_profile.pki_profile_ref pkiprofile"}; !slices.Equal(got, want) {
+	if want := []string{"http_profile.cache_config.mime_types_group_refs[0] stringgroup"}; !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -89,8 +89,21 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 			`{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE","http_cookie_persistence_profile":{"cookie_name":"a;b"}}`,
 			`applicationpersistenceprofile: http_cookie_persistence_profile.cookie_name: has more than letters, digits, - and _, or more than 128 of them`},
 		{"pkiprofile", `{"name":"p"}`, `pkiprofile: ca_certs: is empty; give at least one certificate of an authority`},
-		{"pkiprofile", `{"name":"p","crl_check":true}`,
-			`pkiprofile: crl_check: cannot be true: engines cannot check revocation lists yet; give false`},
+		{"pkiprofile", `{"name":"p","crl_check":true,"ca_certs":[{"certificate":"c"}]}`,
+			`pkiprofile: crl_check: needs crls: without a list of its issuer, every certificate is refused`},
+		{"pkiprofile", `{"name":"p","allow_pki_errors":["ALLOW_ALL_ERRORS"],"ca_certs":[{"certificate":"c"}]}`,
+			`pkiprofile: allow_pki_errors: cannot be ALLOW_ALL_ERRORS: a certificate that cannot be verified says nothing; ` +
+				`allow_invalid_client_cert of a virtual service lets its clients in, as clients without one`},
+		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{
+			"ssl_client_certificate_action":{"headers":[{"request_header":"Host",
+			"request_header_value":"HTTP_POLICY_VAR_SSL_CLIENT_SUBJECT"}]}}}`,
+			`applicationprofile: http_profile.ssl_client_certificate_action.headers[0].request_header: ` +
+				`Host cannot be changed: use rewrite_url_action.host_hdr of a request rule`},
+		{"applicationprofile", `{"name":"a","type":"APPLICATION_PROFILE_TYPE_HTTP","http_profile":{
+			"ssl_client_certificate_action":{"headers":[{"request_header":"X-Client",
+			"request_header_value":"HTTP_POLICY_VAR_CLIENT_IP"}]}}}`,
+			`applicationprofile: http_profile.ssl_client_certificate_action.headers[0].request_header_value: ` +
+				`HTTP_POLICY_VAR_CLIENT_IP says nothing about TLS: use HTTP_POLICY_VAR_SSL_*, or an hdr_action of an HTTP policy`},
 		{"pkiprofile", `{"name":"p","ca_certs":[{"certificate":"root"}]}`,
 			`pkiprofile: ca_certs[0].certificate: holds no certificate; give PEM`},
 

@@ -41,7 +41,7 @@ var shared = Fields{
 	"client_ip": Text, "client_src_port": Number, "source_ip": Text, "vs_ip": Text, "client_dest_port": Number,
 	"client_rtt": Number, "client_rtt_us": Number, "client_rtt_age_ms": Number,
 	"ssl_version": Text, "ssl_cipher": Text, "ssl_group": Text, "ssl_session_reused": Boolean, "sni_hostname": Text,
-	"ssl_alert": Text, "client_cipher_list": Words,
+	"ssl_alert": Text, "client_cipher_list": Words, "ssl_client_subject": Text, "ssl_client_fault": Text,
 	"pool": Text, "pool_name": Text, "server_ip": Text, "server_name": Text, "server_dest_port": Number,
 	"server_conn_src_ip": Text, "server_src_port": Number, "servers_tried": Number,
 	"request_state": Text, "conn_est_time_be": Number, "connect_us": Number,

@@ -96,6 +96,12 @@ func (r told) tls() string {
 	if r["ssl_session_reused"] == query.True {
 		parts = append(parts, "with a session of an earlier handshake")
 	}
+	if r["ssl_client_subject"] != "" {
+		parts = append(parts, "the client showed a certificate of "+r["ssl_client_subject"])
+	}
+	if r["ssl_client_fault"] != "" {
+		parts = append(parts, "which is not good: "+r["ssl_client_fault"])
+	}
 	if r["ssl_alert"] != "" {
 		parts = append(parts, "failed: "+r["ssl_alert"])
 	}

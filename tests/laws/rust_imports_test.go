@@ -12,7 +12,7 @@ import (
 var crateMayKnow = map[string][]string{
 	"api":                 {},
 	"dataplane/wire":      {},
-	"dataplane/tls":       {},
+	"dataplane/tls":       {"weir-wire"},
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},

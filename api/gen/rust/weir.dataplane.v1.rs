@@ -442,6 +442,24 @@ pub enum HeaderVariable {
     TlsCipher = 7,
     TlsServerName = 8,
     RequestId = 9,
+    /// Of the certificate of the client, if that is good; else without content.
+    ///
+    /// SHA-1, in hexadecimal digits
+    ClientFingerprint = 760,
+    ClientSerial = 761,
+    /// as RFC 2253 writes names
+    ClientIssuer = 762,
+    ClientSubject = 763,
+    /// PEM, with blanks instead of line breaks
+    ClientRaw = 764,
+    /// PEM, percent-encoded
+    ClientEscaped = 765,
+    ClientVersion = 766,
+    /// the algorithm
+    ClientSignature = 767,
+    /// "Nov 27 15:08:18 2026 GMT"
+    ClientNotBefore = 768,
+    ClientNotAfter = 769,
 }
 impl HeaderVariable {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -460,6 +478,16 @@ impl HeaderVariable {
             Self::TlsCipher => "HEADER_VARIABLE_TLS_CIPHER",
             Self::TlsServerName => "HEADER_VARIABLE_TLS_SERVER_NAME",
             Self::RequestId => "HEADER_VARIABLE_REQUEST_ID",
+            Self::ClientFingerprint => "HEADER_VARIABLE_CLIENT_FINGERPRINT",
+            Self::ClientSerial => "HEADER_VARIABLE_CLIENT_SERIAL",
+            Self::ClientIssuer => "HEADER_VARIABLE_CLIENT_ISSUER",
+            Self::ClientSubject => "HEADER_VARIABLE_CLIENT_SUBJECT",
+            Self::ClientRaw => "HEADER_VARIABLE_CLIENT_RAW",
+            Self::ClientEscaped => "HEADER_VARIABLE_CLIENT_ESCAPED",
+            Self::ClientVersion => "HEADER_VARIABLE_CLIENT_VERSION",
+            Self::ClientSignature => "HEADER_VARIABLE_CLIENT_SIGNATURE",
+            Self::ClientNotBefore => "HEADER_VARIABLE_CLIENT_NOT_BEFORE",
+            Self::ClientNotAfter => "HEADER_VARIABLE_CLIENT_NOT_AFTER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -475,6 +503,16 @@ impl HeaderVariable {
             "HEADER_VARIABLE_TLS_CIPHER" => Some(Self::TlsCipher),
             "HEADER_VARIABLE_TLS_SERVER_NAME" => Some(Self::TlsServerName),
             "HEADER_VARIABLE_REQUEST_ID" => Some(Self::RequestId),
+            "HEADER_VARIABLE_CLIENT_FINGERPRINT" => Some(Self::ClientFingerprint),
+            "HEADER_VARIABLE_CLIENT_SERIAL" => Some(Self::ClientSerial),
+            "HEADER_VARIABLE_CLIENT_ISSUER" => Some(Self::ClientIssuer),
+            "HEADER_VARIABLE_CLIENT_SUBJECT" => Some(Self::ClientSubject),
+            "HEADER_VARIABLE_CLIENT_RAW" => Some(Self::ClientRaw),
+            "HEADER_VARIABLE_CLIENT_ESCAPED" => Some(Self::ClientEscaped),
+            "HEADER_VARIABLE_CLIENT_VERSION" => Some(Self::ClientVersion),
+            "HEADER_VARIABLE_CLIENT_SIGNATURE" => Some(Self::ClientSignature),
+            "HEADER_VARIABLE_CLIENT_NOT_BEFORE" => Some(Self::ClientNotBefore),
+            "HEADER_VARIABLE_CLIENT_NOT_AFTER" => Some(Self::ClientNotAfter),
             _ => None,
         }
     }
@@ -645,6 +683,74 @@ pub struct ErrorPage {
     /// where clients are sent instead, with status 302; empty: they get the content
     #[prost(string, tag = "5")]
     pub location: ::prost::alloc::string::String,
+}
+/// An issuer without a list, or with a list that is out of date, vouches for nobody.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Revocation {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub crls_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// issuers are not looked up in lists
+    #[prost(bool, tag = "2")]
+    pub only_leaf: bool,
+    /// a list counts after its end, too
+    #[prost(bool, tag = "3")]
+    pub allow_expired: bool,
+}
+/// What a virtual service does about certificates of clients. Clients of children are asked, and judged, as the parent says.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ClientCertificates {
+    #[prost(enumeration = "ClientCertificateMode", tag = "1")]
+    pub mode: i32,
+    /// must have signed the certificates; empty with CLIENT_CERTIFICATE_MODE_NONE only
+    #[prost(string, tag = "2")]
+    pub pki_profile_uuid: ::prost::alloc::string::String,
+    /// HTTP: whoever has no good certificate gets an alert; false: a response with the status 400
+    #[prost(bool, tag = "3")]
+    pub close: bool,
+    /// a certificate that is not good is as good as none, and lets its client in
+    #[prost(bool, tag = "4")]
+    pub allow_invalid: bool,
+    /// Of requests, in header fields. A client that sends a field with such a name is refused.
+    #[prost(message, repeated, tag = "5")]
+    pub headers: ::prost::alloc::vec::Vec<ClientCertificateHeader>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClientCertificateHeader {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(enumeration = "HeaderVariable", tag = "2")]
+    pub variable: i32,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ClientCertificateMode {
+    None = 0,
+    /// a client may show one
+    Request = 1,
+    /// it must show one that is good. At layer 4 others get an alert
+    Require = 2,
+}
+impl ClientCertificateMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "CLIENT_CERTIFICATE_MODE_NONE",
+            Self::Request => "CLIENT_CERTIFICATE_MODE_REQUEST",
+            Self::Require => "CLIENT_CERTIFICATE_MODE_REQUIRE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLIENT_CERTIFICATE_MODE_NONE" => Some(Self::None),
+            "CLIENT_CERTIFICATE_MODE_REQUEST" => Some(Self::Request),
+            "CLIENT_CERTIFICATE_MODE_REQUIRE" => Some(Self::Require),
+            _ => None,
+        }
+    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ToDataplane {
@@ -907,6 +1013,9 @@ pub struct Explanation {
     /// the name of the first request rule that acts; empty: none does
     #[prost(string, tag = "601")]
     pub request_rule: ::prost::alloc::string::String,
+    /// with MODE_REQUIRE all this is so for a client with a good one
+    #[prost(enumeration = "ClientCertificateMode", tag = "760")]
+    pub client_certificate: i32,
     /// the name of the limit beside rules that the request would be beyond; empty: none
     #[prost(string, tag = "610")]
     pub limit: ::prost::alloc::string::String,
@@ -1056,6 +1165,9 @@ pub struct VirtualService {
     /// needs http; in the order in which their rules are tried
     #[prost(string, repeated, tag = "600")]
     pub http_policy_set_uuids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// unset: clients are not asked for any
+    #[prost(message, optional, tag = "760")]
+    pub client_certificates: ::core::option::Option<ClientCertificates>,
     /// needs http; they come before the rules, in this order
     #[prost(message, repeated, tag = "610")]
     pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
@@ -1382,7 +1494,7 @@ pub struct Certificate {
     #[prost(bytes = "vec", tag = "4")]
     pub key_pkcs8_der: ::prost::alloc::vec::Vec<u8>,
 }
-/// The authorities that may sign the certificates of servers.
+/// The authorities that may sign the certificates of servers and of clients.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PkiProfile {
     #[prost(string, tag = "1")]
@@ -1391,6 +1503,12 @@ pub struct PkiProfile {
     pub name: ::prost::alloc::string::String,
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub ca_certs_der: ::prost::alloc::vec::Vec<::prost::alloc::vec::Vec<u8>>,
+    /// issuers that a peer sends are of no use: all have to be here
+    #[prost(bool, tag = "760")]
+    pub ignore_peer_chain: bool,
+    /// unset: revoked certificates are as good as others
+    #[prost(message, optional, tag = "761")]
+    pub revocation: ::core::option::Option<Revocation>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Pool {

@@ -31,7 +31,7 @@ impl Servers {
             send_close_notify: true,
         };
         let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, &provider)?;
-        Ok(Self { tls: ServerConfig::build(&settings, &[certificate], &provider)?.0 })
+        Ok(Self { tls: ServerConfig::build(&settings, &[certificate], None, &provider)?.0 })
     }
 
     pub fn accept(&self, tls: bool) -> Result<Server, Failure> {

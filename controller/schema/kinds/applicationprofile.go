@@ -52,11 +52,6 @@ func init() {
 			{"name": "System-Syslog", "type": "APPLICATION_PROFILE_TYPE_SYSLOG"},
 		},
 		Kept: []schema.Rule{
-			schema.Closes(noClientCert,
-				`http_profile.pki_profile_ref tcp_app_profile.pki_profile_ref tcp_app_profile.ssl_client_certificate_mode`),
-			schema.Closes(noClientCert+
-				": a client could forge the headers in which servers expect data of its certificate",
-				"http_profile.ssl_client_certificate_action"),
 			schema.NoEffect("engines run no DataScripts yet, which would say what to count",
 				"dos_rl_profile.rl_profile.custom_requests_rate_limit"),
 			schema.NoEffect(noRates, "dos_rl_profile"),
@@ -80,9 +75,6 @@ var (
 	_ = schema.Enum("AppServiceType",
 		"APP_SERVICE_TYPE_L7_HORIZON", "APP_SERVICE_TYPE_L4_BLAST", "APP_SERVICE_TYPE_L4_PCOIP",
 		"APP_SERVICE_TYPE_L4_FTP",
-	)
-	_ = schema.Enum("ClientCertificateMode",
-		"SSL_CLIENT_CERTIFICATE_NONE", "SSL_CLIENT_CERTIFICATE_REQUEST", "SSL_CLIENT_CERTIFICATE_REQUIRE",
 	)
 	_ = schema.Enum("CompressionType", "AUTO_COMPRESSION", "CUSTOM_COMPRESSION")
 	_ = schema.Enum("DNSErrorResponse", "DNS_ERROR_RESPONSE_ERROR", "DNS_ERROR_RESPONSE_NONE")
@@ -140,6 +132,7 @@ type HTTPProfile struct {
 	NoSNIHostCheck        bool   `json:"disable_sni_hostname_check" default:"false"`
 	ResetOnHTTPOnSSLPort  bool   `json:"reset_conn_http_on_ssl_port" default:"false"`
 	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
+	PKIProfileRef         string `json:"pki_profile_ref" ref:"pkiprofile"` // signs the certificates of clients
 	MaxBadRPSPerCIP       uint32 `json:"max_bad_rps_cip" min:"10" max:"1000" also:"0" default:"0"`
 	MaxBadRPSPerCIPURI    uint32 `json:"max_bad_rps_cip_uri" min:"10" max:"1000" also:"0" default:"0"`
 	MaxBadRPSPerURI       uint32 `json:"max_bad_rps_uri" min:"10" max:"1000" also:"0" default:"0"`
@@ -154,6 +147,8 @@ type HTTPProfile struct {
 	Compression *CompressionProfile `json:"compression_profile"`
 	Cache       *CacheConfig        `json:"cache_config"`
 	HTTP2       *HTTP2Profile       `json:"http2_profile"`
+
+	ClientCertificateAction *SSLClientCertificateAction `json:"ssl_client_certificate_action"`
 }
 
 // CompressionProfile compresses responses.
@@ -201,6 +196,9 @@ type TCPAppProfile struct {
 	ProxyProtocolVersion string `json:"proxy_protocol_version" enum:"ProxyProtocolVersion" default:"PROXY_PROTOCOL_VERSION_1"`
 
 	ALPNProtocols []string `json:"weir_alpn_protocols" items:"16"`
+
+	ClientCertificateMode string `json:"ssl_client_certificate_mode" enum:"ClientCertificateMode" default:"SSL_CLIENT_CERTIFICATE_NONE"`
+	PKIProfileRef         string `json:"pki_profile_ref" ref:"pkiprofile"` // signs the certificates of clients
 }
 
 // DNSServiceProfile is the treatment of DNS.
@@ -235,6 +233,12 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 		return &schema.FieldError{
 			Field:   "http_profile.xff_alternate_name",
 			Problem: schema.Show(p.HTTP.XFFName) + " is not a header name",
+		}
+	}
+	if p.HTTP != nil {
+		const field = "http_profile.ssl_client_certificate_action"
+		if problem := p.HTTP.ClientCertificateAction.check(field); problem != nil {
+			return problem
 		}
 	}
 	return cmp.Or(p.TCP.check(), p.DosRateLimit.check("dos_rl_profile"))

@@ -123,9 +123,6 @@ func init() {
 				http_response_policy.rules.log http_response_policy.rules.all_headers`),
 			schema.Closes("engines do not send requests to other services for inspection yet",
 				"http_security_policy.rules.action.action="+checkByICAP),
-			schema.Closes(noClientCert,
-				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*
-				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_SSL_CLIENT_*`),
 			schema.Closes("engines give requests no names yet",
 				`http_request_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID
 				http_response_policy.rules.hdr_action.hdr.value.var=HTTP_POLICY_VAR_REQUEST_ID`),

@@ -14,7 +14,6 @@ const (
 	ownHardware   = "engines use the hardware of their machines as it is"
 	ownNetwork    = "Weir leaves networks and interfaces of machines as they are"
 	noHSM         = "keys are kept by Weir, not in hardware"
-	noClientCert  = "engines do not ask clients for certificates yet"
 	noGroups      = "filters and rules of logs use no groups yet: give addresses and texts one by one"
 	byHostAndPath = "engines choose a child virtual service by host and path only yet"
 	computed      = "Weir computes it"

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_api::dataplane::v1::{self, Eligibility};
 use weir_proxy::explain::{Algorithm, Chosen, Explanation, Picked, PickedMember, Question, Standing};
-use weir_snapshot::{HashInput, Pool};
+use weir_snapshot::{CertificateMode, HashInput, Pool};
 
 /// Beyond it a request has no place in any head.
 const HEAD_BYTES_MAX: usize = 256 * 1024;
@@ -69,6 +69,12 @@ pub fn write(id: u64, told: &Explanation, revision: u64, (worker, workers): (u32
         .into();
     }
     answer.security_rule = told.security_rule.clone().unwrap_or_default();
+    answer.client_certificate = match told.certificate_mode {
+        None | Some(CertificateMode::None) => v1::ClientCertificateMode::None,
+        Some(CertificateMode::Request) => v1::ClientCertificateMode::Request,
+        Some(CertificateMode::Require) => v1::ClientCertificateMode::Require,
+    }
+    .into();
     answer.request_rule = told.request_rule.clone().unwrap_or_default();
     answer.limit = told.limit.clone().unwrap_or_default();
     if let Some(local) = &told.local {

@@ -42,6 +42,8 @@ pub struct HttpSettings {
     pub min_body_bytes_per_s: u32,
     pub http2: Option<Http2>,
     pub underscores: Underscores,
+    /// Fields that requests have from the engine alone: no trailer is called so.
+    pub own_fields: Vec<String>,
     pub websockets: bool,
 }
 

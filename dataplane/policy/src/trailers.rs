@@ -58,6 +58,7 @@ impl HttpProfile {
 
     fn drops_trailer_by_text(&self, field: Field<'_>) -> bool {
         OTHERS_OF_HEADS.iter().any(|name| is_same_in_cgi(name, field.name_text))
+            || self.own_fields.iter().any(|name| is_same_in_cgi(name.as_bytes(), field.name_text))
             || self.forwarded.is_called(field)
             || self.underscores != Underscores::Pass && has_underscore(field)
     }

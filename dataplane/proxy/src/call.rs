@@ -84,6 +84,7 @@ pub(crate) fn code_of(error: Error, status: u16) -> u32 {
     match error {
         Error::ResponseTimeout | Error::DeadlineExceeded => 4, // DEADLINE_EXCEEDED
         Error::NoHttp2 => 12,                                  // UNIMPLEMENTED
+        Error::ClientCertificate { .. } => 16,                 // UNAUTHENTICATED
         Error::StreamReset(code) => code_of_reset(code),
         _ => code(status),
     }

@@ -1,6 +1,7 @@
 //! What can go wrong with an exchange or with a client's connection, and who caused it.
 
 use weir_telemetry::HandshakeFault;
+use weir_tls::CertificateFault;
 use weir_wire::http2::Code;
 
 use crate::io::Gone;
@@ -18,6 +19,13 @@ pub enum Error {
     BodyTooLarge,
     /// The TLS handshake with the client failed, or its TLS broke off.
     ClientTls(HandshakeFault),
+    /// The client has not shown a certificate that is good, and needs one. `in_handshake`: it has got an alert.
+    ClientCertificate {
+        fault: CertificateFault,
+        in_handshake: bool,
+    },
+    /// A request has a field that only the engine writes.
+    ForgedField,
     /// The client takes nothing of what is queued for it.
     ClientStalled,
     ClientAborted,

@@ -7,11 +7,12 @@ use std::{net::SocketAddr, sync::Arc};
 
 use weir_balance::Reason;
 pub use weir_balance::{Algorithm, Standing};
-use weir_policy::ClientFacts;
+use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::Moment;
 use weir_rules::{Asked, HttpVersion, Judged, Origin, TlsFacts, Verdict};
-use weir_snapshot::{Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
+use weir_snapshot::{CertificateMode, Destination, FailAction, HostName, Pool, PoolGroup, VirtualService};
 use weir_telemetry::Cause;
+use weir_tls::CertificateFault;
 use weir_wire::{
     head::{BodyLength, FieldTable, RequestHead},
     http1::{self, Parsed},
@@ -22,6 +23,7 @@ use crate::{
     client::{
         hello,
         hosted::{Came, lacks_pool},
+        identity::{check_fields, is_plain_for},
     },
     core::Core,
     error::Error,
@@ -59,6 +61,8 @@ pub struct Explanation {
     /// The names of the rules that decided: of the security rules, and the first of the request rules.
     pub security_rule: Option<String>,
     pub request_rule: Option<String>,
+    /// The client may show a certificate, or has to: the rest is what becomes of one that shows a good one where it has to.
+    pub certificate_mode: Option<CertificateMode>,
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
@@ -185,6 +189,16 @@ fn tell_request(
     let ruled = match &service.policies {
         None => Ruled::default(),
         Some(policies) => {
+            if let Some(identity) = &policies.identity {
+                check_fields(identity, head)?;
+                let may_show = question.tls && identity.mode != CertificateMode::None;
+                told.certificate_mode = may_show.then_some(identity.mode);
+                if is_plain_for(identity, &facts) {
+                    redirected(http, head, &facts)?;
+                    let fault = CertificateFault::Missing;
+                    return Err(Error::ClientCertificate { fault, in_handshake: false }.into());
+                }
+            }
             let tls = question.tls.then(|| TlsFacts {
                 server_name: Some(question.server_name.as_str()).filter(|name| !name.is_empty()),
                 ..TlsFacts::default()
@@ -206,10 +220,7 @@ fn tell_request(
             ruled
         }
     };
-    if let Some(redirect) = http.redirect_to_https(head, &facts) {
-        let location = redirect.location().concat();
-        return Err(Local { status: Some(redirect.status()), cause: REDIRECT, location });
-    }
+    redirected(http, head, &facts)?;
     if let Some(last) = http.answer_as_last(head, &facts) {
         return Err(Local::because(Some(last.status()), MAX_FORWARDS));
     }
@@ -217,6 +228,16 @@ fn tell_request(
         return Err(Error::BodyTooLarge.into());
     }
     tell_server(core, now, (&service, ruled), Some(head), question.client, told)
+}
+
+fn redirected(http: &HttpProfile, head: &RequestHead<'_>, facts: &ClientFacts) -> Result<(), Local> {
+    match http.redirect_to_https(head, facts) {
+        Some(redirect) => {
+            let location = redirect.location().concat();
+            Err(Local { status: Some(redirect.status()), cause: REDIRECT, location })
+        }
+        None => Ok(()),
+    }
 }
 
 /// What rules have chosen.

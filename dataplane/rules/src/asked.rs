@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use weir_wire::head::{RequestHead, percent_decode, without_port};
+use weir_wire::{
+    head::{RequestHead, percent_decode, without_port},
+    x509::Says,
+};
 
 use crate::text::TextRule;
 
@@ -12,6 +15,8 @@ pub struct TlsFacts<'r> {
     pub version: &'static str,
     pub cipher: &'static str,
     pub server_name: Option<&'r str>,
+    /// Of the client, if it has shown a good one.
+    pub certificate: Option<&'r dyn Says>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

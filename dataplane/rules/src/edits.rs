@@ -1,7 +1,10 @@
 //! Changes of a head: fields and cookies that come, go, or are replaced, and another URL. They are made while the head is
 //! written: [`Edited`] stands between who writes it and the sink of the connection.
 
-use weir_wire::head::{Field, Fields, HeadSink, Name, is_same_in_cgi};
+use weir_wire::{
+    head::{Field, Fields, HeadSink, Name, is_same_in_cgi},
+    x509,
+};
 
 use crate::{
     asked::Origin,
@@ -45,6 +48,8 @@ pub enum Variable {
     TlsVersion,
     TlsCipher,
     TlsServerName,
+    /// Something that the certificate of the client says, if it has shown a good one.
+    Certificate(x509::Text),
 }
 
 impl Value {
@@ -59,6 +64,10 @@ impl Value {
             Value::Variable(Variable::SourceAddress) => from.source.to_canonical().to_string(),
             Value::Variable(Variable::ListenerAddress) => from.listener.ip().to_canonical().to_string(),
             Value::Variable(Variable::ListenerPort) => from.listener.port().to_string(),
+            Value::Variable(Variable::Certificate(text)) => {
+                let certificate = from.tls.and_then(|tls| tls.certificate);
+                return certificate.map(|certificate| certificate.text(*text).as_bytes().to_vec()).unwrap_or_default();
+            }
             Value::Variable(Variable::TlsVersion) => tls(|tls| tls.version.to_owned()),
             Value::Variable(Variable::TlsCipher) => tls(|tls| tls.cipher.to_owned()),
             Value::Variable(Variable::TlsServerName) => tls(|tls| tls.server_name.unwrap_or_default().to_owned()),

@@ -8,7 +8,7 @@ use weir_wire::head::{Name, NameSet, ResponseHead};
 use crate::{
     asked::{Asked, Needs, Origin, Scratch, View, host_name},
     condition::Condition,
-    edits::Edits,
+    edits::{Edit, Edits},
     set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, Rule, SecurityAction, Then},
     uri::Url,
 };
@@ -76,13 +76,11 @@ pub struct Judged<'p> {
 }
 
 impl Policies {
-    /// `None`: there is nothing to try.
-    pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Arc<Tally>>) -> Option<Self> {
+    pub fn of(sets: Vec<Arc<PolicySet>>, limits: Vec<RateRule>, tally: Option<Arc<Tally>>) -> Self {
         let mut needs = Needs::default();
         sets.iter().for_each(|set| needs.join(set.needs));
         limits.iter().for_each(|rate| rate.limit.note_needs(&mut needs));
-        let is_something = !sets.is_empty() || !limits.is_empty();
-        is_something.then(|| Self { sets: sets.into(), limits: limits.into(), needs, tally })
+        Self { sets: sets.into(), limits: limits.into(), needs, tally }
     }
 
     pub fn sets(&self) -> &[Arc<PolicySet>] {
@@ -170,6 +168,11 @@ pub struct ResponseJudged<'p> {
 }
 
 impl<'p> Judged<'p> {
+    /// Changes the head also in this way, behind all rules.
+    pub fn edit(&mut self, edits: &'p [Edit], asked: &Asked<'_>) {
+        self.edits.add(edits, &asked.from, &asked.head.fields);
+    }
+
     fn note<A>(&mut self, rule: &'p Rule<A>) {
         self.log |= rule.log;
         self.all_headers |= rule.all_headers;

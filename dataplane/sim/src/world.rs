@@ -473,7 +473,7 @@ fn server_tls_config(provider: &Provider, send_close_notify: bool, protocols: Ve
         send_close_notify,
     };
     let certificate = Certificate::read(&source.chain_der, &source.key_pkcs8_der, provider);
-    match certificate.and_then(|certificate| ServerConfig::build(&settings, &[certificate], provider)) {
+    match certificate.and_then(|certificate| ServerConfig::build(&settings, &[certificate], None, provider)) {
         Ok((config, _)) => config,
         Err(error) => panic!("no TLS server configuration: {error}"),
     }

@@ -59,8 +59,8 @@ impl Snapshot {
         let error_pages = draft.error_pages(&leaving.error_pages);
         let groups = draft.groups(&leaving);
         let policy_sets = draft.policy_sets(&leaving.policy_sets, &groups);
-        let services =
-            draft.services(&leaving.services, &certificates, [&pools, &pool_groups, &error_pages], &policy_sets);
+        let parts = PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets };
+        let services = draft.services(&leaving.services, &parts);
         draft.listeners(&leaving.services, &services);
         draft.hosts(&leaving.services, &services);
         draft.done()
@@ -97,6 +97,16 @@ struct Draft<'c> {
 
 /// Uuids of objects that were rebuilt, cannot be used, or were removed: the objects that refer to them are read again.
 type Stale = Vec<Arc<str>>;
+
+/// Of all that virtual services refer to.
+struct PartsOfServices {
+    certificates: Stale,
+    pki_profiles: Stale,
+    pools: Stale,
+    pool_groups: Stale,
+    error_pages: Stale,
+    policy_sets: Stale,
+}
 
 impl<'c> Draft<'c> {
     fn new(before: &'c Snapshot, change: &'c Change, worker: &'c Worker) -> Self {
@@ -331,13 +341,12 @@ impl<'c> Draft<'c> {
     fn services(
         &mut self,
         leaving: &[Arc<str>],
-        certificates: &Stale,
-        [pools, pool_groups, error_pages]: [&Stale; 3],
-        policy_sets: &Stale,
+        PartsOfServices { certificates, pki_profiles, pools, pool_groups, error_pages, policy_sets }: &PartsOfServices,
     ) -> Vec<Arc<v1::VirtualService>> {
         leaving.iter().for_each(|uuid| self.service_leaves(uuid));
         let known = &self.before.references;
         let users = certificates.iter().flat_map(|uuid| known.services_of_certificates.of(uuid));
+        let users = users.chain(pki_profiles.iter().flat_map(|uuid| known.services_of_pki_profiles.of(uuid)));
         let users = users.chain(pools.iter().flat_map(|uuid| known.services_of_pools.of(uuid)));
         let users = users.chain(pool_groups.iter().flat_map(|uuid| known.services_of_groups.of(uuid)));
         let users = users.chain(error_pages.iter().flat_map(|uuid| known.services_of_error_pages.of(uuid)));
@@ -391,6 +400,7 @@ impl<'c> Draft<'c> {
                 error_pages: &self.error_pages,
                 policy_sets: &self.policy_sets,
                 certificates: &self.certificates,
+                pki_profiles: &self.pki_profiles,
                 worker: self.worker,
             };
             let read = reader.read(source, before, &mut self.findings);

@@ -9,7 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
-use weir_tls::Certificate;
+use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
@@ -18,8 +18,10 @@ use crate::{
     certificate::KeptCertificate,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
+    identity::{self, Identity},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
+    pki_profile::KeptPkiProfile,
     policies::{self, ChosenUuid, KeptPolicySet, Parts},
     pool::KeptPool,
     pool_group::KeptGroup,
@@ -152,6 +154,7 @@ pub(crate) struct ServiceReader<'s> {
     pub error_pages: &'s Objects<KeptErrorPages>,
     pub policy_sets: &'s Objects<KeptPolicySet>,
     pub certificates: &'s Objects<KeptCertificate>,
+    pub pki_profiles: &'s Objects<KeptPkiProfile>,
     pub worker: &'s Worker,
 }
 
@@ -191,8 +194,10 @@ impl ServiceReader<'_> {
         let pool = self.pool(source, findings);
         let group = self.group(source, findings);
         let error_pages = self.error_pages(source, findings);
-        let policies = self.policies(source, findings);
-        let tls = self.tls(source, before.and_then(|kept| kept.tls.as_ref()), findings);
+        let identity = identity::read(subject, source, self.pki_profiles, findings);
+        let (auth, identity) = identity.map_or((None, None), |wanted| (wanted.auth, wanted.identity));
+        let policies = self.policies(source, identity, findings);
+        let tls = self.tls(source, auth, before.and_then(|kept| kept.tls.as_ref()), findings);
         let warnings = findings.take_warnings();
         let unchanged = |kept: &&Arc<KeptService>| {
             kept.source == *source
@@ -281,10 +286,15 @@ impl ServiceReader<'_> {
     }
 
     /// `None`: one of them cannot be used.
-    fn policies(&self, source: &v1::VirtualService, findings: &mut Findings) -> Option<Parts> {
+    fn policies(
+        &self,
+        source: &v1::VirtualService,
+        identity: Option<Identity>,
+        findings: &mut Findings,
+    ) -> Option<Parts> {
         const FIELD: &str = "http_policies";
         let limits = policies::read_limits(subject(source), source, findings)?;
-        let mut parts = Parts { limits, ..Parts::default() };
+        let mut parts = Parts { limits, identity, ..Parts::default() };
         if source.http.is_none() && !source.http_policy_set_uuids.is_empty() {
             findings.error(subject(source), FIELD, "are rules of HTTP, which this virtual service does not use");
             return None;
@@ -326,7 +336,13 @@ impl ServiceReader<'_> {
         Some(parts)
     }
 
-    fn tls(&self, source: &v1::VirtualService, before: Option<&KeptTls>, findings: &mut Findings) -> Option<KeptTls> {
+    fn tls(
+        &self,
+        source: &v1::VirtualService,
+        clients: Option<ClientAuth>,
+        before: Option<&KeptTls>,
+        findings: &mut Findings,
+    ) -> Option<KeptTls> {
         let subject = subject(source);
         let who = match source.listeners.iter().find(|listener| listener.tls) {
             Some(listener) => format!("port {}", listener.port),
@@ -343,7 +359,8 @@ impl ServiceReader<'_> {
             needs("ssl_key_and_certificate_refs", "a certificate");
         }
         let certificates = self.certificates(source, findings)?;
-        let wanted = Wanted { profile: source.tls.as_ref()?, certificates, protocols: protocols(source) };
+        let profile = source.tls.as_ref()?;
+        let wanted = Wanted { profile, certificates, protocols: protocols(source), clients };
         tls::build(subject, wanted, before, &self.worker.provider, findings)
     }
 
@@ -401,7 +418,7 @@ impl KeptService {
 
     fn has_policies(&self, parts: Option<&Parts>) -> bool {
         match (&self.object.policies, parts) {
-            (None, Some(parts)) => parts.sets.is_empty() && parts.limits.is_empty(),
+            (None, Some(parts)) => parts.is_empty(),
             (Some(policies), Some(parts)) => policies.is_made_of(parts),
             (_, None) => false,
         }
@@ -416,6 +433,11 @@ impl KeptService {
     pub fn hosts_like(&self, other: &Self) -> bool {
         let traits = |kept: &Self| (kept.object.role, kept.object.http().is_some(), kept.object.tls.is_some());
         traits(self) == traits(other)
+    }
+
+    /// The uuid of the PKI profile that its clients are judged by.
+    pub fn pki_profile(&self) -> Option<&str> {
+        self.source.client_certificates.as_ref().and_then(|clients| reference(&clients.pki_profile_uuid))
     }
 
     /// The uuids of its certificates.
@@ -516,7 +538,11 @@ const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
 fn application(service: Subject<'_>, source: &v1::VirtualService, findings: &mut Findings) -> Option<Application> {
     match (&source.http, &source.l4) {
-        (Some(profile), None) => http(service, profile, findings).map(Application::Http),
+        (Some(profile), None) => {
+            let clients = source.client_certificates.iter().flat_map(|clients| &clients.headers);
+            let own_fields = clients.map(|header| header.name.clone()).collect();
+            http(service, profile, own_fields, findings).map(Application::Http)
+        }
         (None, Some(profile)) => l4(service, profile, findings).map(Application::L4),
         (None, None) => {
             findings.error(service, APPLICATION, "has no application profile");
@@ -529,7 +555,12 @@ fn application(service: Subject<'_>, source: &v1::VirtualService, findings: &mut
     }
 }
 
-fn http(service: Subject<'_>, profile: &v1::HttpProfile, findings: &mut Findings) -> Option<HttpProfile> {
+fn http(
+    service: Subject<'_>,
+    profile: &v1::HttpProfile,
+    own_fields: Vec<String>,
+    findings: &mut Findings,
+) -> Option<HttpProfile> {
     let Some(xff_update) = xff_update(profile.xff_update) else {
         findings.error(service, format!("{APPLICATION}.xff_update"), UNKNOWN);
         return None;
@@ -538,7 +569,7 @@ fn http(service: Subject<'_>, profile: &v1::HttpProfile, findings: &mut Findings
         findings.error(service, format!("{APPLICATION}.http_profile.weir_underscores_in_header_names"), UNKNOWN);
         return None;
     };
-    let settings = HttpSettings { underscores, ..http_settings(profile, xff_update) };
+    let settings = HttpSettings { underscores, own_fields, ..http_settings(profile, xff_update) };
     let compiled = HttpProfile::compile(&settings);
     compiled
         .map_err(|error| findings.error(service, format!("{APPLICATION}.{}", error.field()), error.to_string()))
@@ -618,6 +649,7 @@ fn http_settings(profile: &v1::HttpProfile, xff_update: XffUpdate) -> HttpSettin
             field_bytes: http2.max_field_bytes,
         }),
         underscores: Underscores::default(),
+        own_fields: Vec::new(),
         websockets: profile.websockets,
     }
 }

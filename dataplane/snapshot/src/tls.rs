@@ -1,15 +1,21 @@
 //! TLS towards clients: builds one server configuration from a virtual service's SSL profile and certificates.
 
 use weir_api::dataplane::v1;
-use weir_tls::{Certificate, Error, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version, Warning};
+use weir_tls::{
+    Certificate, ClientAuth, Error, Provider, ServerConfig, TicketKey, TicketSettings, TlsSettings, Version, Warning,
+};
 
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    kept::both_or_neither,
+};
 
 /// A configuration, its sources, and warnings about what it does not offer.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptTls {
     settings: TlsSettings,
     certificates: Vec<Certificate>,
+    clients: Option<ClientAuth>,
     warnings: Vec<Warning>,
     pub config: ServerConfig,
 }
@@ -19,6 +25,8 @@ pub(crate) struct Wanted<'p> {
     pub profile: &'p v1::TlsProfile,
     pub certificates: Vec<Certificate>,
     pub protocols: Vec<String>,
+    /// `None`: clients are not asked for certificates.
+    pub clients: Option<ClientAuth>,
 }
 
 /// `None` if it cannot be built; the findings give the reasons.
@@ -29,13 +37,17 @@ pub(crate) fn build(
     provider: &Provider,
     findings: &mut Findings,
 ) -> Option<KeptTls> {
-    let Wanted { profile, certificates, protocols } = wanted;
+    let Wanted { profile, certificates, protocols, clients } = wanted;
     let settings = TlsSettings { protocols, ..settings(service, profile, findings)? };
-    let same = |kept: &&KeptTls| kept.settings == settings && same_certificates(&kept.certificates, &certificates);
+    let same = |kept: &&KeptTls| {
+        kept.settings == settings
+            && same_certificates(&kept.certificates, &certificates)
+            && both_or_neither(kept.clients.as_ref(), clients.as_ref(), ClientAuth::is)
+    };
     let kept = match before.filter(same) {
         Some(kept) => kept.clone(),
-        None => match ServerConfig::build(&settings, &certificates, provider) {
-            Ok((config, warnings)) => KeptTls { settings, certificates, warnings, config },
+        None => match ServerConfig::build(&settings, &certificates, clients.as_ref(), provider) {
+            Ok((config, warnings)) => KeptTls { settings, certificates, clients, warnings, config },
             Err(error) => {
                 refuse(service, profile, &error, findings);
                 return None;
@@ -103,6 +115,7 @@ pub(crate) fn refuse(user: Subject<'_>, profile: &v1::TlsProfile, error: &Error,
     let (subject, field) = match error {
         Error::NoVersion => (subject(profile), "accepted_versions"),
         Error::NoCipherSuite | Error::NoCipherSuiteForCertificates => (subject(profile), "accepted_ciphers"),
+        Error::NoAuthority => (user, "application_profile_ref.pki_profile_ref"),
         Error::NoCertificate => (user, "ssl_key_and_certificate_refs"),
         _ => (user, "ssl_profile_ref"),
     };

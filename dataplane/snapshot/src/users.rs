@@ -19,6 +19,7 @@ pub(crate) struct References {
     pub pools_of_backups: Users,
     pub pools_of_certificates: Users,
     pub pools_of_pki_profiles: Users,
+    pub services_of_pki_profiles: Users,
 }
 
 impl References {
@@ -89,6 +90,10 @@ impl References {
                 before.into_iter().flat_map(KeptService::policy_sets),
                 after.into_iter().flat_map(KeptService::policy_sets),
             );
+        }
+        let profiles = (before.and_then(KeptService::pki_profile), after.and_then(KeptService::pki_profile));
+        if profiles.0 != profiles.1 {
+            self.services_of_pki_profiles.follow(uuid, profiles.0, profiles.1);
         }
         self.services_of_certificates.follow(
             uuid,

@@ -86,6 +86,17 @@ causes! {
     ClientDenied = "client_denied",
     /// A request is beyond a limit of how often they may come.
     ClientRequestRate = "client_request_rate",
+    /// The client showed no certificate, and needs one.
+    ClientCertificateMissing = "client_certificate_missing",
+    /// Its certificate, or one of the issuers, is not valid now.
+    ClientCertificateExpired = "client_certificate_expired",
+    /// No authority that is trusted has signed it for clients.
+    ClientCertificateUntrusted = "client_certificate_untrusted",
+    ClientCertificateRevoked = "client_certificate_revoked",
+    /// No list says whether it is revoked, or only one that is out of date.
+    ClientCertificateNoCrl = "client_certificate_no_crl",
+    /// A request has a field that only the engine may write.
+    ClientForgedField = "client_forged_field",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

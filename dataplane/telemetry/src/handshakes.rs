@@ -124,6 +124,10 @@ faults! {
     NoSignature = "no_signature",
     /// no protocol above TLS (ALPN).
     NoProtocol = "no_protocol",
+    /// The client shows no certificate, and needs one,
+    NoCertificate = "no_certificate",
+    /// or one that is not good.
+    BadCertificate = "bad_certificate",
     /// The client refuses the certificate.
     CertificateRefused = "certificate_refused",
     /// The client gave up for another reason, and said so.

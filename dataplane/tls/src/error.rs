@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Fault;
+use crate::{CertificateFault, Fault};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
@@ -14,6 +14,13 @@ pub enum Error {
         position: usize,
         why: String,
     },
+    /// The list of revoked certificates at this position.
+    ListUnreadable {
+        position: usize,
+        why: String,
+    },
+    /// None of the authorities may sign the certificates of clients.
+    NoAuthority,
     KeyMismatch,
     NoCertificate,
     NoVersion,
@@ -30,6 +37,8 @@ pub enum Error {
     Peer(Fault, String),
     /// The server's certificate is not one that we trust, or not for the name it should be.
     Untrusted(String),
+    /// The client shows no certificate that is good, and needs one.
+    ClientCertificate(CertificateFault),
     HandshakeTooLong,
     // The caller's.
     NotHandshaken,
@@ -56,6 +65,11 @@ impl fmt::Display for Error {
             Error::CertificateUnreadable(why) => write!(f, "certificate is not X.509 version 3 in DER: {why}"),
             Error::KeyUnreadable(why) => write!(f, "private key is not RSA, ECDSA or EdDSA in PKCS#8: {why}"),
             Error::AuthorityUnreadable { why, .. } => write!(f, "is not the certificate of an authority in DER: {why}"),
+            Error::ListUnreadable { why, .. } => write!(f, "is not a list of revoked certificates in DER: {why}"),
+            Error::NoAuthority => {
+                write!(f, "holds no authority that may sign the certificates of clients (basicConstraints)")
+            }
+            Error::ClientCertificate(fault) => write!(f, "the client's certificate is not good: {}", fault.name()),
             Error::KeyMismatch => write!(f, "private key does not belong to the certificate"),
             Error::NoCertificate => write!(f, "TLS needs at least one certificate"),
             Error::NoVersion => write!(f, "no TLS version that is implemented; allow TLS 1.2 or 1.3"),

@@ -9,7 +9,9 @@
 
 mod bounded;
 mod certificate;
+mod certificate_fault;
 mod client;
+mod client_auth;
 mod error;
 mod fault;
 mod offer;
@@ -17,6 +19,7 @@ mod provider;
 mod server;
 mod session;
 mod sessions;
+mod shown;
 mod sni;
 mod suites;
 mod tickets;
@@ -24,7 +27,9 @@ mod unbuffered;
 mod verify;
 
 pub use certificate::{Certificate, KeyType};
+pub use certificate_fault::CertificateFault;
 pub use client::{ClientConfig, ClientSettings, PeerSettings};
+pub use client_auth::{ClientAuth, ClientCertificate};
 pub use error::Error;
 pub use fault::Fault;
 pub use offer::{TlsSettings, Warning};
@@ -34,7 +39,7 @@ pub use session::{Handshaken, Numbers, Progress, TlsSession};
 pub use suites::Version;
 pub use tickets::{TicketKey, TicketSettings};
 pub use unbuffered::{RECORD_OVERHEAD_MAX, Sent};
-pub use verify::{Authorities, HostCheck, ServerName, Verification};
+pub use verify::{Authorities, HostCheck, PkiSettings, Revocation, ServerName, Verification};
 
 /// The libraries underneath, with the versions of the lock file.
 pub const LIBRARIES: &str = "rustls 0.23.46, aws-lc-rs 1.19.0";

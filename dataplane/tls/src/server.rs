@@ -2,11 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use rustls::server::NoServerSessionStorage;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier, danger::ClientCertVerifier};
 
 use crate::{
-    Certificate, Error, Provider, TlsSettings, Warning, offer::Offer, sni::CertificatesByName, suites,
-    tickets::Ticketer,
+    Certificate, ClientAuth, Error, Provider, TlsSettings, Warning,
+    client_auth::ClientVerifier,
+    offer::Offer,
+    sni::CertificatesByName,
+    suites,
+    tickets::{Bound, Ticketer},
 };
 
 /// Cheap to clone.
@@ -14,14 +18,21 @@ use crate::{
 pub struct ServerConfig {
     pub(crate) rustls: Arc<rustls::ServerConfig>,
     pub(crate) send_close_notify: bool,
+    /// `None`: clients are not asked for certificates.
+    pub(crate) clients: Option<Arc<ClientAuth>>,
 }
 
 impl ServerConfig {
+    /// `clients`: whether clients are asked for certificates, and which are taken.
     pub fn build(
         settings: &TlsSettings,
         certificates: &[Certificate],
+        clients: Option<&ClientAuth>,
         provider: &Provider,
     ) -> Result<(Self, Vec<Warning>), Error> {
+        if clients.is_some_and(|clients| !clients.authorities.sign_for_clients()) {
+            return Err(Error::NoAuthority);
+        }
         if certificates.is_empty() {
             return Err(Error::NoCertificate);
         }
@@ -37,20 +48,31 @@ impl ServerConfig {
         let hidden = certificates.iter().map(|certificate| by_name.never_chooses(certificate));
         warnings.extend(positions(hidden, |position| Warning::CertificateNeverChosen { position }));
 
-        let mut rustls = rustls::ServerConfig::builder_with_provider(offer.crypto(provider))
+        let crypto = offer.crypto(provider);
+        let verifier: Arc<dyn ClientCertVerifier> = match clients {
+            Some(auth) => {
+                let algorithms = crypto.signature_verification_algorithms;
+                Arc::new(ClientVerifier { auth: auth.clone(), algorithms })
+            }
+            None => WebPkiClientVerifier::no_client_auth(),
+        };
+        let mut rustls = rustls::ServerConfig::builder_with_provider(crypto)
             .with_protocol_versions(&offer.versions())
             .map_err(|error| Error::Refused(error.to_string()))?
-            .with_no_client_auth()
+            .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::new(by_name));
         rustls.ignore_client_order = !settings.prefer_client_order;
         rustls.alpn_protocols = settings.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         // Tickets carry the whole session, so no table of sessions has to be the same on all workers and engines.
         rustls.session_storage = Arc::new(NoServerSessionStorage {});
-        match settings.tickets.as_ref().map(Ticketer::new).transpose()?.flatten() {
+        let bound = clients.map(|auth| Bound { context: auth.ticket_context(), required: auth.required });
+        let ticketer = settings.tickets.as_ref().map(|tickets| Ticketer::new(tickets, bound)).transpose()?;
+        match ticketer.flatten() {
             Some(ticketer) => rustls.ticketer = ticketer,
             None => rustls.send_tls13_tickets = 0,
         }
-        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify }, warnings))
+        let clients = clients.cloned().map(Arc::new);
+        Ok((Self { rustls: Arc::new(rustls), send_close_notify: settings.send_close_notify, clients }, warnings))
     }
 
     /// The same configuration with other ALPN protocols.
@@ -97,7 +119,7 @@ mod tests {
             protocols: spoken.iter().map(|name| name.to_string()).collect(),
             send_close_notify: true,
         };
-        let (server, _) = ServerConfig::build(&settings, &[certificate.unwrap()], &provider).unwrap();
+        let (server, _) = ServerConfig::build(&settings, &[certificate.unwrap()], None, &provider).unwrap();
         let settings = ClientSettings {
             versions: vec![Version::Tls12],
             cipher_suites: Vec::new(),

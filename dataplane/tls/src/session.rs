@@ -3,10 +3,15 @@
 //! rustls decrypts in the caller's buffer. A session only stores an incomplete record, and frees it when the record is
 //! complete. So an idle session has keys and no buffer.
 
+use std::sync::Arc;
+
 use rustls::{CommonState, HandshakeKind, client::UnbufferedClientConnection, server::UnbufferedServerConnection};
 
 use crate::{
-    ClientConfig, Error, Fault, Group, ServerConfig, ServerName, Version, sni, suites,
+    CertificateFault, ClientAuth, ClientCertificate, ClientConfig, Error, Fault, Group, ServerConfig, ServerName,
+    Version,
+    shown::{self, Shown},
+    sni, suites,
     unbuffered::{Sent, Unbuffered},
 };
 
@@ -32,6 +37,16 @@ pub struct TlsSession {
     send_close_notify: bool,
     /// The alert that has ended the session, if it is known.
     alert: Option<u8>,
+    /// `None`: the peer is not asked for a certificate.
+    asked: Option<Box<Asked>>,
+}
+
+/// A client that is asked for a certificate.
+struct Asked {
+    by: Arc<ClientAuth>,
+    shown: Option<Shown>,
+    /// `None`: it has shown none, or the handshake is not complete.
+    certificate: Option<Arc<ClientCertificate>>,
 }
 
 /// What a call of [`TlsSession::receive`] brought about.
@@ -87,7 +102,9 @@ enum End {
 impl TlsSession {
     pub fn server(config: &ServerConfig) -> Result<Self, Error> {
         let connection = UnbufferedServerConnection::new(config.rustls.clone()).map_err(refused)?;
-        Ok(Self::new(End::Server(Box::new(connection)), config.send_close_notify))
+        let mut session = Self::new(End::Server(Box::new(connection)), config.send_close_notify);
+        session.asked = config.clients.clone().map(|by| Box::new(Asked { by, shown: None, certificate: None }));
+        Ok(session)
     }
 
     /// Starts a handshake with the server called `name`, and appends the first flight to `to_peer`.
@@ -107,6 +124,7 @@ impl TlsSession {
             peer_closed: false,
             send_close_notify,
             alert: None,
+            asked: None,
         }
     }
 
@@ -220,6 +238,12 @@ impl TlsSession {
         self.state().alpn_protocol()
     }
 
+    /// The certificate that the client has shown in the handshake, or in the one of the session that it resumes. `None`: none,
+    /// or the handshake is not complete.
+    pub fn client_certificate(&self) -> Option<&Arc<ClientCertificate>> {
+        self.asked.as_ref()?.certificate.as_ref()
+    }
+
     fn state(&self) -> &CommonState {
         match &self.end {
             End::Server(connection) => connection,
@@ -236,6 +260,9 @@ impl TlsSession {
         progress: &mut Progress,
     ) -> Result<usize, Error> {
         let queued_bytes = to_peer.len();
+        if let (Phase::Handshake { .. }, Some(asked)) = (self.phase, &self.asked) {
+            shown::resume(asked.shown);
+        }
         let outcome = match &mut self.end {
             End::Server(connection) => connection.pump(input, plaintext, to_peer),
             End::Client(connection) => connection.pump(input, plaintext, to_peer),
@@ -243,6 +270,9 @@ impl TlsSession {
         // Also after an error: the next session on this thread must not find it.
         if matches!(self.phase, Phase::Handshake { .. }) {
             self.key = sni::take_chosen().or(self.key);
+            if let Some(asked) = &mut self.asked {
+                asked.shown = shown::suspend();
+            }
         }
         let pumped = outcome.map_err(|error| {
             // rustls queues no alert for some of what cannot be a first message at all.
@@ -253,7 +283,15 @@ impl TlsSession {
                 rustls::Error::AlertReceived(alert) => Some(u8::from(*alert)),
                 _ => alert_of(&to_peer[queued_bytes..]),
             };
+            let shown = self.asked.as_ref().map(|asked| asked.shown);
             self.failed(match error {
+                rustls::Error::NoCertificatesPresented => Error::ClientCertificate(CertificateFault::Missing),
+                rustls::Error::InvalidCertificate(_) if shown.is_some() => {
+                    Error::ClientCertificate(match shown.flatten() {
+                        Some(Shown::Bad(fault)) => fault,
+                        _ => CertificateFault::Unreadable,
+                    })
+                }
                 rustls::Error::InvalidCertificate(_) => Error::Untrusted(error.to_string()),
                 _ => Error::Peer(Fault::of(&error), error.to_string()),
             })
@@ -268,9 +306,19 @@ impl TlsSession {
             if !self.state().is_handshaking() {
                 self.phase = Phase::Traffic;
                 progress.handshaken = true;
+                self.keep_certificate();
             }
         }
         Ok(pumped.used)
+    }
+
+    /// The handshake is complete.
+    fn keep_certificate(&mut self) {
+        let Some(mut asked) = self.asked.take() else { return };
+        if let Some(chain) = self.state().peer_certificates() {
+            asked.certificate = Some(Arc::new(ClientCertificate::new(chain, &asked.by.authorities, asked.shown)));
+        }
+        self.asked = Some(asked);
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -332,7 +380,7 @@ mod tests {
             protocols: Vec::new(),
             send_close_notify: true,
         };
-        let (config, _) = ServerConfig::build(&settings, &[certificate], provider).unwrap();
+        let (config, _) = ServerConfig::build(&settings, &[certificate], None, provider).unwrap();
         TlsSession::server(&config).unwrap()
     }
 

@@ -4,6 +4,9 @@
 //!
 //! A ticket says when it was made, and is worthless after its lifetime. The first key has an end, too: an engine that
 //! gets no new keys stops making tickets. Clients then make full handshakes; open connections are not affected.
+//!
+//! A session of a client with a certificate ends with the certificate. Its ticket is bound to what the client was judged
+//! by: authorities, lists of revoked certificates, and whether a certificate is required.
 
 use std::{fmt, sync::Arc};
 
@@ -15,15 +18,16 @@ use aws_lc_rs::{
 };
 use rustls::{pki_types::UnixTime, server::ProducesTickets};
 
-use crate::Error;
+use crate::{Error, shown};
 
 const NAME_BYTES: usize = 16;
 const AES_BYTES: usize = 32;
 const HMAC_BYTES: usize = 32;
 const IV_BYTES: usize = 16;
 const TAG_BYTES: usize = 32;
-const MADE_BYTES: usize = 8;
-/// Of a ticket that is looked at. Ours have less than 300.
+/// When a ticket was made, and when it ends.
+const TIME_BYTES: usize = 8;
+/// Of a ticket that is made or looked at. Without the certificates of a client they have less than 300.
 const TICKET_BYTES_MAX: usize = 4096;
 /// RFC 8446 §4.6.1: seven days.
 const LIFETIME_S_MAX: u32 = 604_800;
@@ -61,21 +65,39 @@ pub(crate) struct Ticketer {
     keys: Vec<Key>,
     lifetime_s: u32,
     until_unix_s: u64,
+    /// What tickets are bound to, if clients are asked for certificates.
+    bound: Option<Bound>,
+}
+
+/// What the tickets of clients are bound to that are asked for certificates.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub context: [u8; 32],
+    /// A client needs a good certificate.
+    pub required: bool,
 }
 
 impl Ticketer {
     /// `None`: there is no key.
-    pub fn new(settings: &TicketSettings) -> Result<Option<Arc<Self>>, Error> {
+    pub fn new(settings: &TicketSettings, bound: Option<Bound>) -> Result<Option<Arc<Self>>, Error> {
         let keys: Result<Vec<_>, Unspecified> = settings.keys.iter().map(Key::new).collect();
         let keys = keys.map_err(|_| Error::Refused("a session ticket key cannot be used".to_owned()))?;
-        let ticketer =
-            Self { keys, lifetime_s: settings.lifetime_s.min(LIFETIME_S_MAX), until_unix_s: settings.until_unix_s };
+        let lifetime_s = settings.lifetime_s.min(LIFETIME_S_MAX);
+        let ticketer = Self { keys, lifetime_s, until_unix_s: settings.until_unix_s, bound };
         Ok((!ticketer.keys.is_empty()).then(|| Arc::new(ticketer)))
     }
 
     fn seal(&self, session: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
         let key = self.keys.first().filter(|_| now_unix_s < self.until_unix_s)?;
-        key.seal([&now_unix_s.to_be_bytes(), session].concat())
+        let made = now_unix_s.to_be_bytes();
+        let sealed = match &self.bound {
+            None => key.seal([&made, session].concat(), &[]),
+            Some(bound) => {
+                let until = shown::resumable_until(bound.required)?.to_be_bytes();
+                key.seal([&made, &until, session].concat(), &bound.context)
+            }
+        };
+        sealed.filter(|ticket| ticket.len() <= TICKET_BYTES_MAX)
     }
 
     fn open(&self, ticket: &[u8], now_unix_s: u64) -> Option<Vec<u8>> {
@@ -83,12 +105,22 @@ impl Ticketer {
             return None;
         }
         let (name, rest) = ticket.split_first_chunk::<NAME_BYTES>()?;
-        let mut opened = self.keys.iter().find(|key| key.name == *name)?.open(rest)?;
+        let context = self.bound.as_ref().map_or(&[][..], |bound| &bound.context);
+        let mut opened = self.keys.iter().find(|key| key.name == *name)?.open(rest, context)?;
         // The clock of the engine that made it may be ahead of ours.
-        let made = u64::from_be_bytes(*opened.first_chunk::<MADE_BYTES>()?);
-        let fresh = now_unix_s.saturating_sub(made) < self.lifetime_s.into();
-        fresh.then(|| opened.split_off(MADE_BYTES))
+        let made = time(&opened)?;
+        let mut fresh = now_unix_s.saturating_sub(made) < self.lifetime_s.into();
+        let mut times = TIME_BYTES;
+        if self.bound.is_some() {
+            fresh &= now_unix_s < time(&opened[TIME_BYTES..])?;
+            times += TIME_BYTES;
+        }
+        fresh.then(|| opened.split_off(times))
     }
+}
+
+fn time(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk::<TIME_BYTES>().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
 impl ProducesTickets for Ticketer {
@@ -129,18 +161,18 @@ impl Key {
     }
 
     /// Name, initialisation vector, sealed state, tag.
-    fn seal(&self, mut state: Vec<u8>) -> Option<Vec<u8>> {
+    fn seal(&self, mut state: Vec<u8>, bound_to: &[u8]) -> Option<Vec<u8>> {
         let context = self.sealing.encrypt(&mut state).ok()?;
         let iv: &[u8] = (&context).try_into().ok()?;
-        let tag = self.tag(iv, &state)?;
+        let tag = hmac::sign(&self.signing, &self.signed(iv, &state, bound_to)?);
         Some([&self.name, iv, &state, tag.as_ref()].concat())
     }
 
     /// Of what follows the name.
-    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+    fn open(&self, sealed: &[u8], bound_to: &[u8]) -> Option<Vec<u8>> {
         let (iv, sealed) = sealed.split_first_chunk::<IV_BYTES>()?;
         let (state, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
-        hmac::verify(&self.signing, &self.signed(iv, state)?, tag).ok()?;
+        hmac::verify(&self.signing, &self.signed(iv, state, bound_to)?, tag).ok()?;
         let mut state = state.to_vec();
         let context = DecryptionContext::Iv128(FixedLength::from(*iv));
         let opened = self.opening.decrypt(&mut state, context).ok()?.len();
@@ -148,14 +180,10 @@ impl Key {
         Some(state)
     }
 
-    fn tag(&self, iv: &[u8], state: &[u8]) -> Option<hmac::Tag> {
-        Some(hmac::sign(&self.signing, &self.signed(iv, state)?))
-    }
-
-    /// RFC 5077 §4: the name, the vector, the length of the state, the state.
-    fn signed(&self, iv: &[u8], state: &[u8]) -> Option<Vec<u8>> {
+    /// RFC 5077 §4: the name, the vector, the length of the state, the state. Behind it what the ticket is bound to.
+    fn signed(&self, iv: &[u8], state: &[u8], bound_to: &[u8]) -> Option<Vec<u8>> {
         let length = u16::try_from(state.len()).ok()?.to_be_bytes();
-        Some([&self.name, iv, &length, state].concat())
+        Some([&self.name, iv, &length, state, bound_to].concat())
     }
 }
 
@@ -178,7 +206,7 @@ mod tests {
     fn ticketer(seeds: &[u8]) -> Arc<Ticketer> {
         let keys = seeds.iter().map(|seed| key(*seed)).collect();
         let settings = TicketSettings { keys, lifetime_s: 3600, until_unix_s: NOW + 7200 };
-        Ticketer::new(&settings).unwrap().unwrap()
+        Ticketer::new(&settings, None).unwrap().unwrap()
     }
 
     #[test]
@@ -225,8 +253,8 @@ mod tests {
     fn key_has_its_length_and_shows_itself_to_nobody() {
         assert_eq!(TicketKey::read(&[7; 79]), Err(Error::TicketKeyLength(79)));
         let settings = TicketSettings { keys: vec![key(77)], lifetime_s: 1, until_unix_s: 1 };
-        let ticketer = Ticketer::new(&settings).unwrap();
+        let ticketer = Ticketer::new(&settings, None).unwrap();
         assert!(!format!("{settings:?} {ticketer:?}").contains("77"));
-        assert!(Ticketer::new(&TicketSettings { keys: Vec::new(), ..settings }).unwrap().is_none());
+        assert!(Ticketer::new(&TicketSettings { keys: Vec::new(), ..settings }, None).unwrap().is_none());
     }
 }

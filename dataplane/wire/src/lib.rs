@@ -12,6 +12,7 @@ mod scan;
 pub mod tls;
 mod trace_context;
 pub mod websocket;
+pub mod x509;
 
 pub use error::Error;
 pub use trace_context::TraceParent;

@@ -46,6 +46,8 @@ const shared: Field[] = [
   { name: 'group', field: 'ssl_group', kind: 'text', title: 'Key exchange of TLS' },
   { name: 'resumed', field: 'ssl_session_reused', kind: 'boolean', title: 'TLS session resumed' },
   { name: 'sni', field: 'sni_hostname', kind: 'text', title: 'Name in the TLS greeting' },
+  { name: 'client_subject', field: 'ssl_client_subject', kind: 'text', title: 'Subject of the certificate that the client showed' },
+  { name: 'client_fault', field: 'ssl_client_fault', kind: 'text', title: 'What is wrong with that certificate' },
   { name: 'alert', field: 'ssl_alert', kind: 'text', title: 'Alert of TLS' },
   { name: 'pool', field: 'pool', kind: 'text', title: 'Pool, by its name or uuid' },
   { name: 'server', field: 'server_name', kind: 'text', title: 'Server' },

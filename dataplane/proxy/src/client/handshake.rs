@@ -13,6 +13,9 @@ pub(super) fn agreed(handshaken: Handshaken) -> Agreed {
 /// The TLS of a client failed, in the handshake or later.
 #[cold]
 pub(super) fn failed(error: weir_tls::Error) -> Error {
+    if let weir_tls::Error::ClientCertificate(fault) = error {
+        return Error::ClientCertificate { fault, in_handshake: true };
+    }
     Error::ClientTls(match error.fault() {
         Some(Fault::NotTls) => HandshakeFault::NotTls,
         Some(Fault::Version) => HandshakeFault::NoVersion,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
-use weir_snapshot::{Pool, ServicePolicies, VirtualService};
+use weir_snapshot::{Identity, Pool, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
+use weir_tls::ClientCertificate;
 use weir_wire::{
     head::{BodyLength, HeadSink, Method, RequestHead},
     http1::Hop,
@@ -19,6 +20,7 @@ use crate::{
     client::{
         Client,
         answer::Answer,
+        identity,
         ruled::{self, Asker, Ruled, Why},
     },
     core::Core,
@@ -115,15 +117,42 @@ impl Received<'_> {
         (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
         (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
     ) -> Next {
-        let judged = ruled::judge(policies, self.head, conn.is_stream(), client, (scratch, io.now()));
+        let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
+        let certificate = match identified {
+            None => None,
+            Some(Ok(certificate)) => certificate,
+            Some(Err(next)) => return *next,
+        };
+        let shown = (client, certificate.as_deref());
+        let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
         if let Some(next) = self.ended(io, client, &judged, date) {
             return next;
         }
         let reported = judged.reported;
-        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(Ruled::of(policies, judged))) {
+        let ruled = Ruled::of(policies, judged, certificate);
+        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
         }
+    }
+
+    /// The good certificate of the client; `None`: it has none, and needs none. Error: what becomes of the request instead.
+    fn identify<I: Io>(
+        &self,
+        io: &mut I,
+        client: &Client,
+        identity: &Identity,
+        date: &[u8],
+    ) -> Result<Option<Arc<ClientCertificate>>, Box<Next>> {
+        let (http, head, facts) = (self.service.http(), self.head, &client.facts);
+        if identity::is_plain_for(identity, facts)
+            && let Some(redirect) = http.and_then(|http| http.redirect_to_https(head, facts))
+        {
+            let size = (redirect.status(), redirect.bytes_max());
+            return Err(Box::new(self.answer(io, client, size, date, |out| redirect.write(date, out))));
+        }
+        let now_unix_s = io.unix_us() / 1_000_000;
+        identity::identify(identity, client, head, now_unix_s).map_err(|error| Box::new(Next::refused(error, head)))
     }
 
     /// Inline, so that a request without rules pays for none.

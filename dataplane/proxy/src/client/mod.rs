@@ -7,6 +7,7 @@ pub(crate) mod hello;
 pub(crate) mod hosted;
 mod http1;
 pub(crate) mod http2;
+pub(crate) mod identity;
 pub(crate) mod intake;
 mod introduction;
 pub(crate) mod patience;
@@ -261,6 +262,9 @@ impl Client {
         if progress.handshaken {
             if let Some(secure) = self.connection.channel.secure_mut() {
                 secure.forget_offered();
+                if self.service.analytics.is_some() {
+                    secure.note_certificate();
+                }
             }
             if let Some(handshaken) = self.connection.channel.handshaken() {
                 let agreed = handshake::agreed(handshaken);

@@ -7,7 +7,11 @@ use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
 use weir_telemetry::Cause;
-use weir_wire::head::{HeadSink, RequestHead, Version};
+use weir_tls::ClientCertificate;
+use weir_wire::{
+    head::{HeadSink, RequestHead, Version},
+    x509::Says,
+};
 
 use crate::{
     call,
@@ -23,25 +27,28 @@ use crate::{
 pub(super) const HEAD_BYTES_MAX: usize = 512;
 
 impl Client {
-    pub fn origin(&self) -> Origin<'_> {
+    /// `certificate`: of the client, if it is good.
+    pub fn origin<'c>(&'c self, certificate: Option<&'c ClientCertificate>) -> Origin<'c> {
+        let certificate = certificate.map(|certificate| certificate as &dyn Says);
         let tls = self.connection.channel.handshaken().map(|agreed| TlsFacts {
             version: agreed.version.name(),
             cipher: agreed.cipher_suite,
             server_name: self.connection.channel.asked_name(),
+            certificate,
         });
         let tls = tls.or_else(|| self.facts.is_tls().then_some(TlsFacts::default()));
         Origin { client: self.peer.ip(), source: self.sender().ip(), listener: self.destination(), tls }
     }
 }
 
-/// Tries the rules of a virtual service.
+/// Tries the rules of a virtual service. `certificate`: of the client, if it is good.
 #[cold]
 #[inline(never)]
 pub(super) fn judge<'s>(
     policies: &'s ServicePolicies,
     head: &RequestHead<'_>,
     is_stream: bool,
-    client: &Client,
+    (client, certificate): (&Client, Option<&ClientCertificate>),
     (scratch, now): (&mut Scratch, Time),
 ) -> Box<Judged<'s>> {
     let version = match (is_stream, head.version) {
@@ -49,8 +56,12 @@ pub(super) fn judge<'s>(
         (false, Version::Http10) => HttpVersion::Http10,
         (false, Version::Http11) => HttpVersion::Http11,
     };
-    let at = Moment::counting(now.nanos);
-    Box::new(policies.rules.judge(&Asked { head, version, from: client.origin() }, scratch, at))
+    let asked = Asked { head, version, from: client.origin(certificate) };
+    let mut judged = policies.rules.judge(&asked, scratch, Moment::counting(now.nanos));
+    if let Some(identity) = policies.identity.as_ref().filter(|_| certificate.is_some()) {
+        judged.edit(&identity.headers, &asked);
+    }
+    Box::new(judged)
 }
 
 /// What rules make of a request that goes on.
@@ -61,11 +72,16 @@ pub(super) struct Ruled<'p> {
     pub group: Option<Arc<PoolGroup>>,
     server: Option<u32>,
     due: Vec<Due>,
+    certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl<'p> Ruled<'p> {
     #[cold]
-    pub fn of(policies: &ServicePolicies, judged: Box<Judged<'p>>) -> Box<Self> {
+    pub fn of(
+        policies: &ServicePolicies,
+        judged: Box<Judged<'p>>,
+        certificate: Option<Arc<ClientCertificate>>,
+    ) -> Box<Self> {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, group) = match choice.and_then(|choice| policies.destination(&choice)) {
@@ -73,7 +89,7 @@ impl<'p> Ruled<'p> {
             Some(Destination::Pool(pool)) => (Some(pool.clone()), None),
             Some(Destination::Group(group)) => (None, Some(group.clone())),
         };
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due })
+        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due, certificate })
     }
 
     #[cold]
@@ -88,7 +104,8 @@ impl<'p> Ruled<'p> {
             }
         }
         if !self.due.is_empty() {
-            exchange.await_response(Awaited::of(self.due, client.origin()));
+            let origin = client.origin(None);
+            exchange.await_response(Awaited::of(self.due, origin, self.certificate));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! How a connection carries bytes: plain or in TLS.
 
+use std::sync::Arc;
+
 use weir_snapshot::HostName;
-use weir_tls::{ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
+use weir_tls::{ClientCertificate, ClientConfig, Error, Handshaken, Progress, ServerConfig, ServerName, TlsSession};
 
 use crate::{
     buf::Buf,
@@ -47,6 +49,15 @@ impl Channel {
     pub fn asked_name(&self) -> Option<&str> {
         match self {
             Channel::Tls(secure) => secure.asked_name(),
+            Channel::Plain | Channel::Stream(_) => None,
+        }
+    }
+
+    /// The certificate that a client has shown.
+    #[cold]
+    pub fn client_certificate(&self) -> Option<&Arc<ClientCertificate>> {
+        match self {
+            Channel::Tls(secure) => secure.client_certificate(),
             Channel::Plain | Channel::Stream(_) => None,
         }
     }

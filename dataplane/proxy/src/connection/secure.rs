@@ -3,9 +3,14 @@
 //!
 //! Between batches it holds no buffer of its own.
 
-use weir_tls::{Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
+use std::sync::Arc;
 
-use weir_wire::tls::ClientHelloReader;
+use weir_tls::{ClientCertificate, Error, Handshaken, Numbers, Progress, RECORD_OVERHEAD_MAX, TlsSession};
+
+use weir_wire::{
+    tls::ClientHelloReader,
+    x509::{Says, Text},
+};
 
 use crate::{
     buf::Buf,
@@ -15,10 +20,14 @@ use crate::{
 
 /// Of the cipher suites that a client offers.
 const SUITES_BYTES_MAX: usize = 128;
+/// Of the subject of a client's certificate.
+const SUBJECT_BYTES_MAX: usize = 512;
 
 struct Asked {
     name: Option<Box<str>>,
     suites: Box<[u8]>,
+    /// What records have as the server name: with what the certificate of the client says, if it has shown one.
+    recorded: Option<Box<str>>,
 }
 
 pub(crate) struct Secure {
@@ -54,7 +63,29 @@ impl Secure {
         {
             let suites = hello.cipher_suites();
             let suites = suites[..suites.len().min(SUITES_BYTES_MAX)].into();
-            self.asked = Some(Box::new(Asked { name: hello.server_name().map(Into::into), suites }));
+            let name: Option<Box<str>> = hello.server_name().map(Into::into);
+            self.asked = Some(Box::new(Asked { recorded: name.clone(), name, suites }));
+        }
+    }
+
+    /// Keeps what a record shows of the client's certificate: see `ServerName` in `api/record`.
+    #[cold]
+    pub fn note_certificate(&mut self) {
+        let Some(certificate) = self.session.client_certificate() else { return };
+        let subject = certificate.text(Text::Subject);
+        let subject = &subject[..subject.len().min(SUBJECT_BYTES_MAX)];
+        let fault = certificate.fault().map_or("", |fault| fault.name());
+        let recorded = format!("\0{fault}\0{subject}\0{}", self.asked_name().unwrap_or_default());
+        let name = self.name.clone();
+        let asked = || Box::new(Asked { name, suites: Box::default(), recorded: None });
+        self.asked.get_or_insert_with(asked).recorded = Some(recorded.into());
+    }
+
+    /// What records have as the server name.
+    pub fn recorded_name(&self) -> &str {
+        match &self.asked {
+            Some(asked) => asked.recorded.as_deref().unwrap_or_default(),
+            None => self.name.as_deref().unwrap_or_default(),
         }
     }
 
@@ -66,6 +97,10 @@ impl Secure {
     /// The cipher suites that it has offered, until the handshake is complete.
     pub fn offered(&self) -> &[u8] {
         self.asked.as_ref().map_or(&[], |asked| &asked.suites)
+    }
+
+    pub fn client_certificate(&self) -> Option<&Arc<ClientCertificate>> {
+        self.session.client_certificate()
     }
 
     pub fn alert(&self) -> Option<u8> {

@@ -159,7 +159,7 @@ fn asker_of<'c>(owner: &'c Client, client: &'c Client, now: Time) -> Asker<'c> {
     let (mut tls, mut server_name, mut offered) = (Tls::default(), &b""[..], &b""[..]);
     if let Channel::Tls(secure) = &owner.connection.channel {
         flags |= Flags::TLS;
-        server_name = secure.asked_name().unwrap_or_default().as_bytes();
+        server_name = secure.recorded_name().as_bytes();
         match secure.numbers() {
             Some(numbers) => {
                 tls = Tls { version: numbers.version, suite: numbers.suite, group: numbers.group, alert: 0 };

@@ -5,6 +5,7 @@ use weir_balance::Failure;
 use weir_rules::LocalResponse;
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
+use weir_tls::CertificateFault;
 use weir_wire::{head::Method, http1::Hop, http2::Code};
 
 use crate::{
@@ -37,6 +38,11 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::AcceptTimeout => return without_page(Close::Flush, Cause::ClientAcceptTimeout),
         Error::ProxyHeader => return without_page(Close::Abort, Cause::ClientProxyHeader),
         // Lingers, so that the client gets the alert with the reason.
+        Error::ClientCertificate { fault, in_handshake: true } => {
+            return without_page(Close::Linger, cause_of(fault));
+        }
+        Error::ClientCertificate { fault, in_handshake: false } => (400, cause_of(fault)),
+        Error::ForgedField => (400, Cause::ClientForgedField),
         Error::ClientTls(_) => return without_page(Close::Linger, Cause::ClientTls),
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
@@ -74,6 +80,21 @@ pub(crate) fn remedy(error: Error) -> Remedy {
     Remedy { page: Some(page), close: Close::Cut, cause }
 }
 
+fn cause_of(fault: CertificateFault) -> Cause {
+    match fault {
+        CertificateFault::Missing => Cause::ClientCertificateMissing,
+        CertificateFault::NotYetValid | CertificateFault::Expired => Cause::ClientCertificateExpired,
+        CertificateFault::Revoked => Cause::ClientCertificateRevoked,
+        CertificateFault::CrlExpired | CertificateFault::CrlMissing => Cause::ClientCertificateNoCrl,
+        CertificateFault::UnknownAuthority
+        | CertificateFault::Purpose
+        | CertificateFault::Names
+        | CertificateFault::Chain
+        | CertificateFault::Unreadable
+        | CertificateFault::Proof => Cause::ClientCertificateUntrusted,
+    }
+}
+
 fn request_remedy(wrong: weir_wire::Error) -> (u16, Cause) {
     use weir_wire::Error::*;
     match wrong {
@@ -102,6 +123,8 @@ pub(crate) fn failed(server: u32, error: Error) -> Happening {
 fn fault(error: Error) -> HandshakeFault {
     match error {
         Error::ClientTls(fault) => fault,
+        Error::ClientCertificate { fault: CertificateFault::Missing, .. } => HandshakeFault::NoCertificate,
+        Error::ClientCertificate { .. } => HandshakeFault::BadCertificate,
         Error::AcceptTimeout => HandshakeFault::Timeout,
         Error::ClientAborted => HandshakeFault::Closed,
         _ => HandshakeFault::Internal,
@@ -400,6 +423,8 @@ mod tests {
             (Error::Connect(Gone::Refused), 502),
             (Error::Connect(Gone::Local), 503),
             (Error::NoServer, 503),
+            (Error::ClientCertificate { fault: CertificateFault::Expired, in_handshake: false }, 400),
+            (Error::ForgedField, 400),
             (Error::ConnectTimeout, 504),
             (Error::ResponseTimeout, 504),
         ];

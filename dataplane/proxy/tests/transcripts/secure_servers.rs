@@ -81,7 +81,7 @@ impl Server {
             protocols: protocols.iter().copied().map(str::to_owned).collect(),
             send_close_notify: true,
         };
-        let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).expect("a configuration");
+        let (config, _) = ServerConfig::build(&settings, &[certificate], None, &provider).expect("a configuration");
         let session = TlsSession::server(&config).expect("a session");
         Self { conn: stage.connected(), session, heard: Vec::new(), closed: false, failed: false }
     }

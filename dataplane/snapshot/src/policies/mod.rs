@@ -16,7 +16,7 @@ pub(crate) use groups::{
 pub(crate) use rate::read_limits;
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
 
-use crate::{Pool, PoolGroup, Server};
+use crate::{Identity, Pool, PoolGroup, Server, kept::both_or_neither};
 
 /// Where a rule sends requests.
 #[derive(Clone, Debug)]
@@ -35,12 +35,15 @@ impl Destination {
     }
 }
 
-/// The policy sets of a virtual service, with the pools and groups that their rules choose.
+/// The policy sets of a virtual service, with the pools and groups that their rules choose,
+/// and what it asks clients for.
 #[derive(Debug)]
 pub struct ServicePolicies {
     pub rules: Policies,
     /// By set, in the order of the set's pools.
     pub(crate) destinations: Vec<Vec<Destination>>,
+    /// `None`: who clients are is not asked.
+    pub identity: Option<Identity>,
 }
 
 impl ServicePolicies {
@@ -66,7 +69,10 @@ impl ServicePolicies {
         let same = |(one, other): (&Vec<Destination>, &Vec<Destination>)| {
             one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.is(b))
         };
-        same_sets && self.rules.limits() == parts.limits && destinations.iter().zip(&parts.destinations).all(same)
+        same_sets
+            && self.rules.limits() == parts.limits
+            && destinations.iter().zip(&parts.destinations).all(same)
+            && both_or_neither(self.identity.as_ref(), parts.identity.as_ref(), Identity::is)
     }
 }
 
@@ -76,14 +82,22 @@ pub(crate) struct Parts {
     pub sets: Vec<Arc<PolicySet>>,
     pub destinations: Vec<Vec<Destination>>,
     pub limits: Vec<RateRule>,
+    pub identity: Option<Identity>,
 }
 
 impl Parts {
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.limits.is_empty() && self.identity.is_none()
+    }
+
     /// `tally` is that of the virtual service, in which limits count.
     pub fn into_policies(self, tally: impl FnOnce() -> Arc<Tally>) -> Option<Box<ServicePolicies>> {
-        let Self { sets, destinations, limits } = self;
+        if self.is_empty() {
+            return None;
+        }
+        let Self { sets, destinations, limits, identity } = self;
         let counts = !limits.is_empty() || sets.iter().any(|set| set.limits_rates());
         let tally = counts.then(tally);
-        Policies::of(sets, limits, tally).map(|rules| Box::new(ServicePolicies { rules, destinations }))
+        Some(Box::new(ServicePolicies { rules: Policies::of(sets, limits, tally), destinations, identity }))
     }
 }

@@ -9,7 +9,10 @@ use weir_rules::{
 use weir_wire::head::{is_token, may_be_value};
 
 use super::groups::{Groups, addresses};
-use crate::finding::{Findings, Subject};
+use crate::{
+    finding::{Findings, Subject},
+    variable::variable,
+};
 
 const UNKNOWN: &str = "is unknown to this engine; upgrade the engine";
 
@@ -197,19 +200,12 @@ fn edit_of(from: &v1::HeaderEdit) -> Result<Edit, String> {
 
 fn value_of(from: &v1::HeaderValue) -> Result<Value, String> {
     use v1::HeaderVariable;
-    Ok(Value::Variable(match HeaderVariable::try_from(from.variable) {
-        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => return Ok(Value::Text(from.text.clone())),
+    Ok(match HeaderVariable::try_from(from.variable) {
+        Ok(HeaderVariable::None) if may_be_value(from.text.as_bytes()) => Value::Text(from.text.clone()),
         Ok(HeaderVariable::None) => return Err(format!("{:?} cannot stand in a field", from.text)),
-        Ok(HeaderVariable::ClientAddress) => Variable::ClientAddress,
-        Ok(HeaderVariable::SourceAddress) => Variable::SourceAddress,
-        Ok(HeaderVariable::ListenerAddress) => Variable::ListenerAddress,
-        Ok(HeaderVariable::ListenerPort) => Variable::ListenerPort,
-        Ok(HeaderVariable::Field) => Variable::Field(from.field.clone()),
-        Ok(HeaderVariable::TlsVersion) => Variable::TlsVersion,
-        Ok(HeaderVariable::TlsCipher) => Variable::TlsCipher,
-        Ok(HeaderVariable::TlsServerName) => Variable::TlsServerName,
-        Ok(HeaderVariable::RequestId) | Err(_) => return Err(format!("its variable {UNKNOWN}")),
-    }))
+        Ok(HeaderVariable::Field) => Value::Variable(Variable::Field(from.field.clone())),
+        _ => Value::Variable(variable(from.variable).ok_or_else(|| format!("its variable {UNKNOWN}"))?),
+    })
 }
 
 /// Reads what a rule matches. What is cheap to look at comes first.

@@ -84,6 +84,7 @@ pub fn plan() -> Plan {
             uuid: "pkiprofile-1".to_owned(),
             name: "internal".to_owned(),
             ca_certs_der: vec![include_bytes!("../../../tls/testdata/authority.crt.der").to_vec()],
+            ..PkiProfile::default()
         }],
         ..Plan::default()
     }

@@ -48,6 +48,11 @@ reasons! {
     ENGINE_INTERNAL,
     /// It was beyond a limit of a rate: refused, or let pass by a limit that only reports.
     RATE_LIMITED,
+    CERTIFICATE_MISSING,
+    CERTIFICATE_EXPIRED,
+    CERTIFICATE_UNTRUSTED,
+    CERTIFICATE_REVOKED,
+    CERTIFICATE_NO_CRL,
 }
 
 impl Reasons {
@@ -65,6 +70,11 @@ impl Reasons {
         use Cause::*;
         match cause {
             ClientTls => Self::CLIENT_TLS,
+            ClientCertificateMissing => Self::CERTIFICATE_MISSING,
+            ClientCertificateExpired => Self::CERTIFICATE_EXPIRED,
+            ClientCertificateUntrusted => Self::CERTIFICATE_UNTRUSTED,
+            ClientCertificateRevoked => Self::CERTIFICATE_REVOKED,
+            ClientCertificateNoCrl => Self::CERTIFICATE_NO_CRL,
             ClientAcceptTimeout | ClientHeadTimeout | ClientBodyTimeout | ClientStalled => Self::CLIENT_TIMED_OUT,
             ClientAborted | DeadlineExceeded => Self::CLIENT_ABORTED,
             ClientSourceUntrusted
@@ -73,6 +83,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
             | ClientFlood => Self::CLIENT_BAD_REQUEST,
@@ -241,7 +252,7 @@ mod tests {
         let list = contract.split_once("reasonNames = [...]string{").unwrap().1.split_once("\n}").unwrap().0;
         let names: Vec<_> = list.lines().filter_map(|line| line.trim().strip_prefix('"')?.split('"').next()).collect();
         let at = |reason: Reasons| names[reason.bits().trailing_zeros() as usize];
-        assert_eq!(names.len(), Reasons::RATE_LIMITED.bits().trailing_zeros() as usize + 1);
+        assert_eq!(names.len(), Reasons::CERTIFICATE_NO_CRL.bits().trailing_zeros() as usize + 1);
         for (reason, name) in [
             (Reasons::STATUS_4XX, "ADF_RESPONSE_CODE_4XX"),
             (Reasons::STATUS_5XX, "ADF_RESPONSE_CODE_5XX"),

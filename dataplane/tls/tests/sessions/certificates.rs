@@ -103,6 +103,7 @@ fn refuses_chains_and_keys_that_do_not_fit_or_cannot_be_read() {
 fn warns_of_a_certificate_that_no_client_can_get() {
     let certificates = [certificate(SHOP_EC), certificate(DEFAULT_EC), certificate(DEFAULT_RSA)];
     let (_, warnings) =
-        weir_tls::ServerConfig::build(&server_settings(&[TLS13, ECDSA]), &certificates, &Provider::new()).unwrap();
+        weir_tls::ServerConfig::build(&server_settings(&[TLS13, ECDSA]), &certificates, None, &Provider::new())
+            .unwrap();
     assert_eq!(warnings, [Warning::CertificateNeverChosen { position: 1 }]);
 }

@@ -4,6 +4,7 @@
 
 mod bytes;
 mod certificates;
+mod clients;
 mod close;
 mod faults;
 mod pair;

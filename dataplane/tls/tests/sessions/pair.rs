@@ -1,8 +1,8 @@
 //! A client and a server with nothing between them but two byte vectors.
 
 use weir_tls::{
-    Certificate, ClientConfig, ClientSettings, Error, Group, Progress, Provider, RECORD_OVERHEAD_MAX, ServerConfig,
-    ServerName, TicketKey, TicketSettings, TlsSession, TlsSettings, Version,
+    Certificate, ClientConfig, ClientSettings, Error, Group, PkiSettings, Progress, Provider, RECORD_OVERHEAD_MAX,
+    ServerConfig, ServerName, TicketKey, TicketSettings, TlsSession, TlsSettings, Version,
 };
 
 pub const ECDSA: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
@@ -45,6 +45,11 @@ pub fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
+/// The settings of a PKI profile with these authorities.
+pub fn pki(certificates: &[&[u8]]) -> PkiSettings {
+    PkiSettings { certificates: certificates.iter().map(|der| der.to_vec()).collect(), ..PkiSettings::default() }
+}
+
 pub fn server_settings(cipher_suites: &[&str]) -> TlsSettings {
     TlsSettings {
         versions: vec![Version::Tls12, Version::Tls13],
@@ -79,7 +84,7 @@ pub fn any_server() -> ServerConfig {
 
 pub fn server(settings: &TlsSettings, certificates: &[(&[u8], &[u8])]) -> ServerConfig {
     let certificates: Vec<_> = certificates.iter().copied().map(certificate).collect();
-    ServerConfig::build(settings, &certificates, &Provider::new()).unwrap().0
+    ServerConfig::build(settings, &certificates, None, &Provider::new()).unwrap().0
 }
 
 pub fn client(settings: &ClientSettings) -> ClientConfig {

@@ -7,7 +7,7 @@ use crate::pair::*;
 /// As another engine, or worker, would: nothing is shared but the settings.
 fn build(tickets: Option<TicketSettings>) -> ServerConfig {
     let settings = TlsSettings { tickets, ..server_settings(&[TLS13, ECDSA]) };
-    ServerConfig::build(&settings, &[certificate(DEFAULT_EC)], &Provider::new()).unwrap().0
+    ServerConfig::build(&settings, &[certificate(DEFAULT_EC)], None, &Provider::new()).unwrap().0
 }
 
 fn with_keys(seeds: &[u8]) -> ServerConfig {

@@ -17,7 +17,7 @@ fn config(settings: &TlsSettings, verification: Option<Verification>) -> ClientC
 }
 
 fn trusting(authority: &[u8], host_check: HostCheck) -> ClientConfig {
-    let authorities = Authorities::read(&[authority.to_vec()]).unwrap();
+    let authorities = Authorities::read(&pki(&[authority])).unwrap();
     config(&server_settings(&[TLS13, ECDSA]), Some(Verification { authorities, host_check }))
 }
 
@@ -84,7 +84,7 @@ fn server_is_told_why_it_is_not_trusted() {
 
 #[test]
 fn authority_that_cannot_be_read_is_named_by_its_position() {
-    let read = Authorities::read(&[AUTHORITY.to_vec(), b"root".to_vec()]);
+    let read = Authorities::read(&pki(&[AUTHORITY, b"root"]));
     assert!(matches!(read, Err(Error::AuthorityUnreadable { position: 1, .. })));
 }
 

@@ -88,7 +88,8 @@ fn warns_of_what_is_asked_for_and_not_offered() {
         ..server_settings(&["TLS_RSA_WITH_AES_128_CBC_SHA", ECDSA, "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"])
     };
     let certificates = [certificate(DEFAULT_EC), certificate(DEFAULT_RSA)];
-    let (_, warnings) = weir_tls::ServerConfig::build(&settings, &certificates, &weir_tls::Provider::new()).unwrap();
+    let (_, warnings) =
+        weir_tls::ServerConfig::build(&settings, &certificates, None, &weir_tls::Provider::new()).unwrap();
     assert_eq!(
         warnings,
         [
@@ -107,7 +108,9 @@ fn warns_of_what_is_asked_for_and_not_offered() {
 fn refuses_settings_that_leave_nothing_to_offer() {
     let build = |settings: weir_tls::TlsSettings, certificates: &[(&[u8], &[u8])]| {
         let certificates: Vec<_> = certificates.iter().copied().map(certificate).collect();
-        weir_tls::ServerConfig::build(&settings, &certificates, &weir_tls::Provider::new()).map(|_| ()).unwrap_err()
+        weir_tls::ServerConfig::build(&settings, &certificates, None, &weir_tls::Provider::new())
+            .map(|_| ())
+            .unwrap_err()
     };
     let old = weir_tls::TlsSettings { versions: vec![Version::Tls11], ..server_settings(&[ECDSA]) };
     assert_eq!(build(old, &[DEFAULT_EC]), Error::NoVersion);

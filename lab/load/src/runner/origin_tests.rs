@@ -185,7 +185,7 @@ fn secure(protocols: &[&str]) -> SocketAddr {
         protocols: protocols.iter().map(|name| (*name).into()).collect(),
         send_close_notify: true,
     };
-    let (config, _) = ServerConfig::build(&settings, &[certificate], &provider).unwrap();
+    let (config, _) = ServerConfig::build(&settings, &[certificate], None, &provider).unwrap();
     let (listener, address) = listener();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {

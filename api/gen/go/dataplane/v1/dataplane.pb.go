@@ -2014,24 +2014,25 @@ type Explanation struct {
 	ChildChosen        Chosen                 `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
 	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
-	Status        uint32            `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	Cause         string            `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
-	Location      string            `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
-	PoolUuid      string            `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	Algorithm     Algorithm         `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
-	HashInput     HashInput         `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
-	ServerId      string            `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
-	Picked        Picked            `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
-	Servers       []*Standing       `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
-	ServersTotal  uint32            `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
-	SecurityRule  string            `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`      // the name of the rule that ended the security rules; empty: none did
-	RequestRule   string            `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`         // the name of the first request rule that acts; empty: none does
-	Limit         string            `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                        // the name of the limit beside rules that the request would be beyond; empty: none
-	PoolGroupUuid string            `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"` // of the pool; empty: it was not chosen in a group
-	PickedMember  PickedMember      `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
-	Members       []*MemberStanding `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
+	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
+	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput         HashInput             `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
+	ServerId          string                `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
+	Picked            Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
+	Servers           []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
+	ServersTotal      uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
+	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
+	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
+	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
+	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
+	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
@@ -2209,6 +2210,13 @@ func (x *Explanation) GetRequestRule() string {
 		return x.RequestRule
 	}
 	return ""
+}
+
+func (x *Explanation) GetClientCertificate() ClientCertificateMode {
+	if x != nil {
+		return x.ClientCertificate
+	}
+	return ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE
 }
 
 func (x *Explanation) GetLimit() string {
@@ -2699,6 +2707,7 @@ type VirtualService struct {
 	HostMatches          []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                                // of a child, for HOSTING_BY_REQUEST
 	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
 	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
+	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
 	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
@@ -2851,6 +2860,13 @@ func (x *VirtualService) GetAnalytics() *Analytics {
 func (x *VirtualService) GetHttpPolicySetUuids() []string {
 	if x != nil {
 		return x.HttpPolicySetUuids
+	}
+	return nil
+}
+
+func (x *VirtualService) GetClientCertificates() *ClientCertificates {
+	if x != nil {
+		return x.ClientCertificates
 	}
 	return nil
 }
@@ -4210,14 +4226,16 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 	return nil
 }
 
-// The authorities that may sign the certificates of servers.
+// The authorities that may sign the certificates of servers and of clients.
 type PkiProfile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	CaCertsDer    [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Uuid            string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	CaCertsDer      [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
+	IgnorePeerChain bool                   `protobuf:"varint,760,opt,name=ignore_peer_chain,json=ignorePeerChain,proto3" json:"ignore_peer_chain,omitempty"` // issuers that a peer sends are of no use: all have to be here
+	Revocation      *Revocation            `protobuf:"bytes,761,opt,name=revocation,proto3" json:"revocation,omitempty"`                                     // unset: revoked certificates are as good as others
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PkiProfile) Reset() {
@@ -4267,6 +4285,20 @@ func (x *PkiProfile) GetName() string {
 func (x *PkiProfile) GetCaCertsDer() [][]byte {
 	if x != nil {
 		return x.CaCertsDer
+	}
+	return nil
+}
+
+func (x *PkiProfile) GetIgnorePeerChain() bool {
+	if x != nil {
+		return x.IgnorePeerChain
+	}
+	return false
+}
+
+func (x *PkiProfile) GetRevocation() *Revocation {
+	if x != nil {
+		return x.Revocation
 	}
 	return nil
 }
@@ -6276,7 +6308,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6355,7 +6387,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x06fields\x18\v \x03(\v2\x18.weir.dataplane.v1.FieldR\x06fields\"1\n" +
 	"\x05Field\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xc3\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x9d\b\n" +
 	"\vExplanation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -6380,7 +6412,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\aservers\x18\x12 \x03(\v2\x1b.weir.dataplane.v1.StandingR\aservers\x12#\n" +
 	"\rservers_total\x18\x13 \x01(\rR\fserversTotal\x12$\n" +
 	"\rsecurity_rule\x18\xd8\x04 \x01(\tR\fsecurityRule\x12\"\n" +
-	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12\x15\n" +
+	"\frequest_rule\x18\xd9\x04 \x01(\tR\vrequestRule\x12X\n" +
+	"\x12client_certificate\x18\xf8\x05 \x01(\x0e2(.weir.dataplane.v1.ClientCertificateModeR\x11clientCertificate\x12\x15\n" +
 	"\x05limit\x18\xe2\x04 \x01(\tR\x05limit\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x12E\n" +
 	"\rpicked_member\x18\x81\x05 \x01(\x0e2\x1f.weir.dataplane.v1.PickedMemberR\fpickedMember\x12<\n" +
@@ -6425,7 +6458,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\xb2\a\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8b\b\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6445,7 +6478,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fserver_names\x18z \x03(\tR\vserverNames\x12?\n" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
-	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12D\n" +
+	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
+	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
@@ -6579,13 +6613,17 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tchain_der\x18\x03 \x03(\fR\bchainDer\x12\"\n" +
-	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"V\n" +
+	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"\xc3\x01\n" +
 	"\n" +
 	"PkiProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\fca_certs_der\x18\x03 \x03(\fR\n" +
-	"caCertsDer\"\xd6\b\n" +
+	"caCertsDer\x12+\n" +
+	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
+	"\n" +
+	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
+	"revocation\"\xd6\b\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6944,14 +6982,17 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
 	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
 	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
-	(*HttpPolicySet)(nil),          // 75: weir.dataplane.v1.HttpPolicySet
-	(*StringGroup)(nil),            // 76: weir.dataplane.v1.StringGroup
-	(*AddressGroup)(nil),           // 77: weir.dataplane.v1.AddressGroup
-	(*PoolGroup)(nil),              // 78: weir.dataplane.v1.PoolGroup
-	(*ErrorPageProfile)(nil),       // 79: weir.dataplane.v1.ErrorPageProfile
-	(*RateLimit)(nil),              // 80: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 81: weir.dataplane.v1.TextMatch
-	(*FailAnswer)(nil),             // 82: weir.dataplane.v1.FailAnswer
+	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
+	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
+	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
+	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
+	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
+	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
+	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 82: weir.dataplane.v1.RateLimit
+	(*TextMatch)(nil),              // 83: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 84: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 85: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -6981,85 +7022,88 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
 	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
-	1,   // 27: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	32,  // 28: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	4,   // 29: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	37,  // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	54,  // 31: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	52,  // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	53,  // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	5,   // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	75,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	76,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	77,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	78,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	79,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	34,  // 40: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 41: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 42: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 43: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 44: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 45: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 46: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 47: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 48: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 49: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 50: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 51: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	80,  // 52: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 53: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 54: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 55: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 56: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 57: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	81,  // 58: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	81,  // 59: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 60: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	81,  // 61: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 62: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 63: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 64: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 65: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 66: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 67: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 68: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 69: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	13,  // 70: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 71: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 72: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 73: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 74: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 75: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 76: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 77: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 78: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	82,  // 79: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 80: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 81: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 82: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 83: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 84: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 85: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 86: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 87: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 88: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 89: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 90: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 91: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 92: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 93: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 94: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 95: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 96: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 97: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 98: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 99: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
+	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
+	32,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	4,   // 30: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
+	37,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	54,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	52,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	53,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	5,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	76,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	77,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	34,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 55: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 56: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 57: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 58: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 59: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	83,  // 60: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	83,  // 61: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 62: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	83,  // 63: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 64: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 65: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 66: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 67: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 68: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 69: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 70: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 71: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	84,  // 72: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 73: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 74: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 75: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 76: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 77: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 78: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 79: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 80: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 81: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	85,  // 82: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 83: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 84: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 85: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 86: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 87: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 88: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 89: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 90: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 91: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 92: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 93: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 94: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 95: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 96: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 97: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 98: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 99: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 100: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7068,6 +7112,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		return
 	}
 	file_dataplane_v1_groups_proto_init()
+	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
 	file_dataplane_v1_dataplane_proto_msgTypes[0].OneofWrappers = []any{
 		(*ToDataplane_Sockets)(nil),
