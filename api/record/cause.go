@@ -47,6 +47,8 @@ var causeNames = [...]string{
 	"client_certificate_revoked",
 	"client_certificate_no_crl",
 	"client_forged_field",
+	"client_connection_rate",
+	"client_connections",
 	"internal",
 }
 

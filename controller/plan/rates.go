@@ -34,6 +34,38 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 	return limits
 }
 
+// limitConnections has engines limit the connections of a virtual service: how often they come, and how many there are.
+func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) {
+	add := func(field string, profile *kinds.RateProfile, byClient bool) {
+		if profile != nil {
+			limit := rateLimit(profile.RateLimiter, profile.Action)
+			limit.Name, limit.ByClient = field, byClient
+			to.ConnectionLimits = append(to.ConnectionLimits, limit)
+		}
+	}
+	add("connections_rate_limit", vs.ConnectionsRateLimit, false)
+	if vs.MaxCPSPerClient > 0 {
+		add("max_cps_per_client", &kinds.RateProfile{
+			RateLimiter: &kinds.RateLimiter{Count: vs.MaxCPSPerClient, Period: 1},
+			Action:      &kinds.RateLimiterAction{Type: kinds.DropExcess},
+		}, true)
+	}
+	if profile := rateLimits(vs.ApplicationProfile); profile != nil {
+		add(ofProfile+"client_ip_connections_rate_limit", profile.ClientIPConnections, true)
+	}
+	if vs.PerformanceLimits != nil {
+		to.MaxOpenConnections = uint32(vs.PerformanceLimits.MaxConcurrentConnections)
+	}
+}
+
+// ofConnections warns where a virtual service cannot have limits of connections.
+func ofConnections(field string, isSet func(*model.VirtualService) bool) []unheeded[model.VirtualService] {
+	return []unheeded[model.VirtualService]{
+		{field, func(vs *model.VirtualService) bool { return vs.UDP != nil && isSet(vs) }, noConnections},
+		{field, func(vs *model.VirtualService) bool { return vs.IsChild() && isSet(vs) }, ofParent},
+	}
+}
+
 const ofProfile = "dos_rl_profile.rl_profile."
 
 // rateLimits are the limits of an application profile; nil: it has none.

@@ -38,6 +38,7 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		return d
 	}
 	warnUnheeded(d.subject, "", unheededOfVirtualService, vs, &d.report)
+	warnUnheeded(d.subject, "", unheededOfConnections, vs, &d.report)
 	if group := vs.Group; group != nil {
 		warnUnheeded(about("serviceenginegroup", group.Identity, group.Named), "", unheededOfGroup,
 			&group.ServiceEngineGroup, &d.report)
@@ -59,6 +60,9 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 		d.service.Listeners = listeners(d.subject, vs, &d.report)
 		d.service.Hosting = hosting(vs)
 		d.claims = claimsOn(d.service.GetListeners())
+	}
+	if vs.UDP == nil && !vs.IsChild() {
+		limitConnections(vs, d.service)
 	}
 	if vs.HTTP != nil {
 		d.service.Http = httpProfile(vs, httpsPort(vs), &d.report)

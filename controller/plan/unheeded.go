@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/weir-lb/weir/controller/model"
 	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
@@ -15,13 +17,15 @@ type unheeded[T any] struct {
 }
 
 const (
-	noRates     = "engines do not limit rates yet: has no effect"
-	noRequests  = "engines see no requests at layer 4: has no effect"
-	noLimits    = "engines do not limit connections or throughput yet: has no effect"
-	noShares    = "engines do not weigh virtual services against each other: has no effect"
-	staysActive = "of two engines the one that serves stays the active one, until a switchover: has no effect"
-	kernels     = "the engine's kernel decides that: has no effect"
-	passesDNS   = "engines pass DNS messages on as they are: has no effect"
+	noRates       = "engines do not limit rates yet: has no effect"
+	noRequests    = "engines see no requests at layer 4: has no effect"
+	noThroughput  = "engines do not limit throughput yet: has no effect"
+	noConnections = "datagrams have no connections: has no effect"
+	ofParent      = "clients connect to the parent: limit its connections there; has no effect"
+	noShares      = "engines do not weigh virtual services against each other: has no effect"
+	staysActive   = "of two engines the one that serves stays the active one, until a switchover: has no effect"
+	kernels       = "the engine's kernel decides that: has no effect"
+	passesDNS     = "engines pass DNS messages on as they are: has no effect"
 )
 
 var (
@@ -35,13 +39,13 @@ var (
 )
 
 var unheededOfVirtualService = []unheeded[model.VirtualService]{
-	{"max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient != 0 }, noRates},
 	{"limit_doser", func(vs *model.VirtualService) bool { return vs.LimitDoser }, noRates},
-	{"connections_rate_limit", func(vs *model.VirtualService) bool { return vs.ConnectionsRateLimit != nil }, noRates},
 	{"requests_rate_limit", func(vs *model.VirtualService) bool {
 		return vs.RequestsRateLimit != nil && vs.HTTP == nil
 	}, noRequests},
-	{"performance_limits", func(vs *model.VirtualService) bool { return vs.PerformanceLimits != nil }, noLimits},
+	{"performance_limits.max_throughput", func(vs *model.VirtualService) bool {
+		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxThroughput > 0
+	}, noThroughput},
 	{"snat_ip", func(vs *model.VirtualService) bool { return len(vs.SnatIPs) > 0 },
 		"engines connect to servers from their own address yet: has no effect"},
 	{"use_vip_as_snat", func(vs *model.VirtualService) bool { return vs.UseVipAsSnat },
@@ -70,6 +74,20 @@ var unheededOfVirtualService = []unheeded[model.VirtualService]{
 		"engines do not translate host names yet: has no effect"},
 }
 
+var unheededOfConnections = slices.Concat(
+	ofConnections("connections_rate_limit", func(vs *model.VirtualService) bool {
+		return vs.ConnectionsRateLimit != nil
+	}),
+	ofConnections("max_cps_per_client", func(vs *model.VirtualService) bool { return vs.MaxCPSPerClient > 0 }),
+	ofConnections("application_profile_ref", func(vs *model.VirtualService) bool {
+		limits := rateLimits(vs.ApplicationProfile)
+		return limits != nil && limits.ClientIPConnections != nil
+	}),
+	ofConnections("performance_limits.max_concurrent_connections", func(vs *model.VirtualService) bool {
+		return vs.PerformanceLimits != nil && vs.PerformanceLimits.MaxConcurrentConnections > 0
+	}),
+)
+
 var unheededOfPool = []unheeded[model.Pool]{
 	{"max_conn_rate_per_server", func(p *model.Pool) bool { return p.MaxConnRatePerServer != nil }, noRates},
 	{"min_health_monitors_up", func(p *model.Pool) bool {
@@ -96,10 +114,6 @@ var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
 	{"dos_rl_profile.dos_profile", func(p *kinds.ApplicationProfile) bool {
 		return p.DosRateLimit != nil && p.DosRateLimit.DosProfile != nil
 	}, "engines do not raise alarms by thresholds of their own: use alerts on the counters of refusals: has no effect"},
-	{ofProfile + "client_ip_connections_rate_limit", func(p *kinds.ApplicationProfile) bool {
-		limits := rateLimits(p)
-		return limits != nil && limits.ClientIPConnections != nil
-	}, noRates},
 	{"preserve_client_ip", func(p *kinds.ApplicationProfile) bool { return p.PreserveClientIP },
 		"engines connect to servers from their own address yet: use xff_enabled, or for UDP a network profile with " +
 			"snat false"},

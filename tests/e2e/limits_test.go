@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func TestEachAPIKeyHasItsOwnRate(t *testing.T) {
 		s.must(os.WriteFile(filepath.Join(s.dir, name), objects[kind], 0o600))
 	}
 	run := s.commands()
-	for line := range strings.Lines(blocks(t, "limits.md", "")[0]) {
+	for line := range strings.Lines(blocks(t, "limits.md", "")[1]) {
 		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
 		for i, word := range words {
 			if strings.HasSuffix(word, ".json") {
@@ -132,5 +133,63 @@ func TestRuleLimitsEachClientAndPath(t *testing.T) {
 	})
 	if got := statuses(21, "/login", 5); got != passing {
 		t.Errorf("a limit that only reports gives %s", got)
+	}
+}
+
+func TestConnectionsBeyondLimitsAreRefused(t *testing.T) {
+	s := policyStage(t, client.Object{})
+	run := s.commands()
+	// As in docs/limits.md, with other numbers.
+	command := strings.TrimSpace(blocks(t, "limits.md", "")[0])
+	set := strings.NewReplacer(" shop ", " web ", "=50 ", "=10 ", "=20000", "=4").Replace(command)
+	run(strings.Fields(set)[1:]...)
+	dial := func(from int) net.Conn {
+		t.Helper()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(loopback(from))}}
+		conn, err := dialer.DialContext(s.ctx, "tcp", fmt.Sprintf("%s:%d", vip, plainPort))
+		s.must(err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	// answers tells whether the engine answers on a connection.
+	answers := func(conn net.Conn) bool {
+		if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: shop.test\r\n\r\n"); err != nil {
+			return false
+		}
+		_, err := conn.Read(make([]byte, 1))
+		return err == nil
+	}
+	s.eventually("a fifth connection at once is refused", func() error {
+		var open []net.Conn
+		defer func() {
+			for _, conn := range open {
+				_ = conn.Close()
+			}
+		}()
+		for i := range 5 {
+			conn := dial(30 + i)
+			open = append(open, conn)
+			if got := answers(conn); got != (i < 4) {
+				return fmt.Errorf("connection %d answers: %v", i+1, got)
+			}
+		}
+		return nil
+	})
+	s.eventually("many connections of one client within a second are refused", func() error {
+		refused := 0
+		for range 40 {
+			conn := dial(40)
+			if !answers(conn) {
+				refused++
+			}
+			_ = conn.Close()
+		}
+		if counted, _ := s.counters("web")["errors_client_connection_rate"].(float64); counted == 0 || refused == 0 {
+			return fmt.Errorf("%d were refused, %v are counted", refused, counted)
+		}
+		return nil
+	})
+	if counted, _ := s.counters("web")["errors_client_connections"].(float64); counted == 0 {
+		t.Error("connections beyond max_concurrent_connections are not counted")
 	}
 }

@@ -1171,6 +1171,12 @@ pub struct VirtualService {
     /// needs http; they come before the rules, in this order
     #[prost(message, repeated, tag = "610")]
     pub request_limits: ::prost::alloc::vec::Vec<RateLimit>,
+    /// of connections, by client or of all; their action is Close, or none
+    #[prost(message, repeated, tag = "611")]
+    pub connection_limits: ::prost::alloc::vec::Vec<RateLimit>,
+    /// on each engine; 0: no limit. Needs tcp
+    #[prost(uint32, tag = "612")]
+    pub max_open_connections: u32,
     /// instead of a pool; empty: none
     #[prost(string, tag = "640")]
     pub pool_group_uuid: ::prost::alloc::string::String,

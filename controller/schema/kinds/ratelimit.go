@@ -88,6 +88,22 @@ func (p *RateProfile) check(field string) *schema.FieldError {
 	return problem
 }
 
+// checkOfConnections checks a limit of connections: they have no fields, and get no response.
+func (p *RateProfile) checkOfConnections(field string) *schema.FieldError {
+	switch {
+	case p == nil:
+		return nil
+	case p.HTTPHeader != "":
+		return refuse(field+".http_header", "is for limits of requests: connections have no header fields")
+	case p.HTTPCookie != "":
+		return refuse(field+".http_cookie", "is for limits of requests: connections have no cookies")
+	case p.Action.Type == RespondExcess || p.Action.Type == RedirectExcess:
+		return refuse(field+".action.type", "%s is for limits of requests: use %s, %s, %s or %s", p.Action.Type,
+			ReportExcess, DropExcess, ResetExcess, CloseExcess)
+	}
+	return p.check(field)
+}
+
 func (d *DosRateLimit) check(field string) *schema.FieldError {
 	if d == nil || d.RateLimitProfile == nil {
 		return nil
@@ -102,7 +118,7 @@ func (d *DosRateLimit) check(field string) *schema.FieldError {
 			return problem
 		}
 	}
-	return cmp.Or(profile.ClientIPConnections.check(field+"client_ip_connections_rate_limit"),
+	return cmp.Or(profile.ClientIPConnections.checkOfConnections(field+"client_ip_connections_rate_limit"),
 		profile.ClientIPRequests.check(field+"client_ip_requests_rate_limit"),
 		profile.URIRequests.check(field+"uri_requests_rate_limit"),
 		profile.ClientIPToURIRequests.check(field+"client_ip_to_uri_requests_rate_limit"))

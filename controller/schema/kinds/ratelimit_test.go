@@ -23,6 +23,10 @@ func TestRefusesLimitsThatSayTooLittleOrTooMuch(t *testing.T) {
 			"uri_requests_rate_limit.rate_limiter.count", "1000000001"},
 		{`"client_ip_to_uri_requests_rate_limit":{"rate_limiter":{"count":1,"period":1000,"burst_sz":1000000000},
 			"action":{}}`, "client_ip_to_uri_requests_rate_limit.rate_limiter.burst_sz", "lower it"},
+		{`"client_ip_connections_rate_limit":{"rate_limiter":{},"action":{"type":"RL_ACTION_LOCAL_RSP"}}`,
+			"client_ip_connections_rate_limit.action.type", "use RL_ACTION_NONE"},
+		{`"client_ip_connections_rate_limit":{"http_header":"A","rate_limiter":{},"action":{}}`,
+			"client_ip_connections_rate_limit.http_header", "have no header fields"},
 	} {
 		got := refusalOf(t, "applicationprofile", profile(c.limits))
 		want := "applicationprofile: dos_rl_profile.rl_profile." + c.field + ": "

@@ -124,8 +124,8 @@ func init() {
 			schema.Closes(byHostAndPath, "vh_matches.rules.matches.*"),
 			schema.NoEffect(noGroups, "analytics_policy.client_log_filters.uri.string_group_refs"),
 			schema.NoEffect(noInsights, "analytics_policy"),
-			schema.NoEffect(exactRates, "requests_rate_limit.explicit_tracking requests_rate_limit.fine_grain"),
-			schema.NoEffect(noRates, "connections_rate_limit"),
+			schema.NoEffect(exactRates, `requests_rate_limit.explicit_tracking requests_rate_limit.fine_grain
+				connections_rate_limit.explicit_tracking connections_rate_limit.fine_grain`),
 			schema.NoEffect(noDNS, "static_dns_records"),
 			schema.NoEffect(noNames, "dns_info"),
 			schema.NoEffect(noAllocation, "vip"),
@@ -245,7 +245,8 @@ func (vs *VirtualService) Validate() *schema.FieldError {
 		return problem
 	}
 	return cmp.Or(vs.AnalyticsPolicy.check(), vs.checkPolicies(), checkVips(vs.Vips),
-		vs.RequestsRateLimit.check("requests_rate_limit"))
+		vs.RequestsRateLimit.check("requests_rate_limit"),
+		vs.ConnectionsRateLimit.checkOfConnections("connections_rate_limit"))
 }
 
 // checkPolicies refuses a list of sets of policies that has no order, or the same set twice.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use weir_policy::Date;
+use weir_rate::Place;
 use weir_rules::Scratch;
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
@@ -35,6 +37,8 @@ pub(crate) struct Core {
     pub room: Room,
     pub shortage: Shortage,
     pub draining: bool,
+    /// Of clients whose virtual services may have only so many connections.
+    pub places: HashMap<Conn, Place>,
     /// How many connections of clients were accepted; begins again at 0.
     pub accepted: u32,
     pub fields: FieldTable,
@@ -82,6 +86,7 @@ impl Core {
             clients_max: limits.clients_max(false),
             limits,
             draining: false,
+            places: HashMap::new(),
             accepted: 0,
             fields: FieldTable::new(),
             rules: Scratch::default(),

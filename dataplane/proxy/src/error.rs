@@ -66,6 +66,12 @@ pub enum Error {
     RateLimited {
         reset: bool,
     },
+    /// A connection is beyond a limit of a rate.
+    ConnectionLimited {
+        reset: bool,
+    },
+    /// The virtual service has as many connections as it may have.
+    TooManyConnections,
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not

@@ -232,6 +232,9 @@ impl Proxy {
         } else {
             self.core.counters.note(Happening::ClientGone { service: client.accepted_by });
             self.core.shortage.addresses.remove(*client.sender());
+            if !self.core.places.is_empty() {
+                self.core.places.remove(&conn);
+            }
         }
         if let Some(id) = client.exchange() {
             self.exchanges.remove(id);

@@ -2,12 +2,14 @@
 //! together, without locks. Pure: the time comes in, an answer goes out; who is refused what is decided elsewhere.
 #![forbid(unsafe_code)]
 
+mod gauge;
 mod key;
 mod moment;
 mod rate;
 mod table;
 mod tally;
 
+pub use gauge::{Gauge, Place};
 pub use key::Key;
 pub use moment::Moment;
 pub use rate::Beyond;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use foldhash::{HashMap, HashMapExt};
 
-use crate::{Beyond, Key, Moment, rate::Rate, table::Table};
+use crate::{Beyond, Gauge, Key, Moment, rate::Rate, table::Table};
 
 /// Keys that have cells at once. Memory: 1 MiB when all are used.
 const KEYS: usize = 64 * 1024;
@@ -33,12 +33,18 @@ pub struct Tally {
     seed: u64,
     of_keys: Table,
     of_limits: Table,
+    open: Gauge,
 }
 
 impl Tally {
     /// `seed`: the engine's own.
     pub fn new(seed: u64) -> Self {
-        Self { seed, of_keys: Table::of_keys(KEYS), of_limits: Table::of_keys(LIMITS) }
+        Self { seed, of_keys: Table::of_keys(KEYS), of_limits: Table::of_keys(LIMITS), open: Gauge::default() }
+    }
+
+    /// Its connections with a place.
+    pub fn open(&self) -> &Gauge {
+        &self.open
     }
 
     /// The key of a limit, to which is added what is counted apart.

@@ -13,11 +13,12 @@ use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Destination, Finding, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
+    Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
     analytics,
     certificate::KeptCertificate,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
+    gate,
     identity::{self, Identity},
     ids::Renumbering,
     kept::{Objects, both_or_neither, reference},
@@ -56,6 +57,8 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
+    /// `None`: it lets in all connections.
+    pub gate: Option<Box<Gate>>,
     /// In place of the pages of the engine.
     pub error_pages: Option<Arc<ErrorPages>>,
     /// `None`: its requests and connections leave no records.
@@ -215,6 +218,7 @@ impl ServiceReader<'_> {
         let pools = pool.iter().chain(group.iter().flat_map(|group| &group.pools));
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
+        let gate = gate::read(subject, source, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;
@@ -236,6 +240,7 @@ impl ServiceReader<'_> {
             group,
             error_pages,
             policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
+            gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });

@@ -97,6 +97,10 @@ causes! {
     ClientCertificateNoCrl = "client_certificate_no_crl",
     /// A request has a field that only the engine may write.
     ClientForgedField = "client_forged_field",
+    /// A connection is beyond a limit of how often they may come.
+    ClientConnectionRate = "client_connection_rate",
+    /// There are as many connections as the virtual service may have.
+    ClientConnections = "client_connections",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

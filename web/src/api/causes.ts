@@ -28,6 +28,8 @@ export const causes: Record<string, string> = {
   client_certificate_revoked: 'the certificate of a client is revoked',
   client_certificate_no_crl: 'no list that is valid says whether the certificate of a client is revoked (crls of the PKI profile)',
   client_forged_field: 'a client sent a field that only the engine may write (ssl_client_certificate_action)',
+  client_connection_rate: 'a client connected beyond a rate limit (docs/limits.md)',
+  client_connections: 'the virtual service had as many open connections as performance_limits allow',
   server_refused: 'a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request',
   server_unreachable: 'there was no route to a server',
   server_connect_timeout: 'a server did not accept a connection in time',

@@ -18,7 +18,7 @@ export const refusalKinds: RefusalKind[] = [
   { key: 'flood', name: 'Floods/s', colour: 'transfer', dash: [2, 3], causes: ['client_flood', 'client_sessions'] },
   { key: 'stranger', name: 'Wrong source or host/s', colour: 'server-rtt', dash: [1, 3], causes: ['client_source_untrusted', 'client_other_host', 'client_unknown_host'] },
   { key: 'denied', name: 'Closed by a rule/s', colour: 'good', dash: [2, 6], causes: ['client_denied'] },
-  { key: 'rate', name: 'Beyond a rate limit/s', colour: 'bad', dash: [6, 2, 2, 2], causes: ['client_request_rate'] },
+  { key: 'rate', name: 'Beyond a limit/s', colour: 'bad', dash: [6, 2, 2, 2], causes: ['client_request_rate', 'client_connection_rate', 'client_connections'] },
   { key: 'full', name: 'No place/s', colour: 'accent', dash: [5, 3], causes: ['engine_evicted', 'engine_refused', 'engine_sessions', 'engine_memory'] },
 ]
 

@@ -1,6 +1,7 @@
 //! A client's connection. It carries TLS or plain bytes: a sequence of requests, or a tunnel. A later request waits in
 //! the inbox, unread, until the previous one is answered. Between requests the connection holds no buffer.
 
+mod admitted;
 pub(crate) mod answer;
 mod handshake;
 pub(crate) mod hello;
@@ -84,25 +85,31 @@ pub(crate) enum Stage {
 }
 
 impl Client {
+    /// `Err(None)`: the client is reset, and whatever there is to count is counted.
     pub fn accept<I: Io>(
         io: &mut I,
         core: &mut Core,
         conn: Conn,
         listener: TransportAddress,
         peer: SocketAddr,
-    ) -> Option<Self> {
-        let found = core.snapshot.listener(listener)?;
+    ) -> Result<Self, Option<Error>> {
+        let found = core.snapshot.listener(listener).ok_or(None)?;
         let service = found.service.clone();
         let is_introduced = service.tcp.begins_with_proxy_header();
         if is_introduced && !service.tcp.trusts(peer.ip()) {
             let cause = Cause::ClientSourceUntrusted;
             core.counters.note(Happening::Failed { service: service.id, cause });
             core.record_refusal(io, Kind::Connection, &service, (listener.address, peer), cause);
-            return None;
+            return Err(None);
         }
+        let admitted = match &service.gate {
+            // Who the client is stands in the header.
+            Some(gate) if !is_introduced => Some(admitted::pass(gate, peer.ip(), io.now()).map_err(Some)?),
+            _ => None,
+        };
         let awaits_hello = hello::chooses(found);
         let channel = match found.tls() {
-            Some(config) if !awaits_hello && !is_introduced => Channel::accept(config).ok()?,
+            Some(config) if !awaits_hello && !is_introduced => Channel::accept(config).map_err(|_| None)?,
             _ => Channel::Plain,
         };
         let is_plain = !found.tls;
@@ -115,7 +122,10 @@ impl Client {
         connection.line.asks_round_trip = round_trip::is_next_asked(core);
         core.counters.note(Happening::ClientConnected { service: service.id });
         core.shortage.addresses.add(peer);
-        Some(Self {
+        if let Some(admitted) = admitted {
+            admitted.enter(io, core, conn, &service, (listener.address, peer));
+        }
+        Ok(Self {
             connection,
             accepted_by: service.id,
             facts: ClientFacts::new(peer, listener.address, !is_plain),

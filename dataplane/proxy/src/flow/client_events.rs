@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 
-use weir_telemetry::HandshakeFault;
+use weir_telemetry::{HandshakeFault, Happening, record::Kind};
 
 use crate::{
     buf::Buf,
     client::{Client, Stage, patience::Expiry},
     error::Error,
     exchange::Exchange,
+    flow::rescue::remedy,
     io::{Close, Conn, Io, TransportAddress},
     proxy::Proxy,
     tunnel::Standing,
@@ -17,16 +18,31 @@ use crate::{
 impl Proxy {
     pub(crate) fn accepted<I: Io>(&mut self, io: &mut I, conn: Conn, listener: TransportAddress, peer: SocketAddr) {
         let may_come = self.make_place(io, listener, peer);
-        let client = if may_come { Client::accept(io, &mut self.core, conn, listener, peer) } else { None };
+        let client = match may_come {
+            true => Client::accept(io, &mut self.core, conn, listener, peer),
+            false => Err(None),
+        };
         match client {
-            Some(client) => {
+            Ok(client) => {
                 let client = self.clients.insert(conn, client);
                 if client.is_tunnel() {
                     self.carry(io, conn);
                 }
             }
-            None => io.close(conn, Close::Abort),
+            Err(None) => io.close(conn, Close::Abort),
+            Err(Some(error)) => self.turn_away(io, conn, (listener, peer), error),
         }
+    }
+
+    /// A client is not let in.
+    #[cold]
+    fn turn_away<I: Io>(&mut self, io: &mut I, conn: Conn, ends: (TransportAddress, SocketAddr), error: Error) {
+        let ((listener, peer), remedy) = (ends, remedy(error));
+        if let Some(service) = self.core.snapshot.listener(listener).map(|found| found.service.clone()) {
+            self.core.counters.note(Happening::Failed { service: service.id, cause: remedy.cause });
+            self.core.record_refusal(io, Kind::Connection, &service, (listener.address, peer), remedy.cause);
+        }
+        io.close(conn, remedy.close);
     }
 
     pub(crate) fn client_data<I: Io>(&mut self, io: &mut I, conn: Conn, buf: Buf) {

@@ -47,6 +47,11 @@ pub(crate) fn remedy(error: Error) -> Remedy {
         Error::ClientStalled => return without_page(Close::Abort, Cause::ClientStalled),
         Error::Denied { reset } => return without_page(ending(reset), Cause::ClientDenied),
         Error::RateLimited { reset } => return without_page(ending(reset), Cause::ClientRequestRate),
+        Error::ConnectionLimited { reset } => {
+            let close = if reset { Close::Abort } else { Close::Flush };
+            return without_page(close, Cause::ClientConnectionRate);
+        }
+        Error::TooManyConnections => return without_page(Close::Abort, Cause::ClientConnections),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),
         Error::BodyTimeout => (408, Cause::ClientBodyTimeout),

@@ -16,7 +16,7 @@ use crate::{
     policies::{security, under, with},
     records::recording,
     status,
-    tape::{Stage, plan},
+    tape::{Stage, l4_plan, plan},
 };
 
 const PEER: &str = "192.0.2.1:4000";
@@ -264,4 +264,93 @@ fn explanation_looks_and_counts_nothing() {
         (local.status, local.cause, told.security_rule.as_deref()),
         (None, "client_request_rate", Some("slowly"))
     );
+}
+
+/// The plan with a limit of connections: two in ten seconds.
+fn gated(mut plan: api::Plan, by_client: bool, action: Option<rate_limit::Action>) -> api::Plan {
+    let limit = RateLimit { name: "connections_rate_limit".into(), by_client, ..two(action) };
+    plan.virtual_services[0].connection_limits = vec![limit];
+    recording(plan)
+}
+
+fn ending(reset: bool) -> Option<rate_limit::Action> {
+    Some(rate_limit::Action::Close(api::Close { reset }))
+}
+
+#[test]
+fn connections_beyond_a_limit_end_as_its_action_says() {
+    for plan in [plan(1), l4_plan(1)] {
+        for (reset, how) in [(false, Close::Flush), (true, Close::Abort)] {
+            let mut stage = Stage::new(&gated(plan.clone(), false, ending(reset)));
+            let clients: Vec<_> = (0..3).map(|_| stage.client()).collect();
+            let closed: Vec<_> = clients.iter().map(|client| stage.closed(*client)).collect();
+            assert_eq!(closed, [None, None, Some(how)]);
+            assert_eq!(stage.failures(Cause::ClientConnectionRate), 1);
+            let service = stage.proxy.counters().service(0).expect("the service has counters");
+            assert_eq!((service.connections, service.open_connections), (2, 2));
+            let taken = stage.records();
+            let record = taken.record();
+            assert_eq!((record.kind(), record.cause()), (2, Cause::ClientConnectionRate as u16 + 1));
+            assert_eq!(record.reasons(), Reasons::RATE_LIMITED.bits());
+            stage.tape.sleep(Duration::from_secs(5));
+            let next = stage.client();
+            assert_eq!(stage.closed(next), None);
+        }
+    }
+}
+
+#[test]
+fn each_client_may_connect_as_often() {
+    let plan = gated(plan(1), true, ending(true));
+    let mut one = Stage::new(&plan);
+    let mut other = one.beside(&plan);
+    let closed = |stage: &mut Stage, peer: &str| {
+        let client = stage.client_from("10.0.0.1:80", peer);
+        stage.closed(client).is_some()
+    };
+    assert!(!closed(&mut one, "192.0.2.1:1") && !closed(&mut other, "192.0.2.1:2"));
+    assert!(closed(&mut one, "192.0.2.1:3") && closed(&mut other, "192.0.2.1:4"), "workers count together");
+    assert!(!closed(&mut one, "192.0.2.2:1"));
+}
+
+#[test]
+fn limit_of_connections_that_only_reports_lets_them_in() {
+    let mut stage = Stage::new(&gated(plan(1), false, None));
+    let clients: Vec<_> = (0..3).map(|_| stage.client()).collect();
+    assert!(clients.iter().all(|client| stage.closed(*client).is_none()));
+    assert_eq!(stage.failures(Cause::ClientConnectionRate), 0);
+    assert_eq!(stage.records().record().reasons(), Reasons::RATE_LIMITED.bits());
+}
+
+#[test]
+fn no_more_connections_are_open_at_once_than_the_service_may_have() {
+    let mut plan = plan(1);
+    plan.virtual_services[0].max_open_connections = 2;
+    let mut one = Stage::new(&plan);
+    let mut other = one.beside(&plan);
+    let (first, second) = (one.client(), other.client());
+    let third = one.client();
+    assert_eq!([one.closed(first), other.closed(second), one.closed(third)], [None, None, Some(Close::Abort)]);
+    assert_eq!(one.failures(Cause::ClientConnections), 1);
+    one.batch(vec![Event::Eof { conn: first }]);
+    assert!(one.closed(first).is_some());
+    let fourth = other.client();
+    let fifth = other.client();
+    assert_eq!((other.closed(fourth), other.closed(fifth)), (None, Some(Close::Abort)));
+}
+
+#[test]
+fn client_behind_a_proxy_is_limited_by_its_own_address() {
+    let mut plan = gated(plan(1), true, ending(true));
+    let tcp = plan.virtual_services[0].tcp.as_mut().expect("uses TCP");
+    tcp.proxy_protocol_sources = vec!["10.2.0.0/16".into()];
+    let mut stage = Stage::new(&plan);
+    let mut enters = |peer: &str| {
+        let client = stage.client();
+        stage.says(client, format!("PROXY TCP4 {peer} 10.0.0.1 4000 80\r\n"));
+        stage.closed(client).is_none()
+    };
+    let entered = ["192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"].map(&mut enters);
+    assert_eq!(entered, [true, true, false, true]);
+    assert_eq!(stage.failures(Cause::ClientConnectionRate), 1);
 }

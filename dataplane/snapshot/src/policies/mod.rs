@@ -13,7 +13,7 @@ use weir_rules::{Choice, Policies, PolicySet, RateRule};
 pub(crate) use groups::{
     Groups, KeptAddressGroup, KeptStringGroup, read_addresses, read_strings, subject_of_addresses, subject_of_strings,
 };
-pub(crate) use rate::read_limits;
+pub(crate) use rate::{check_numbers, read_limits};
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
 
 use crate::{Identity, Pool, PoolGroup, Server, kept::both_or_neither};

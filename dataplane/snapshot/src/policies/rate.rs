@@ -41,18 +41,7 @@ pub(crate) fn read_limits(
 pub(super) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<RateRule> {
     use v1::rate_limit::Action;
     let Place { subject, at, scope, identity } = *place;
-    let mut is_sound = true;
-    for (field, number) in [("count", from.count), ("period", from.period_s)] {
-        if !(1..=NUMBER_MAX).contains(&number) {
-            let message = format!("{number} is no number from 1 to {NUMBER_MAX}");
-            findings.error(subject, format!("{at}.rate_limiter.{field}"), message);
-            is_sound = false;
-        }
-    }
-    if from.burst > NUMBER_MAX {
-        findings.error(subject, format!("{at}.rate_limiter.burst_sz"), format!("is more than {NUMBER_MAX}"));
-        is_sound = false;
-    }
+    let mut is_sound = check_numbers(subject, at, from, findings);
     for (field, name) in [("http_header", &from.by_field), ("http_cookie", &from.by_cookie)] {
         if !name.is_empty() && !is_token(name.as_bytes()) {
             findings.error(subject, format!("{at}.{field}"), format!("{name:?} is no name of a field or a cookie"));
@@ -81,4 +70,18 @@ pub(super) fn read_limit(place: &Place<'_>, from: &v1::RateLimit, findings: &mut
         },
         excess,
     })
+}
+
+/// Whether the numbers of a rate are such as engines can count.
+pub(crate) fn check_numbers(subject: Subject<'_>, at: &str, from: &v1::RateLimit, findings: &mut Findings) -> bool {
+    let mut is_sound = true;
+    for (field, number, least) in [("count", from.count, 1), ("period", from.period_s, 1), ("burst_sz", from.burst, 0)]
+    {
+        if !(least..=NUMBER_MAX).contains(&number) {
+            let message = format!("{number} is no number from {least} to {NUMBER_MAX}");
+            findings.error(subject, format!("{at}.rate_limiter.{field}"), message);
+            is_sound = false;
+        }
+    }
+    is_sound
 }

@@ -97,7 +97,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
-            ClientRequestRate => Self::RATE_LIMITED,
+            ClientRequestRate | ClientConnectionRate | ClientConnections => Self::RATE_LIMITED,
         }
     }
 }

@@ -2709,6 +2709,8 @@ type VirtualService struct {
 	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
 	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
 	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
+	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
+	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
 	unknownFields        protoimpl.UnknownFields
@@ -2876,6 +2878,20 @@ func (x *VirtualService) GetRequestLimits() []*RateLimit {
 		return x.RequestLimits
 	}
 	return nil
+}
+
+func (x *VirtualService) GetConnectionLimits() []*RateLimit {
+	if x != nil {
+		return x.ConnectionLimits
+	}
+	return nil
+}
+
+func (x *VirtualService) GetMaxOpenConnections() uint32 {
+	if x != nil {
+		return x.MaxOpenConnections
+	}
+	return 0
 }
 
 func (x *VirtualService) GetPoolGroupUuid() string {
@@ -6458,7 +6474,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8b\b\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8a\t\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6480,7 +6496,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
 	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
-	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12'\n" +
+	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
+	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
+	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
@@ -7050,60 +7068,61 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
 	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
 	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 55: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 56: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 57: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 58: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 59: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	83,  // 60: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	83,  // 61: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 62: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	83,  // 63: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 64: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 65: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 66: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 67: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 68: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 69: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 70: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 71: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	84,  // 72: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 73: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 74: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 75: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 76: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 77: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 78: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 79: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 80: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 81: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	85,  // 82: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 83: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 84: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 85: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 86: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 87: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 88: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 89: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 90: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 91: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 92: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 93: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 94: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 95: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 96: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 97: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 98: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 99: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	104, // [104:104] is the sub-list for method output_type
-	104, // [104:104] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	82,  // 55: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	40,  // 56: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 57: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 58: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 59: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 60: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	83,  // 61: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	83,  // 62: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 63: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	83,  // 64: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 65: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 66: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 67: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 68: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 69: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 70: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 71: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 72: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	84,  // 73: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 74: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 75: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 76: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 77: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 78: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 79: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 80: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 81: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 82: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	85,  // 83: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 84: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 85: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 86: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 87: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 88: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 89: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 90: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 91: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 92: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 93: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 94: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 95: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 96: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 97: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 98: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 99: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 100: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 104: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
