@@ -371,6 +371,8 @@ func (s *survey) smallest(kind *schema.Kind) schema.Object {
 		body["http_profile"] = schema.Object{"compression_profile": schema.Object{"compression": false,
 			"type":                          "AUTO_COMPRESSION",
 			"remove_accept_encoding_header": true}}
+	case "errorpagebody":
+		body["error_page_body"] = "away"
 	case "healthmonitor":
 		body["type"] = "HEALTH_MONITOR_TCP"
 	case "applicationpersistenceprofile":

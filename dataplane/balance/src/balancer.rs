@@ -204,13 +204,13 @@ impl Balancer {
         self.census.standing
     }
 
-    /// A request is for this pool. If all servers are suspect, it comes because one is due for a trial: the next such
-    /// request comes later.
+    /// A request is for this pool. If all servers are suspect, it comes because one is due for a trial, and it may try all
+    /// of them: the next such request comes later.
     pub fn try_suspects(&mut self, now_ns: u64) {
         let all_are_suspect = self.census.suspect > 0 && self.census.suspect == self.census.standing;
         if all_are_suspect && self.next_trial_ns <= now_ns {
-            let due = self.servers.iter_mut().filter(|server| server.stands() && server.health.is_due(now_ns));
-            due.for_each(|server| server.health.tried(now_ns));
+            let suspects = self.servers.iter_mut().filter(|server| server.is_missed());
+            suspects.for_each(|server| server.health.tried(now_ns));
             self.next_trial_ns = self.earliest_trial_ns();
         }
     }

@@ -124,6 +124,11 @@ impl Pools {
         Some(Foreseen { chosen, group: group.clone(), servers: group.pools.iter().map(count).collect() })
     }
 
+    /// Whether a pool has a server that is not suspect, beside those that a request has tried.
+    pub fn has_sound(&self, pool: &Pool, tried: &[u32]) -> bool {
+        self.balancer(pool.id).is_some_and(|balancer| balancer.has_other_than(tried))
+    }
+
     fn balancer(&self, pool: u32) -> Option<&Balancer> {
         balancer_of(&self.rows, pool)
     }

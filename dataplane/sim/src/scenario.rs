@@ -136,7 +136,8 @@ impl Scenario {
         if http2 {
             plan.pools[0].http2 = Some(api::Http2ToServers { max_field_bytes: 16 * 1024, ..Default::default() });
         }
-        let changes = changes(rng, calm, &plan, servers.len());
+        let mut changes = changes(rng, calm, &plan, servers.len());
+        group(rng.clone(), &mut plan, &mut changes);
         let servers_wait = rng.chance(50);
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
@@ -211,6 +212,44 @@ fn reselect(mut rng: Rng, calm: bool, plan: &mut api::Plan, servers: &mut [Serve
         server.temper.busy_percent = if willing == Some(n) { 0 } else { rng.pick(&[30, 100]) };
     }
     calm && willing.is_some()
+}
+
+/// Shares the servers of some scenarios out over two pools of a group, for requests and for tunnels. Draws from `rng`
+/// disturb nothing else.
+fn group(mut rng: Rng, plan: &mut api::Plan, changes: &mut [(Duration, Change)]) {
+    // Another server after a response is one of the same pool.
+    if plan.pools[0].servers.len() < 2 || plan.pools[0].reselect.is_some() || !rng.chance(30) {
+        return;
+    }
+    let second = plan.pools.iter().flat_map(|pool| pool.servers.iter().skip(1).step_by(2));
+    let second: Vec<_> = second.map(|server| server.id.clone()).collect();
+    let (ratio, priority) = (rng.between(1, 3) as u32, rng.between(0, 1) as u32);
+    let plans = changes.iter_mut().filter_map(|(_, change)| match change {
+        Change::Plan(plan) => Some(plan.as_mut()),
+        _ => None,
+    });
+    for plan in plans.chain([plan]) {
+        part(plan, &second, (ratio, priority));
+    }
+}
+
+fn part(plan: &mut api::Plan, second: &[String], (ratio, priority): (u32, u32)) {
+    for pool in plan.pools.clone() {
+        let mut other = api::Pool { uuid: format!("second {}", pool.uuid), ..pool.clone() };
+        other.servers.retain(|server| second.contains(&server.id));
+        let own = plan.pools.iter_mut().filter(|own| own.uuid == pool.uuid);
+        own.for_each(|own| own.servers.retain(|server| !second.contains(&server.id)));
+        let members = vec![
+            api::GroupMember { pool_uuid: pool.uuid.clone(), ratio: 1, priority: 0 },
+            api::GroupMember { pool_uuid: other.uuid.clone(), ratio, priority },
+        ];
+        let uuid = format!("group of {}", pool.uuid);
+        for service in plan.virtual_services.iter_mut().filter(|service| service.pool_uuid == pool.uuid) {
+            (service.pool_uuid, service.pool_group_uuid) = (String::new(), uuid.clone());
+        }
+        plan.pools.push(other);
+        plan.pool_groups.push(api::PoolGroup { uuid, members, ..Default::default() });
+    }
 }
 
 /// Lets servers of some calm scenarios refuse requests, if all of them can always be reached: a request that is refused

@@ -87,7 +87,6 @@ struct Draft<'c> {
     warnings: Warnings,
     service_ids: Renumbering,
     pool_ids: Renumbering,
-    group_ids: Renumbering,
     server_ids: Renumbering,
     servers: usize,
     datagram_listeners: usize,
@@ -129,7 +128,6 @@ impl<'c> Draft<'c> {
             warnings: before.warnings.clone(),
             service_ids: before.numbers.services.renumbering(),
             pool_ids: before.numbers.pools.renumbering(),
-            group_ids: before.numbers.pool_groups.renumbering(),
             server_ids: before.numbers.servers.renumbering(),
             servers: before.servers,
             datagram_listeners: before.datagram_listeners,
@@ -232,14 +230,14 @@ impl<'c> Draft<'c> {
         let mut stale = leaving.to_vec();
         for uuid in leaving {
             let Some(gone) = self.pool_groups.all.remove(uuid) else { continue };
-            self.group_ids.free(gone.object.id);
+            self.pool_ids.free(gone.object.id);
             self.references.follow_group(uuid, Some(&gone), None);
             self.difference.groups_gone.push(Gone { uuid: gone.object.uuid.clone(), id: gone.object.id });
         }
         let users = pools.iter().flat_map(|uuid| self.before.references.groups_of_pools.of(uuid));
         for source in due(&self.change.pool_groups, users, leaving, &self.before.pool_groups, |kept| &kept.source) {
             let before = self.before.pool_groups.get(source.uuid());
-            let mut reader = GroupReader { ids: &mut self.group_ids, pools: &self.pools, offset: self.worker.offset };
+            let mut reader = GroupReader { ids: &mut self.pool_ids, pools: &self.pools, offset: self.worker.offset };
             let read = reader.read(&source, before, &mut self.findings);
             let same =
                 read.as_ref().zip(before).is_some_and(|(read, before)| Arc::ptr_eq(&read.object, &before.object));
@@ -536,7 +534,7 @@ impl<'c> Draft<'c> {
             address_groups: self.address_groups.all,
             references: self.references,
             warnings: self.warnings,
-            numbers: Numbers { services, pools: self.pool_ids.done().0, pool_groups: self.group_ids.done().0, servers },
+            numbers: Numbers { services, pools: self.pool_ids.done().0, servers },
             servers: self.servers,
             datagram_listeners: self.datagram_listeners,
             difference: Difference { recycled, ..self.difference },

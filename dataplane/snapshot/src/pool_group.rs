@@ -17,7 +17,7 @@ const RATIO_MAX: u32 = 1000;
 
 #[derive(Debug)]
 pub struct PoolGroup {
-    /// Stays the same in all snapshots. An index for tables of groups.
+    /// Stays the same in all snapshots. An index for tables of groups, which no pool has.
     pub id: u32,
     pub uuid: String,
     pub name: String,

@@ -57,6 +57,8 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
+    /// It has either policies or a group: not all its requests go to the same pool unchanged.
+    pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
     /// In place of the pages of the engine.
@@ -226,6 +228,7 @@ impl ServiceReader<'_> {
         if findings.errors.len() > found {
             return None;
         }
+        let policies = policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid)));
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
@@ -237,9 +240,10 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
+            is_steered: policies.is_some() || group.is_some(),
             group,
             error_pages,
-            policies: policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid))),
+            policies,
             gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),

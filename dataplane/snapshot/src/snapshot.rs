@@ -79,8 +79,8 @@ impl Listener {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     pub services: Ids,
+    /// Groups of pools have theirs from here, too.
     pub pools: Ids,
-    pub pool_groups: Ids,
     pub servers: Ids,
 }
 

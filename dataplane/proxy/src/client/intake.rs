@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use weir_policy::{ClientFacts, HttpProfile, LastHop, Trace};
 use weir_rules::{Edits, Judged, LocalResponse, Scratch, Verdict};
-use weir_snapshot::{Identity, Pool, ServicePolicies, VirtualService};
+use weir_snapshot::{Identity, Pool, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
@@ -101,36 +101,45 @@ impl Received<'_> {
         if http.refuses(self.head) {
             return Next::refused(Error::Request(weir_wire::Error::Field), self.head);
         }
-        match self.service.policies.as_deref() {
-            None => self.go_on(io, (client, conn), date, (exchanges, pools), None),
-            Some(policies) => self.take_by_rules(io, client, conn, (policies, scratch, date), (exchanges, pools)),
+        match self.service.is_steered {
+            false => self.go_on(io, (client, conn), date, exchanges, None),
+            true => self.take_steered(io, client, conn, (scratch, pools, date), exchanges),
         }
     }
 
+    /// Takes a request that rules or a group of pools direct.
     #[cold]
     #[inline(never)]
-    fn take_by_rules<I: Io>(
+    fn take_steered<I: Io>(
         self,
         io: &mut I,
         client: &Client,
         conn: Conn,
-        (policies, scratch, date): (&ServicePolicies, &mut Scratch, &[u8]),
-        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
+        (scratch, pools, date): (&mut Scratch, &mut Pools, &[u8]),
+        exchanges: &mut Exchanges<Exchange>,
     ) -> Next {
-        let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
-        let certificate = match identified {
-            None => None,
-            Some(Ok(certificate)) => certificate,
-            Some(Err(next)) => return *next,
-        };
-        let shown = (client, certificate.as_deref());
-        let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
-        if let Some(next) = self.ended(io, client, &judged, date) {
-            return next;
+        let service = self.service;
+        let (mut ruled, mut reported) = (Ruled::default(), false);
+        if let Some(policies) = service.policies.as_deref() {
+            let identified = policies.identity.as_ref().map(|identity| self.identify(io, client, identity, date));
+            let certificate = match identified {
+                None => None,
+                Some(Ok(certificate)) => certificate,
+                Some(Err(next)) => return *next,
+            };
+            let shown = (client, certificate.as_deref());
+            let judged = ruled::judge(policies, self.head, conn.is_stream(), shown, (scratch, io.now()));
+            if let Some(next) = self.ended(io, client, &judged, date) {
+                return next;
+            }
+            reported = judged.reported;
+            ruled = Ruled::of(policies, judged, certificate);
         }
-        let reported = judged.reported;
-        let ruled = Ruled::of(policies, judged, certificate);
-        match self.go_on(io, (client, conn), date, (exchanges, pools), Some(ruled)) {
+        let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
+        if !ruled.choose(service, pick) {
+            return Next::refused(Error::NoServer, self.head);
+        }
+        match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {
             Next::Exchange { id, answer_continue } if reported => Next::Reported { id, answer_continue },
             next => next,
         }
@@ -162,8 +171,8 @@ impl Received<'_> {
         io: &mut I,
         (client, conn): (&Client, Conn),
         date: &[u8],
-        (exchanges, pools): (&mut Exchanges<Exchange>, &mut Pools),
-        ruled: Option<Box<Ruled<'_>>>,
+        exchanges: &mut Exchanges<Exchange>,
+        ruled: Option<&mut Ruled<'_>>,
     ) -> Next {
         let (service, head, facts) = (self.service, self.head, &client.facts);
         let Some(http) = service.http() else { return Next::Unserved };
@@ -180,16 +189,8 @@ impl Received<'_> {
         }
         let pool = match &ruled {
             None => service.pool.as_deref(),
-            Some(ruled) if ruled.group.is_some() => None,
             Some(ruled) => ruled.pool.as_deref().or(service.pool.as_deref()),
         };
-        let mut member = None;
-        if pool.is_none()
-            && let Some(group) = ruled.as_ref().and_then(|ruled| ruled.group.as_ref()).or(service.group.as_ref())
-        {
-            member = Core::choose_pool(pools, io.now(), group, &head.fields, client.peer);
-        }
-        let pool = pool.or(member.as_deref());
         if matches!(self.to_client, Target::Call) && pool.is_some_and(|pool| pool.http2.is_none()) {
             return Next::refused(Error::NoHttp2, head);
         }
@@ -234,9 +235,6 @@ impl Received<'_> {
         }
         if let Some(ruled) = ruled {
             ruled.apply(exchange, client);
-        }
-        if member.is_some() {
-            exchange.chosen = member;
         }
         if let Some(key) = self.websocket {
             exchange.ask_for_websocket(*key);

@@ -1,11 +1,11 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies};
+use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
@@ -64,48 +64,59 @@ pub(super) fn judge<'s>(
     Box::new(judged)
 }
 
-/// What rules make of a request that goes on.
+/// What rules and groups of pools make of a request that goes on.
+#[derive(Default)]
 pub(super) struct Ruled<'p> {
     pub edits: Option<Edits<'p>>,
+    /// `None`: that of the virtual service.
     pub pool: Option<Arc<Pool>>,
-    /// Instead of a pool.
-    pub group: Option<Arc<PoolGroup>>,
+    /// Where the request finds another pool.
+    within: Within,
     server: Option<u32>,
     due: Vec<Due>,
     certificate: Option<Arc<ClientCertificate>>,
 }
 
 impl<'p> Ruled<'p> {
-    #[cold]
     pub fn of(
         policies: &ServicePolicies,
         judged: Box<Judged<'p>>,
         certificate: Option<Arc<ClientCertificate>>,
-    ) -> Box<Self> {
+    ) -> Self {
         let Judged { edits, pool: choice, due, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
-        let (pool, group) = match choice.and_then(|choice| policies.destination(&choice)) {
-            None => (None, None),
-            Some(Destination::Pool(pool)) => (Some(pool.clone()), None),
-            Some(Destination::Group(group)) => (None, Some(group.clone())),
+        let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
+            None => (None, Within::Service),
+            Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
+            Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
         };
-        Box::new(Self { edits: (!edits.is_empty()).then_some(edits), pool, group, server, due, certificate })
+        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate }
     }
 
-    #[cold]
-    pub fn apply(self, exchange: &mut Exchange, client: &Client) {
+    /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
+    pub fn choose(&mut self, service: &VirtualService, pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>) -> bool {
+        let group = match &self.within {
+            Within::Service => service.group.as_deref(),
+            Within::Pool => None,
+            Within::Group(group) => Some(&**group),
+        };
+        if let Some(group) = group {
+            self.pool = pick(group);
+        }
+        self.pool.is_some() || !matches!(self.within, Within::Group(_))
+    }
+
+    pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
         exchange.named = self.server.or(exchange.named);
-        if let Some(group) = self.group {
-            exchange.stay_within(Within::Group(group));
-        } else if let Some(pool) = self.pool {
-            exchange.chosen = Some(pool);
-            if exchange.service.group.is_some() {
-                exchange.stay_within(Within::Pool);
-            }
+        exchange.chosen = self.pool.take();
+        match mem::take(&mut self.within) {
+            Within::Service => {}
+            Within::Pool if exchange.service.group.is_none() => {}
+            within => exchange.stay_within(within),
         }
         if !self.due.is_empty() {
-            let origin = client.origin(None);
-            exchange.await_response(Awaited::of(self.due, origin, self.certificate));
+            let due = mem::take(&mut self.due);
+            exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
         }
     }
 }

@@ -40,8 +40,7 @@ impl Proxy {
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
         let pool = exchange.pool().ok_or_else(|| lacks_pool(&exchange.service))?;
-        let tries = core.limits.server_tries;
-        if exchange.tried.len() >= tries && exchange.failed_tries() >= tries {
+        if !exchange.tried.is_empty() && core.leaves_pool(exchange, pool) {
             return self.find_elsewhere(io, id, otherwise);
         }
         let named = exchange.named.filter(|named| !exchange.tried.contains(named));

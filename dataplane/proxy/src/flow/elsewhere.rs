@@ -7,7 +7,7 @@ use weir_snapshot::{FailAction, Pool};
 use crate::{
     core::Core,
     error::Error,
-    exchange::{Exchange, table::ExchangeId},
+    exchange::{Exchange, incoming::Form, table::ExchangeId},
     io::{Conn, Io, Time},
     pool::{Place, balance_key},
     proxy::{ClientSide, Proxy},
@@ -20,10 +20,26 @@ impl Proxy {
     pub(crate) fn find_elsewhere<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
         let ClientSide { exchange, client, core } = self.client_side(id)?;
         let peer = client.peer;
-        let Some((pool, is_backup)) = core.next_pool(io.now(), exchange, peer) else { return Err(otherwise) };
+        let Some((pool, is_backup)) = core.next_pool(io.now(), exchange, peer) else {
+            return self.find_suspect(io, id, otherwise);
+        };
         exchange.key = balance_key(&pool, None, peer);
         exchange.turn_to(pool, is_backup);
         self.find_server(io, id, otherwise)
+    }
+
+    /// Gives the exchange a suspect server of its pool, which it would have left for a sound one elsewhere.
+    fn find_suspect<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        let ClientSide { exchange, core, .. } = self.client_side(id)?;
+        if exchange.group().is_none() || exchange.failed_tries() >= core.limits.server_tries {
+            return Err(otherwise);
+        }
+        let pool = exchange.pool().ok_or(otherwise)?;
+        let place = core.pools.pick(io.now(), pool, exchange.key, &exchange.tried).ok_or(otherwise)?;
+        match exchange.form {
+            Form::Content => self.find_stream(io, id, place, otherwise),
+            _ => self.find_connection(io, id, place),
+        }
     }
 
     /// A server for the connection of a tunnel: of the virtual service's pool, of a pool of its group, or of the backup.
@@ -48,6 +64,14 @@ impl Proxy {
 }
 
 impl Core {
+    /// Whether a request that was tried in vain goes to another pool, if there is one: after a few tries, or if its pool has
+    /// suspect servers only.
+    #[cold]
+    pub(super) fn leaves_pool(&self, exchange: &Exchange, pool: &Pool) -> bool {
+        exchange.failed_tries() >= self.limits.server_tries
+            || exchange.group().is_some() && !self.pools.has_sound(pool, &exchange.tried)
+    }
+
     /// The pool for a request after those that could not take it, and whether it is the backup.
     fn next_pool(&mut self, now: Time, exchange: &Exchange, peer: SocketAddr) -> Option<(Arc<Pool>, bool)> {
         if exchange.is_at_backup() {
