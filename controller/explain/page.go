@@ -6,6 +6,7 @@ import (
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	"github.com/weir-lb/weir/controller/fleet"
 	"github.com/weir-lb/weir/controller/schema"
+	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
 // page is the answers as JSON.
@@ -64,6 +65,9 @@ func (t *teller) page() schema.Object {
 			page[field] = name
 		}
 	}
+	if mode := certificateModes[said.GetClientCertificate()]; mode != "" {
+		page["client_certificate"] = mode
+	}
 	if said.GetCause() != "" {
 		response := schema.Object{"status": int64(said.GetStatus()), "cause": said.GetCause()}
 		if said.GetLocation() != "" {
@@ -89,6 +93,12 @@ func (t *teller) isHidden() bool {
 		}
 	}
 	return false
+}
+
+// certificateModes are those in which the client is asked for a certificate.
+var certificateModes = map[dataplanev1.ClientCertificateMode]string{
+	dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUEST: kinds.RequestClientCertificate,
+	dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUIRE: kinds.RequireClientCertificate,
 }
 
 var chosenBy = map[dataplanev1.Chosen]string{

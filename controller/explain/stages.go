@@ -97,9 +97,17 @@ func (t *teller) poolTold() string {
 	return fmt.Sprintf("The pool is %s: %s.", nameOr(t.poolName(said.GetPoolUuid()), said.GetPoolUuid()), by)
 }
 
-// rules names the limit, and the rules of HTTP policies, that decide; empty: none does.
+// rules says whether the client needs a certificate, and names the limit, and the rules of HTTP policies, that decide;
+// empty: none does.
 func rules(said *dataplanev1.Explanation) string {
 	var decided []string
+	switch said.GetClientCertificate() {
+	case dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUEST:
+		decided = append(decided, "the client may show a certificate")
+	case dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_REQUIRE:
+		decided = append(decided,
+			"the client has to show a good certificate, and this is what becomes of one that does")
+	}
 	if name := said.GetLimit(); name != "" {
 		decided = append(decided, fmt.Sprintf("it would be beyond the limit %s", name))
 	}

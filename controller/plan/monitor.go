@@ -154,6 +154,12 @@ func monitorTLS(from *model.HealthMonitor, report *report) *enginev1.MonitorTls 
 	}
 	if from.PKIProfile != nil {
 		compiled.CaCertsDer = from.PKIProfile.Authorities()
+		if from.PKIProfile.CRLCheck || from.PKIProfile.IgnorePeerChain {
+			report.warn(about("healthmonitor", from.Identity, from.Named), "pki_profile_ref",
+				"monitors look at no list of "+
+					"revoked certificates, and use the chain that servers send: crl_check and ignore_peer_chain of %s have no "+
+					"effect here", from.PKIProfile.Name)
+		}
 	}
 	if from.Certificate != nil {
 		compiled.ChainDer, compiled.KeyPkcs8Der = from.Certificate.ChainDER, from.Certificate.KeyDER

@@ -1,6 +1,6 @@
 //! The clients' side of the counted connections: plain, or Weir's own TLS client. It runs outside of what is counted.
 
-use weir_tls::{ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
+use weir_tls::{Certificate, ClientConfig, ClientSettings, Group, Provider, ServerName, TlsSession, Version};
 
 use crate::{Failure, http2::Http2, plan::Listener};
 
@@ -18,6 +18,7 @@ pub struct Client {
 pub struct Clients {
     tls12: ClientConfig,
     tls13: ClientConfig,
+    certified: ClientConfig,
     server_name: ServerName,
 }
 
@@ -34,7 +35,11 @@ impl Clients {
             ClientConfig::unverified(&settings, &provider)
         };
         let server_name = ServerName::parse("www.example.com")?;
-        Ok(Self { tls12: config(Version::Tls12)?, tls13: config(Version::Tls13)?, server_name })
+        let chain = include_bytes!("../../../dataplane/tls/testdata/clients/client.crt.der").to_vec();
+        let key = include_bytes!("../../../dataplane/tls/testdata/clients/client.key.der");
+        let own = Certificate::read(&[chain], key, &provider)?;
+        let tls13 = config(Version::Tls13)?;
+        Ok(Self { tls12: config(Version::Tls12)?, certified: tls13.clone().showing(&own), tls13, server_name })
     }
 
     /// A client of `listener`; what it says first is in its outbox.
@@ -44,6 +49,7 @@ impl Clients {
             Listener::Http2 => return Ok(plain(Some(Http2::new()))),
             Listener::Tls12 | Listener::Tls12Both => &self.tls12,
             Listener::Tls13 => &self.tls13,
+            Listener::Tls13Mutual => &self.certified,
             _ => return Ok(plain(None)),
         };
         let mut outbox = Vec::new();

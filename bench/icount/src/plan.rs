@@ -22,6 +22,8 @@ pub enum Listener {
     Plain,
     Tls12,
     Tls13,
+    /// Of clients with certificates.
+    Tls13Mutual,
     /// And to servers, too.
     Tls12Both,
     /// Plain, for HTTP/2.
@@ -37,10 +39,11 @@ pub enum Listener {
 }
 
 impl Listener {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Plain,
         Self::Tls12,
         Self::Tls13,
+        Self::Tls13Mutual,
         Self::Tls12Both,
         Self::Http2,
         Self::Recorded,
@@ -50,7 +53,7 @@ impl Listener {
     ];
 
     fn is_tls(self) -> bool {
-        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls12Both)
+        matches!(self, Self::Tls12 | Self::Tls13 | Self::Tls13Mutual | Self::Tls12Both)
     }
 
     /// The policies whose rules try its requests.
@@ -69,6 +72,7 @@ impl Listener {
             Self::Plain => 80,
             Self::Tls12 => 443,
             Self::Tls13 => 8443,
+            Self::Tls13Mutual => 10443,
             Self::Tls12Both => 9443,
             Self::Http2 => 8080,
             Self::Recorded => 8081,
@@ -87,6 +91,11 @@ pub fn plan() -> api::Plan {
         pools: vec![pool(PLAIN_POOL), secure_pool()],
         certificates: vec![certificate()],
         http_policy_sets: rules::all(PLAIN_POOL),
+        pki_profiles: vec![api::PkiProfile {
+            uuid: "clients".to_owned(),
+            ca_certs_der: vec![include_bytes!("../../../dataplane/tls/testdata/clients/root.crt.der").to_vec()],
+            ..Default::default()
+        }],
         ..Default::default()
     }
 }
@@ -138,6 +147,11 @@ fn service(listener: Listener) -> api::VirtualService {
         tcp: Some(api::TcpProfile { idle_timeout_s: 600, ..Default::default() }),
         tls: tls.then(|| tls_profile(listener)),
         analytics: (listener == Listener::Recorded).then(analytics),
+        client_certificates: (listener == Listener::Tls13Mutual).then(|| api::ClientCertificates {
+            mode: api::ClientCertificateMode::Require as i32,
+            pki_profile_uuid: "clients".to_owned(),
+            ..Default::default()
+        }),
         certificate_uuids: if tls { vec!["certificate".to_owned()] } else { vec![] },
         http_policy_set_uuids: listener.policies(),
         ..Default::default()
@@ -190,7 +204,7 @@ fn http2_profile() -> api::Http2Profile {
 /// Every handshake is a full one, as in the bench.
 fn tls_profile(listener: Listener) -> api::TlsProfile {
     let (version, suite) = match listener {
-        Listener::Tls13 => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
+        Listener::Tls13 | Listener::Tls13Mutual => (api::TlsVersion::TlsVersion13, "TLS_AES_128_GCM_SHA256"),
         _ => (api::TlsVersion::TlsVersion12, TLS12_SUITE),
     };
     api::TlsProfile {

@@ -31,7 +31,7 @@ enum Work {
 }
 
 /// In the order of their names, as in the file of counts.
-pub static ROWS: [Row; 16] = [
+pub static ROWS: [Row; 17] = [
     Row {
         name: "body_64k",
         what: "keep-alive request, a response of 64 KiB",
@@ -71,6 +71,13 @@ pub static ROWS: [Row; 16] = [
         name: "handshake_tls13",
         what: "accept, full TLS 1.3 handshake (ECDSA, P-256), reset",
         listener: Listener::Tls13,
+        work: Work::Handshake,
+        rounds: 2,
+    },
+    Row {
+        name: "handshake_tls13_mutual",
+        what: "the same with a client that shows a certificate, as it has before",
+        listener: Listener::Tls13Mutual,
         work: Work::Handshake,
         rounds: 2,
     },

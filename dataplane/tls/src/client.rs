@@ -120,6 +120,12 @@ impl ClientConfig {
         Ok(Self { rustls: Arc::new(rustls), send_close_notify: true, towards: None })
     }
 
+    /// The same, showing this certificate to servers that ask for one.
+    pub fn showing(mut self, certificate: &Certificate) -> Self {
+        Arc::make_mut(&mut self.rustls).client_auth_cert_resolver = shown(certificate);
+        self
+    }
+
     /// The same, offering these names of ALPN, in order of preference.
     pub fn offering(mut self, protocols: &[&str]) -> Self {
         Arc::make_mut(&mut self.rustls).alpn_protocols =

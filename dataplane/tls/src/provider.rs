@@ -45,13 +45,15 @@ pub enum Group {
     X25519,
     P256,
     P384,
+    /// With ML-KEM-768, so that who records a handshake now cannot read it with a quantum computer later.
+    X25519MlKem768,
 }
 
 impl Group {
-    /// The groups that a server agrees to, the cheapest first. The client's order decides (rustls does not ask the
-    /// server).
-    pub const ALL: [Group; 3] = [Group::X25519, Group::P256, Group::P384];
-    pub const NAMES: [&'static str; 3] = ["X25519", "P-256", "P-384"];
+    /// The groups that a server agrees to. The client's order decides (rustls does not ask the server). Towards servers the
+    /// cheapest stands first, and the hybrid last: its key share is large.
+    pub const ALL: [Group; 4] = [Group::X25519, Group::P256, Group::P384, Group::X25519MlKem768];
+    pub const NAMES: [&'static str; 4] = ["X25519", "P-256", "P-384", "X25519MLKEM768"];
 
     /// By the name in [`Group::NAMES`].
     pub fn named(name: &str) -> Result<Self, Error> {
@@ -70,6 +72,7 @@ impl Group {
             Group::X25519 => aws_lc_rs::kx_group::X25519,
             Group::P256 => aws_lc_rs::kx_group::SECP256R1,
             Group::P384 => aws_lc_rs::kx_group::SECP384R1,
+            Group::X25519MlKem768 => aws_lc_rs::kx_group::X25519MLKEM768,
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Whether a server is the right one: signed by an authority that we trust, and for the right name.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use rustls::{
@@ -20,7 +24,10 @@ use webpki::{
 };
 use weir_wire::x509::{self, Certificate as Said};
 
-use crate::{CertificateFault, Error};
+use crate::{CertificateFault, Error, bounded::Bounded};
+
+/// Certificates of clients that are known to be good. One that was dropped is verified again.
+const GOOD_MAX: usize = 4096;
 
 /// The name of a server for SNI and for the check of its certificate: a host name, or an IP address, which SNI never
 /// carries.
@@ -83,6 +90,8 @@ struct Trusted {
     ignores_peer_chain: bool,
     revocation: Option<Lists>,
     digest: [u8; 32],
+    /// Certificates of clients that were good, by their SHA-256, and until when they are. Clients come back.
+    good: Mutex<Bounded<[u8; 32], u64>>,
     algorithms: &'static [&'static dyn SignatureVerificationAlgorithm],
 }
 
@@ -134,6 +143,7 @@ impl Authorities {
             ignores_peer_chain: settings.ignores_peer_chain,
             revocation,
             digest: digest_of(settings),
+            good: Mutex::new(Bounded::new(GOOD_MAX)),
             algorithms: crypto::aws_lc_rs::default_provider().signature_verification_algorithms.all,
         })))
     }
@@ -168,6 +178,10 @@ impl Authorities {
         now: UnixTime,
     ) -> Result<u64, CertificateFault> {
         let trusted = &*self.0;
+        let key = sha256(end_entity);
+        if let Some(until) = trusted.known_good().find(&key).copied().filter(|until| now.as_secs() < *until) {
+            return Ok(until);
+        }
         let own = EndEntityCert::try_from(end_entity).map_err(|error| CertificateFault::of(&error))?;
         let sent = if trusted.ignores_peer_chain { &[] } else { sent };
         let chain: Vec<_> = trusted.intermediates.iter().chain(sent).cloned().collect();
@@ -197,11 +211,17 @@ impl Authorities {
         let until = |der: &CertificateDer<'_>| Said::read(der).map_or(0, |said| said.not_after);
         let issuers = path.intermediate_certificates().map(|issuer| until(&issuer.der()));
         let first = issuers.chain([until(end_entity), anchor_until]).min().unwrap_or_default();
-        Ok(first.min(lists.map_or(u64::MAX, |lists| lists.until)))
+        let until = first.min(lists.map_or(u64::MAX, |lists| lists.until));
+        *trusted.known_good().find_or_put(key, || until) = until;
+        Ok(until)
     }
 }
 
 impl Trusted {
+    fn known_good(&self) -> MutexGuard<'_, Bounded<[u8; 32], u64>> {
+        self.good.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn limits_of(&self, anchor: &TrustAnchor<'_>) -> Option<(u64, Option<u8>)> {
         self.anchors.iter().zip(&self.limits).find(|(other, _)| *other == anchor).map(|(_, limits)| *limits)
     }
@@ -268,6 +288,12 @@ fn digest_of(settings: &PkiSettings) -> [u8; 32] {
     if let Some(revocation) = &settings.revocation {
         add(&revocation.lists, [revocation.only_leaf, revocation.allows_expired, true]);
     }
+    finished(context)
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    context.update(bytes);
     finished(context)
 }
 
