@@ -103,8 +103,9 @@ var before = []struct {
 	instructions int
 }{
 	{"body_64k", 11600}, {"body_64k_tls12", 33320}, {"body_64k_tls12_both", 73592}, {"connection", 10521},
-	{"handshake_tls12", 31662}, {"handshake_tls13", 43430}, {"request", 8772}, {"request_http2", 14740},
-	{"request_recorded", 9813}, {"request_tls12", 11620}, {"request_tls13", 11598},
+	{"handshake_tls12", 31662}, {"handshake_tls13", 43430}, {"plan_change", 19447}, {"request", 8772},
+	{"request_http2", 14740},
+	{"request_recorded", 9813}, {"request_tls12", 11620}, {"request_tls13", 11598}, {"transaction_tls12", 45141},
 }
 
 func measureIdle(_ context.Context, r *run) (found findings.Finding, err error) {

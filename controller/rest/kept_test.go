@@ -122,8 +122,8 @@ func TestKeptReferencesToKindsThatAreThereMustBeRight(t *testing.T) {
 	if ref := made["http_profile"].(schema.Object)["pki_profile_ref"]; ref != "https://"+testHost+path(pki)+"#ours" {
 		t.Errorf("refers to %v", ref)
 	}
-	if said := warningsIn(made); !strings.Contains(said, "http_profile.pki_profile_ref: ") {
-		t.Errorf("the reply says %s", said)
+	if said := warningsIn(made); said != "" {
+		t.Errorf("the reply warns of a reference that is served: %s", said)
 	}
 	c.refused(http.StatusPreconditionFailed, "ApplicationProfile a", "DELETE", path(pki), nil)
 }
@@ -244,7 +244,7 @@ func (s *survey) sample(field []string) any {
 
 // saidByCertificate are fields that the controller computes, whatever the client sends.
 var saidByCertificate = regexp.MustCompile(
-	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$`)
+	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$|^/api/pkiprofile/\S+ crls\..*$`)
 
 // try sends the smallest object with one more field, which put adds. If the object is refused, try sends each part of
 // the field by itself.
