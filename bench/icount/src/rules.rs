@@ -44,7 +44,7 @@ fn by_host_and_path(n: u32) -> api::HttpMatch {
 fn by_part_of_path(n: u32) -> api::HttpMatch {
     let path = match n {
         RULES => text(api::TextCriterion::Regex, r"^/in[a-z]+\.html$".to_owned()),
-        _ if n % 2 == 0 => text(api::TextCriterion::Regex, format!("/part-{n}/[0-9]+$")),
+        _ if n.is_multiple_of(2) => text(api::TextCriterion::Regex, format!("/part-{n}/[0-9]+$")),
         _ => text(api::TextCriterion::Contains, format!("/part-{n}/")),
     };
     api::HttpMatch { path: Some(path), ..Default::default() }
