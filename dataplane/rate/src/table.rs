@@ -1,8 +1,9 @@
 //! The cells of many keys, in a table of fixed size that all workers of an engine share.
 //!
 //! A key has its place in one set of four cells, a line of the cache. A new key gets the cell of the set whose arrival time
-//! is the smallest: mostly one that has nothing counted any more. A cell that refuses at the moment is never given away,
-//! so a flood of new keys frees nobody from a limit; if all four of a set refuse, a new key passes uncounted.
+//! is the smallest: mostly one that has nothing counted any more. A cell that refuses at the moment by the rate of the new
+//! key is never given away, so a flood of new keys of a limit frees nobody from that limit; if all four of a set refuse, a
+//! new key passes uncounted. A flood of keys of a slow limit may free keys of a fast one: cells do not know their rates.
 
 use std::sync::atomic::{
     AtomicU64,

@@ -100,8 +100,8 @@ struct Lists {
     lists: Vec<CertRevocationList<'static>>,
     depth: RevocationCheckDepth,
     expiration: ExpirationPolicy,
-    /// When the first of them ends, in seconds since 1970.
-    until: u64,
+    /// When each of them ends, in seconds since 1970, the first to end first. Empty: that does not matter.
+    ends: Box<[u64]>,
 }
 
 impl Authorities {
@@ -211,7 +211,7 @@ impl Authorities {
         let until = |der: &CertificateDer<'_>| Said::read(der).map_or(0, |said| said.not_after);
         let issuers = path.intermediate_certificates().map(|issuer| until(&issuer.der()));
         let first = issuers.chain([until(end_entity), anchor_until]).min().unwrap_or_default();
-        let until = first.min(lists.map_or(u64::MAX, |lists| lists.until));
+        let until = first.min(lists.map_or(u64::MAX, |lists| lists.until(now.as_secs())));
         *trusted.known_good().find_or_put(key, || until) = until;
         Ok(until)
     }
@@ -239,12 +239,20 @@ impl Lists {
             })
             .collect();
         let ends = from.lists.iter().filter_map(|der| x509::next_update(der)).filter(|_| !from.allows_expired);
+        let mut ends: Box<[u64]> = ends.collect();
+        ends.sort_unstable();
         Ok(Self {
             lists: lists?,
             depth: if from.only_leaf { RevocationCheckDepth::EndEntity } else { RevocationCheckDepth::Chain },
             expiration: if from.allows_expired { ExpirationPolicy::Ignore } else { ExpirationPolicy::Enforce },
-            until: ends.min().unwrap_or(u64::MAX),
+            ends,
         })
+    }
+
+    /// When the next of them ends. One that has ended makes no certificate good.
+    fn until(&self, now: u64) -> u64 {
+        let ended = self.ends.partition_point(|end| *end <= now);
+        self.ends.get(ended).copied().unwrap_or(u64::MAX)
     }
 
     fn verify_server(
