@@ -25,6 +25,7 @@ type EquivalentLabels struct {
 
 func init() {
 	schema.Register[PriorityLabels](schema.Definition{
+		Private: true,
 		Serving: schema.PartOfService,
 		Columns: []column.Column{column.Of("PRIORITIES", countOf("equivalent_labels"))},
 		Example: "  weir prioritylabels create sites equivalent_labels[0].labels[0]=local " +
