@@ -36,6 +36,10 @@ func (g *PoolGroup) Pools() (pools []*Pool) {
 
 func (k *Keeper) resolvePoolGroup(from *source, group *PoolGroup) {
 	group.Labels = follow(from, k.priorityLabels, "priority_labels_ref", group.PriorityLabelsRef)
+	var priorities map[string]uint32
+	if group.Labels != nil {
+		priorities = group.Labels.Priorities()
+	}
 	for i := range group.PoolGroup.Members {
 		member := &group.PoolGroup.Members[i]
 		field := fmt.Sprintf("members[%d].", i)
@@ -43,7 +47,7 @@ func (k *Keeper) resolvePoolGroup(from *source, group *PoolGroup) {
 		priority, _ := member.Number()
 		if group.Labels != nil {
 			known := false
-			if priority, known = group.Labels.Priority(member.PriorityLabel); !known && member.PriorityLabel != "" {
+			if priority, known = priorities[member.PriorityLabel]; !known && member.PriorityLabel != "" {
 				from.find(field+"priority_label", "%q is not in prioritylabels %s: it comes last", member.PriorityLabel,
 					group.Labels.Name)
 			}

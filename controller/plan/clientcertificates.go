@@ -34,7 +34,7 @@ func clientCertificates(
 	noteUselessOfCertificates(profile, wanted, own, report)
 	in := inForce(subject, vs, own, report)
 	compiled := &dataplanev1.ClientCertificates{Mode: in.mode, Close: wanted.Action.CloseConnection,
-		AllowInvalid: vs.AllowInvalidCertificate}
+		AllowInvalid: allowsInvalid(subject, vs, in, report)}
 	for i, header := range wanted.Action.Headers {
 		variable, known := headerVariables[header.Value]
 		if !known {
@@ -66,7 +66,7 @@ func inForce(subject subject, vs *model.VirtualService, own asked, report *repor
 	if !vs.IsChild() {
 		return own
 	}
-	ofParent := asked{certificateModes[vs.ParentProfile.ClientCertificates().Mode], vs.ParentPKI}
+	ofParent := askedByParent(vs)
 	switch {
 	case !vs.ByRequest() && own.mode >= ofParent.mode:
 		return own
@@ -78,6 +78,23 @@ func inForce(subject subject, vs *model.VirtualService, own asked, report *repor
 				"pki_profile_ref, or use VS_TYPE_VH_SNI", vs.Parent.Name)
 	}
 	return ofParent
+}
+
+func askedByParent(vs *model.VirtualService) asked {
+	return asked{certificateModes[vs.ParentProfile.ClientCertificates().Mode], vs.ParentPKI}
+}
+
+// allowsInvalid tells whether clients with a certificate that is not good get in. Where a parent asks the clients, a
+// child lets in no others than the parent.
+func allowsInvalid(subject subject, vs *model.VirtualService, in asked, report *report) bool {
+	if !vs.AllowInvalidCertificate || !vs.IsChild() || in != askedByParent(vs) ||
+		in.mode == dataplanev1.ClientCertificateMode_CLIENT_CERTIFICATE_MODE_NONE ||
+		vs.Parent.AllowInvalidCertificate {
+		return vs.AllowInvalidCertificate
+	}
+	report.warn(subject, "allow_invalid_client_cert", "has no effect: its parent %s asks clients for certificates, and "+
+		"does not have it", vs.Parent.Name)
+	return false
 }
 
 // refusePlainPorts blocks virtual services with ports through which a client without a certificate could come. For

@@ -1,10 +1,16 @@
 package plan
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
 	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
+
+// errorPageBytesMost limits the pages of a profile with their bodies, because the Plan of an engine is limited. Each
+// page has a copy of its body.
+const errorPageBytesMost = 1 << 20
 
 // addErrorPages adds the error pages of a virtual service. Without a page that is missing, clients get the engine's.
 func (d *draft) addErrorPages() {
@@ -27,6 +33,12 @@ func (d *draft) addErrorPages() {
 			continue // model has a finding about that
 		}
 		to.Pages = append(to.Pages, page)
+	}
+	if size := proto.Size(to); size > errorPageBytesMost {
+		d.report.block(d.subject, "error_page_profile_ref",
+			"the pages of errorpageprofile %s with their bodies have %d bytes: give at most %d", from.Name, size,
+			errorPageBytesMost)
+		return
 	}
 	d.service.ErrorPageProfileUuid = from.UUID
 	body := &enginev1.Resource_ErrorPageProfile{ErrorPageProfile: to}

@@ -88,6 +88,12 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		{"applicationpersistenceprofile",
 			`{"name":"p","persistence_type":"PERSISTENCE_TYPE_HTTP_COOKIE","http_cookie_persistence_profile":{"cookie_name":"a;b"}}`,
 			`applicationpersistenceprofile: http_cookie_persistence_profile.cookie_name: has more than letters, digits, - and _, or more than 128 of them`},
+		{"pool", failing(`"redirect":{"host":"a.test"}`), `pool: fail_action.redirect: is for FAIL_ACTION_HTTP_REDIRECT`},
+		{"pool", failing(`"local_rsp":{}`), `pool: fail_action.local_rsp: is for FAIL_ACTION_HTTP_LOCAL_RSP`},
+		{"poolgroup", failing(`"backup_pool":{"backup_pool_ref":"/api/pool/pool-1"}`),
+			`poolgroup: fail_action.backup_pool: is for FAIL_ACTION_BACKUP_POOL`},
+		{"pool", failing(`"type":"FAIL_ACTION_HTTP_LOCAL_RSP","redirect":{"host":"a.test"}`),
+			`pool: fail_action.redirect: is for FAIL_ACTION_HTTP_REDIRECT`},
 		{"pkiprofile", `{"name":"p"}`, `pkiprofile: ca_certs: is empty; give at least one certificate of an authority`},
 		{"pkiprofile", `{"name":"p","crl_check":true,"ca_certs":[{"certificate":"c"}]}`,
 			`pkiprofile: crl_check: needs crls: without a list of its issuer, every certificate is refused`},
@@ -261,6 +267,9 @@ func TestRefusesWithTheFieldAndWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+// failing is a pool, or a pool group, with these fields of a fail action.
+func failing(fields string) string { return `{"name":"p","fail_action":{` + fields + `}}` }
 
 // proxied is a network profile that accepts PROXY headers from these subnets.
 func proxied(sources string) string {

@@ -21,6 +21,7 @@ var _ = schema.Enum("ErrorPageFormat", "ERROR_PAGE_FORMAT_HTML", jsonPage)
 
 func init() {
 	schema.Register[ErrorPageBody](schema.Definition{
+		Private: true,
 		Serving: schema.PartOfService,
 		Columns: []column.Column{column.Enum("FORMAT", "ERROR_PAGE_FORMAT_", "format")},
 		Example: "  weir errorpagebody create away error_page_body=Back-soon",

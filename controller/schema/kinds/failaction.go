@@ -51,13 +51,19 @@ func (a *FailAction) check(field string) *schema.FieldError {
 	switch {
 	case a == nil:
 		return nil
+	case a.Type != FailRedirect && a.Redirect != nil:
+		return refuse(field+".redirect", "is for %s", FailRedirect)
+	case a.Type != FailLocal && a.LocalRsp != nil:
+		return refuse(field+".local_rsp", "is for %s", FailLocal)
+	case a.Type != FailBackup && a.Backup != nil:
+		return refuse(field+".backup_pool", "is for %s", FailBackup)
 	case a.Type == FailRedirect && a.Redirect == nil:
 		return refuse(field+".redirect", "is required by %s", FailRedirect)
 	case a.Type == FailBackup && a.Backup == nil:
 		return refuse(field+".backup_pool", "is required by %s", FailBackup)
 	case a.Type == FailRedirect:
 		return a.Redirect.check(field + ".redirect")
-	case a.Type == FailLocal && a.LocalRsp != nil:
+	case a.LocalRsp != nil:
 		return a.LocalRsp.File.check(field+".local_rsp.file", StatusIn(a.LocalRsp.StatusCode))
 	}
 	return nil

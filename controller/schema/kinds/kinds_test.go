@@ -177,3 +177,16 @@ func TestNamesAUserByEitherName(t *testing.T) {
 		}
 	}
 }
+
+func TestPartsOfPrivateKindsArePrivate(t *testing.T) {
+	for of, parts := range map[string][]string{
+		"errorpageprofile": {"errorpagebody"},
+		"poolgroup":        {"prioritylabels", "pool"},
+	} {
+		for _, part := range parts {
+			if kindOf(t, of).Private && !kindOf(t, part).Private {
+				t.Errorf("other tenants see each %s of admin, and no %s", part, of)
+			}
+		}
+	}
+}

@@ -131,8 +131,11 @@ func derivePKIProfile(o schema.Object, now time.Time) *schema.FieldError {
 	}
 	for i, list := range objects(o["crls"]) {
 		text, _ := list["body"].(string)
-		if text == "" {
-			continue
+		switch {
+		case text == "" && !isFetched(list):
+			return refuse(fmt.Sprintf("crls[%d].body", i), "is empty; give the list in PEM, or server_url")
+		case text == "":
+			continue // see the rule for server_url
 		}
 		read, problem := parseCRL(i, text)
 		if problem != nil {
@@ -147,6 +150,16 @@ func derivePKIProfile(o schema.Object, now time.Time) *schema.FieldError {
 		list["fingerprint"] = "SHA1 Fingerprint=" + fingerprint(read.Raw) + "\n"
 	}
 	return nil
+}
+
+// isFetched tells whether a list is to come from elsewhere: it has a field that closes virtual services.
+func isFetched(list schema.Object) bool {
+	for _, field := range []string{"server_url", "file_ref"} {
+		if text, _ := list[field].(string); text != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func parseAuthority(position int, text string) (*x509.Certificate, *schema.FieldError) {

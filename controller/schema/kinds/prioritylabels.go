@@ -25,6 +25,7 @@ type EquivalentLabels struct {
 
 func init() {
 	schema.Register[PriorityLabels](schema.Definition{
+		Private: true,
 		Serving: schema.PartOfService,
 		Columns: []column.Column{column.Of("PRIORITIES", countOf("equivalent_labels"))},
 		Example: "  weir prioritylabels create sites equivalent_labels[0].labels[0]=local " +
@@ -46,14 +47,13 @@ func (p *PriorityLabels) Validate() *schema.FieldError {
 	return nil
 }
 
-// Priority returns the priority of a label, the highest first. Labels that are not there have 0.
-func (p *PriorityLabels) Priority(label string) (priority uint32, known bool) {
+// Priorities returns the priority of each label, the highest first. Labels that are not there have 0.
+func (p *PriorityLabels) Priorities() map[string]uint32 {
+	priorities := map[string]uint32{}
 	for i, equivalent := range p.Labels {
-		for _, each := range equivalent.Labels {
-			if each == label {
-				return uint32(len(p.Labels) - i), true
-			}
+		for _, label := range equivalent.Labels {
+			priorities[label] = uint32(len(p.Labels) - i)
 		}
 	}
-	return 0, false
+	return priorities
 }
