@@ -66,7 +66,12 @@ func TestSeriesThatHaveEndedAreSweptOutOfMemoryAndStayOnDisk(t *testing.T) {
 		}
 		s.report("se-one", 1, requested(uint64(100*(n+1))))
 	})
-	s.pass(hour/2, func(n int) { s.report("se-one", 1, requested(uint64(250*hour+100*(n+1)))) })
+	s.pass(hour/2, func(n int) { // and with another one, so late that no block has taken the series along
+		if n == hour/4 {
+			s.rename("last name", uint64(20+3*hour))
+		}
+		s.report("se-one", 1, requested(uint64(250*hour+100*(n+1))))
+	})
 	want, goOn := s.ofAllNames(), [len(retention.Tiers)]uint64{}
 	for i, db := range s.tiers.of {
 		goOn[i] = db.Head().NumSeries() - db.Head().NumStaleSeries()
