@@ -190,8 +190,8 @@ func loadFlags(w workloads.Workload, address string, span time.Duration) []strin
 		// CPU time counts all that was done: so must the transactions.
 		"--duration", fmt.Sprintf("%dms", span.Milliseconds()), "--drain",
 	}
-	if rules := peers.MakeRules(w.Service.Rules, "/"+origin.Object); len(rules) > 0 {
-		flags = append(flags, "--host", rules[len(rules)-1].Host)
+	if w.Service.Rules > 0 {
+		flags = append(flags, "--host", peers.LastHost(w.Service.Rules))
 	}
 	switch w.Service.Protocol {
 	case workloads.HTTP2:

@@ -55,13 +55,18 @@ type Rule struct{ Host, Path string }
 // MakeRules makes so many; the last is for requests of this path.
 func MakeRules(count int, path string) (rules []Rule) {
 	for n := range count {
-		rules = append(rules, Rule{Host: fmt.Sprintf("app%d.example.com", n), Path: fmt.Sprintf("/app/%d/", n)})
+		rules = append(rules, Rule{Host: hostOf(n), Path: fmt.Sprintf("/app/%d/", n)})
 	}
 	if count > 0 {
 		rules[count-1].Path = path
 	}
 	return rules
 }
+
+// LastHost is the one of the last of so many rules.
+func LastHost(count int) string { return hostOf(count - 1) }
+
+func hostOf(n int) string { return fmt.Sprintf("app%d.example.com", n) }
 
 // Address is where it listens.
 func (s Setup) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-lb/weir/bench/findings"
 	"github.com/weir-lb/weir/bench/ours"
+	"github.com/weir-lb/weir/bench/peers"
 	"github.com/weir-lb/weir/bench/verdict"
 	"github.com/weir-lb/weir/lab"
 )
@@ -167,7 +168,7 @@ func measurePeers(ctx context.Context, r *run) (found findings.Finding, err erro
 	found.Value = measured.Ratio
 	found.Note = fmt.Sprintf("Workload %s of `weir bench run`, CPU time of a request: weir %.1f µs", workload,
 		measured.Weir.CPUus)
-	for _, peer := range []string{"nginx", "haproxy", "envoy"} {
+	for _, peer := range peers.Names() {
 		if cost, there := measured.Peers[peer]; there {
 			found.Note += fmt.Sprintf(", %s %.1f µs", peer, cost.CPUus)
 		}

@@ -232,7 +232,7 @@ func benchRulesCommand() *cobra.Command {
 		Short: "Measure what rules of HTTP policies cost, and compare a thousand of them with those of peers",
 		Long: `Time requests that a thousand rules try, and one that a rule edits, without sockets; count what requests without rules pay;
 and measure nginx, HAProxy and Envoy with a thousand applications by host and path beside Weir. Each row has a bar.
-Exit status 1 says that a row misses its bar, or could not be measured. All rows take ten minutes, with --quick one.
+Exit status 1 says that a row misses its bar, or could not be measured. All rows take about four minutes, with --quick one.
 
 Everything runs on loopback, is bounded in time, and leaves nothing behind. Writes JSON lines and a page with a picture into the results
 directory. Run it in the directory of Weir's source. Needs nginx, haproxy and strace (make bench-rules installs them),

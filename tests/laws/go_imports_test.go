@@ -184,7 +184,7 @@ var mayImport = map[string][]string{
 	"bench/report":    {"lab/draw", "bench/workloads"},
 	"bench/verdict":   {"lab/draw"},
 	"bench/findings":  {"bench/report", "bench/verdict", "lab/draw"},
-	"bench/rules":     {"bench/findings", "bench/ours", "bench/verdict", "lab"},
+	"bench/rules":     {"bench/findings", "bench/ours", "bench/peers", "bench/verdict", "lab"},
 	"bench/elastic": {"bench/report", "bench/verdict", "client", "lab", "lab/clients", "lab/draw", "lab/network",
 		"lab/teller", "lab/topology"},
 	"bench/abuse": {"bench/abuse/h2", "bench/meter", "bench/origin", "bench/ours", "bench/peers", "bench/report",
