@@ -37,6 +37,14 @@ func (vs *VirtualService) parts() subjects {
 			parts = append(parts, subject{"ipaddrgroup", group.UUID})
 		}
 	}
+	if content := vs.Content; content != nil {
+		for _, group := range content.StringGroups {
+			parts = append(parts, subject{"stringgroup", group.UUID})
+		}
+		for _, group := range content.AddressGroups {
+			parts = append(parts, subject{"ipaddrgroup", group.UUID})
+		}
+	}
 	if pages := vs.ErrorPages; pages != nil {
 		parts = append(parts, subject{"errorpageprofile", pages.UUID})
 		for _, body := range pages.Bodies {

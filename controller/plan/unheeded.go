@@ -128,8 +128,10 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 	{"max_bad_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noRates},
 	{"max_bad_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noRates},
 	{"max_bad_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noRates},
-	{"compression_profile", func(h *kinds.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
-		"engines do not compress yet: has no effect"},
+	{"compression_profile.filter", func(h *kinds.HTTPProfile) bool {
+		c := h.Compression
+		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0
+	}, "is for CUSTOM_COMPRESSION: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
 		"engines do not cache yet: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },

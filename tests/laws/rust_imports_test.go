@@ -18,11 +18,12 @@ var crateMayKnow = map[string][]string{
 	"dataplane/policy":    {"weir-wire"},
 	"dataplane/rate":      {},
 	"dataplane/rules":     {"weir-wire", "weir-rate"},
+	"dataplane/coding":    {"weir-wire", "weir-rules"},
 	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy",
-		"weir-rules", "weir-rate",
+		"weir-rules", "weir-rate", "weir-coding",
 		"weir-telemetry"},
 	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
-		"weir-rate", "weir-snapshot",
+		"weir-rate", "weir-coding", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
 	"dataplane/sim": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-snapshot", "weir-proxy",
@@ -36,7 +37,7 @@ var crateMayKnow = map[string][]string{
 
 // pureCrates compute; the rest of the world is handed to them.
 var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy",
-	"dataplane/rules", "dataplane/rate",
+	"dataplane/rules", "dataplane/rate", "dataplane/coding",
 	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}
 

@@ -605,6 +605,92 @@ impl TextCriterion {
         }
     }
 }
+/// Compresses responses for clients that take a coding.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Compression {
+    /// "text/html", "text/*"
+    #[prost(string, repeated, tag = "1")]
+    pub content_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// shorter responses, if their length is known, stay as they are
+    #[prost(uint32, tag = "2")]
+    pub min_bytes: u32,
+    /// 1 to 9, of gzip; other codings have a level that takes about as much work
+    #[prost(uint32, tag = "3")]
+    pub level_normal: u32,
+    #[prost(uint32, tag = "4")]
+    pub level_aggressive: u32,
+    /// from requests, so that servers do not compress
+    #[prost(bool, tag = "5")]
+    pub remove_accept_encoding: bool,
+    /// the level follows from this; unset: from the filters
+    #[prost(message, optional, tag = "6")]
+    pub by_round_trip: ::core::option::Option<RoundTripLevels>,
+    /// the first that matches; none: the normal level
+    #[prost(message, repeated, tag = "7")]
+    pub filters: ::prost::alloc::vec::Vec<CompressionFilter>,
+}
+/// The level by the round trip to the client.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RoundTripLevels {
+    /// below: nothing is compressed
+    #[prost(uint32, tag = "1")]
+    pub low_ms: u32,
+    /// above: the aggressive level
+    #[prost(uint32, tag = "2")]
+    pub high_ms: u32,
+    /// texts in the User-Agent of clients that get the aggressive level
+    #[prost(string, repeated, tag = "3")]
+    pub mobile: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// Matches a client that has one of the addresses, and one of the texts in its User-Agent.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CompressionFilter {
+    #[prost(enumeration = "CompressionLevel", tag = "1")]
+    pub level: i32,
+    /// matches the other clients
+    #[prost(bool, tag = "2")]
+    pub negated: bool,
+    #[prost(bool, tag = "3")]
+    pub compares_clients: bool,
+    #[prost(string, repeated, tag = "4")]
+    pub subnets: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "5")]
+    pub ranges: ::prost::alloc::vec::Vec<AddressRange>,
+    #[prost(bool, tag = "6")]
+    pub compares_devices: bool,
+    /// in any case of letters
+    #[prost(string, repeated, tag = "7")]
+    pub devices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CompressionLevel {
+    None = 0,
+    Normal = 1,
+    Aggressive = 2,
+}
+impl CompressionLevel {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::None => "COMPRESSION_LEVEL_NONE",
+            Self::Normal => "COMPRESSION_LEVEL_NORMAL",
+            Self::Aggressive => "COMPRESSION_LEVEL_AGGRESSIVE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COMPRESSION_LEVEL_NONE" => Some(Self::None),
+            "COMPRESSION_LEVEL_NORMAL" => Some(Self::Normal),
+            "COMPRESSION_LEVEL_AGGRESSIVE" => Some(Self::Aggressive),
+            _ => None,
+        }
+    }
+}
 /// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolGroup {
@@ -1297,7 +1383,7 @@ pub struct Listener {
     pub protocol: i32,
 }
 /// The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HttpProfile {
     /// clients share server connections
     #[prost(bool, tag = "1")]
@@ -1384,6 +1470,9 @@ pub struct HttpProfile {
     /// clients may switch their connections, or streams of HTTP/2, to WebSocket
     #[prost(bool, tag = "130")]
     pub websockets: bool,
+    /// unset: none
+    #[prost(message, optional, tag = "700")]
+    pub compression: ::core::option::Option<Compression>,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,

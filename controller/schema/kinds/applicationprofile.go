@@ -59,7 +59,9 @@ func init() {
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
 			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
-			schema.NoEffect("engines do not compress yet", "http_profile.compression_profile"),
+			schema.NoEffect("engines choose the buffers and windows of their encoders themselves",
+				"http_profile.compression_profile.buf_num http_profile.compression_profile.buf_size "+
+					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
 			schema.NoEffect("engines use the source address of a connection as the address of the client",
 				"http_profile.true_client_ip"),
 			schema.NoEffect(schema.Unheeded, ""),
@@ -76,7 +78,6 @@ var (
 		"APP_SERVICE_TYPE_L7_HORIZON", "APP_SERVICE_TYPE_L4_BLAST", "APP_SERVICE_TYPE_L4_PCOIP",
 		"APP_SERVICE_TYPE_L4_FTP",
 	)
-	_ = schema.Enum("CompressionType", "AUTO_COMPRESSION", "CUSTOM_COMPRESSION")
 	_ = schema.Enum("DNSErrorResponse", "DNS_ERROR_RESPONSE_ERROR", "DNS_ERROR_RESPONSE_NONE")
 	_ = schema.Enum("ProxyProtocolVersion", "PROXY_PROTOCOL_VERSION_1", "PROXY_PROTOCOL_VERSION_2")
 	_ = schema.Enum("Underscores", "WEIR_UNDERSCORES_PASS", "WEIR_UNDERSCORES_DROP", "WEIR_UNDERSCORES_REFUSE")
@@ -149,16 +150,6 @@ type HTTPProfile struct {
 	HTTP2       *HTTP2Profile       `json:"http2_profile"`
 
 	ClientCertificateAction *SSLClientCertificateAction `json:"ssl_client_certificate_action"`
-}
-
-// CompressionProfile compresses responses.
-type CompressionProfile struct {
-	Enabled              bool   `json:"compression" default:"false" required:"true"`
-	Type                 string `json:"type" enum:"CompressionType" default:"AUTO_COMPRESSION" required:"true"`
-	RemoveAcceptEncoding bool   `json:"remove_accept_encoding_header" default:"true" required:"true"`
-	MinLength            uint32 `json:"min_length" default:"128"`
-	LevelNormal          uint32 `json:"level_normal" min:"1" max:"9" default:"1"`
-	LevelAggressive      uint32 `json:"level_aggressive" min:"1" max:"9" default:"5"`
 }
 
 // CacheConfig caches responses.
@@ -237,7 +228,8 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 	}
 	if p.HTTP != nil {
 		const field = "http_profile.ssl_client_certificate_action"
-		if problem := p.HTTP.ClientCertificateAction.check(field); problem != nil {
+		if problem := cmp.Or(p.HTTP.ClientCertificateAction.check(field),
+			p.HTTP.Compression.check("http_profile.compression_profile")); problem != nil {
 			return problem
 		}
 	}

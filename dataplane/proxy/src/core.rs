@@ -54,6 +54,11 @@ pub(crate) struct Core {
     pub starting: Vec<ExchangeId>,
     /// Exchanges whose response the driver may relay from the end of the batch on.
     pub relayable: Vec<ExchangeId>,
+    /// Exchanges whose encoders hold something back, or have more to do.
+    pub coding: Vec<ExchangeId>,
+    /// Those that go on in the next batch.
+    pub paced: Vec<ExchangeId>,
+    pub coders: weir_coding::Pool,
     /// Clients whose tunnel the driver may relay from the end of the batch on.
     pub in_bulk: Vec<Conn>,
     /// Connections, of both kinds, with plaintext that is not encrypted yet, and streams with output that their carriers
@@ -95,6 +100,9 @@ impl Core {
             opened: Vec::new(),
             starting: Vec::new(),
             relayable: Vec::new(),
+            coding: Vec::new(),
+            paced: Vec::new(),
+            coders: weir_coding::Pool::default(),
             in_bulk: Vec::new(),
             unflushed: Vec::new(),
             departed: Vec::new(),

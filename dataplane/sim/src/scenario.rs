@@ -120,6 +120,7 @@ impl Scenario {
         let promises =
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         refuse(rng.clone(), calm, &mut servers);
+        compress(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -258,6 +259,24 @@ fn refuse(mut rng: Rng, calm: bool, servers: &mut [ServerPlan]) {
     if calm && servers.iter().all(ServerPlan::is_sound) && rng.chance(50) {
         servers.iter_mut().for_each(|server| server.temper.refuse_percent = 20);
     }
+}
+
+/// Has the responses of some scenarios compressed. Draws from `rng` disturb nothing else.
+fn compress(mut rng: Rng, plan: &mut api::Plan) {
+    if !rng.chance(40) {
+        return;
+    }
+    let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
+    http.for_each(|http| {
+        http.compression = Some(api::Compression {
+            content_types: vec!["text/plain".into()],
+            min_bytes: rng.pick(&[0, 100]),
+            level_normal: rng.between(1, 9) as u32,
+            level_aggressive: 1,
+            remove_accept_encoding: rng.chance(50),
+            ..Default::default()
+        });
+    });
 }
 
 fn server_address(n: u64) -> SocketAddr {

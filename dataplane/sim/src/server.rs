@@ -413,7 +413,8 @@ fn response(request: &Head, id: u64, last: bool, chunk_bytes: usize) -> (Vec<u8>
         _ => "",
     };
     let connection = if closes { "Connection: close\r\n" } else { "Keep-Alive: timeout=5\r\n" };
-    let head = format!("{interim}HTTP/1.1 {status}\r\nX-Id: {id}\r\n{framing}{connection}\r\n").into_bytes();
+    let fields = format!("X-Id: {id}\r\nContent-Type: text/plain\r\n{framing}{connection}");
+    let head = format!("{interim}HTTP/1.1 {status}\r\n{fields}\r\n").into_bytes();
     let body = if request.word(0) == "HEAD" { vec![] } else { body };
     (head, body, closes)
 }

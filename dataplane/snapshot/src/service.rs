@@ -13,9 +13,10 @@ use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
 
 use crate::{
-    Analytics, Destination, Finding, Gate, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker, address,
-    analytics,
+    Analytics, Content, Destination, Finding, Gate, Hosting, Pool, PoolGroup, Role, ServicePolicies, Subnet, Worker,
+    address, analytics,
     certificate::KeptCertificate,
+    content,
     error_pages::{ErrorPages, KeptErrorPages},
     finding::{Findings, Subject},
     gate,
@@ -57,7 +58,10 @@ pub struct VirtualService {
     pub drains: bool,
     /// `None`: no rules change its requests.
     pub policies: Option<Box<ServicePolicies>>,
-    /// It has either policies or a group: not all its requests go to the same pool unchanged.
+    /// `None`: the content of its responses passes as it is.
+    pub content: Option<Box<Content>>,
+    /// It has policies, a group or content: not all its requests go to the same pool unchanged, or something is done to
+    /// responses.
     pub is_steered: bool,
     /// `None`: it lets in all connections.
     pub gate: Option<Box<Gate>>,
@@ -221,6 +225,7 @@ impl ServiceReader<'_> {
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
+        let content = content::read(subject, source, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;
@@ -240,10 +245,11 @@ impl ServiceReader<'_> {
             tls: tls.as_ref().map(|tls| tls.config.clone()),
             tls_http2: tls.as_ref().filter(|_| offers_http2(source)).map(|tls| tls.config.speaking(&HTTP2_OVER_TLS)),
             pool,
-            is_steered: policies.is_some() || group.is_some(),
+            is_steered: policies.is_some() || group.is_some() || content.as_ref().is_some_and(Option::is_some),
             group,
             error_pages,
             policies,
+            content: content?.map(Box::new),
             gate: Gate::of(gate?, || self.worker.tallies.of(&source.uuid)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),

@@ -135,6 +135,12 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
+        if let Some(compression) = service.content.as_ref().and_then(|content| content.compression.as_ref())
+            && !matches!(self.to_client, Target::Call)
+            && self.websocket.is_none()
+        {
+            ruled.compress(compression, self.head, client.peer.ip());
+        }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         if !ruled.choose(service, pick) {
             return Next::refused(Error::NoServer, self.head);

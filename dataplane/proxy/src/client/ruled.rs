@@ -1,7 +1,8 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
-use std::{mem, sync::Arc};
+use std::{mem, net::IpAddr, sync::Arc};
 
+use weir_coding::{Compression, Wanted};
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
@@ -75,6 +76,8 @@ pub(super) struct Ruled<'p> {
     server: Option<u32>,
     due: Vec<Due>,
     certificate: Option<Arc<ClientCertificate>>,
+    /// `None`: its response is not compressed.
+    compressed: Option<Wanted>,
 }
 
 impl<'p> Ruled<'p> {
@@ -90,7 +93,15 @@ impl<'p> Ruled<'p> {
             Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
             Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate }
+        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, compressed: None }
+    }
+
+    /// Has the response compressed, if that is possible.
+    pub fn compress(&mut self, compression: &'p Compression, head: &RequestHead<'_>, client: IpAddr) {
+        self.compressed = Some(compression.wanted(head, client));
+        if let Some(edit) = compression.edit() {
+            self.edits.get_or_insert_default().also_remove(edit);
+        }
     }
 
     /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
@@ -113,6 +124,9 @@ impl<'p> Ruled<'p> {
             Within::Service => {}
             Within::Pool if exchange.service.group.is_none() => {}
             within => exchange.stay_within(within),
+        }
+        if let Some(wanted) = self.compressed {
+            exchange.compress_response(wanted);
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);

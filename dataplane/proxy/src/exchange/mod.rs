@@ -2,6 +2,7 @@
 //! that it stands between. Connections refer to it by its [`ExchangeId`](crate::exchange::table::ExchangeId).
 
 pub(crate) mod awaited;
+pub(crate) mod coded;
 mod elsewhere;
 mod held;
 pub(crate) mod incoming;
@@ -15,6 +16,7 @@ pub(crate) mod within;
 use std::{sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
+use weir_coding::Wanted;
 use weir_policy::HttpProfile;
 use weir_snapshot::{Pool, STREAMS_MAX, VirtualService};
 use weir_tls::ServerName;
@@ -29,6 +31,7 @@ use crate::{
     error::{Error, defect},
     exchange::{
         awaited::Awaited,
+        coded::{Coder, Compressing},
         held::Held,
         incoming::{Form, Incoming, Part},
         pace::Pace,
@@ -93,6 +96,8 @@ struct Aside {
     websocket: Option<Key>,
     /// What rules wait for the response.
     awaited: Option<Awaited>,
+    /// `None`: its response is not compressed, whatever it is.
+    compressing: Option<Compressing>,
     elsewhere: Elsewhere,
 }
 
@@ -196,6 +201,47 @@ impl Exchange {
     #[inline]
     pub fn awaited(&self) -> Option<&Awaited> {
         self.aside.as_ref()?.awaited.as_ref()
+    }
+
+    /// Has the response compressed if that is possible.
+    pub fn compress_response(&mut self, wanted: Wanted) {
+        self.aside().compressing = Some(Compressing::new(wanted));
+    }
+
+    /// How the response is compressed.
+    #[inline]
+    pub fn compressing(&self) -> Option<&Compressing> {
+        self.aside.as_ref()?.compressing.as_ref()
+    }
+
+    /// The response goes through an encoder.
+    pub fn compress_by(&self, coder: Coder) {
+        if let Some(compressing) = self.compressing() {
+            compressing.coder.set(Some(Box::new(coder)));
+        }
+    }
+
+    /// Whether more becomes of the response than the profile says.
+    #[inline]
+    pub fn treats_response(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.awaited.is_some() || aside.compressing.is_some())
+    }
+
+    /// A response that is being compressed.
+    pub fn coded(&mut self) -> Result<(&mut Delivery, &mut Coder), Error> {
+        let coder = self.aside.as_mut().and_then(|aside| aside.compressing.as_mut()).map(|of| of.coder.get_mut());
+        match (&mut self.phase, coder) {
+            (Phase::Streaming { delivery, .. }, Some(Some(coder))) => Ok((delivery, coder)),
+            _ => Err(Error::Defect),
+        }
+    }
+
+    /// Bytes of the body of the response that went to the client.
+    pub fn delivered_bytes(&self, delivery: &Delivery) -> u64 {
+        match delivery.form {
+            Form::Coded { .. } => self.compressing().and_then(Compressing::sent_bytes).unwrap_or_default(),
+            _ => delivery.body.content_bytes,
+        }
     }
 
     /// The server connection that the exchange uses or waits for.
@@ -500,12 +546,18 @@ impl Exchange {
 }
 
 impl Delivery {
+    #[inline]
+    pub fn is_coded(&self) -> bool {
+        matches!(self.form, Form::Coded { .. })
+    }
+
     /// Whether the framing alone shows the client that something is missing.
     pub fn shows_cut(&self) -> bool {
         match self.form {
             Form::AsReceived => !self.body.ends_with_connection(),
             Form::Content => false,
             Form::Chunks => true,
+            Form::Coded { in_chunks } => in_chunks,
         }
     }
 

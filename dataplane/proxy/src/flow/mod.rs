@@ -6,6 +6,7 @@ pub(crate) mod carriers;
 mod carry;
 mod choice;
 mod client_events;
+mod coding;
 mod connections;
 mod elsewhere;
 mod eviction;

@@ -179,8 +179,11 @@ fn note_exchange(
     fixed.servers_tried = servers_tried.min(255) as u8;
     fixed.request_bytes += exchange.body.content_bytes;
     if let Phase::Streaming { delivery, .. } = &exchange.phase {
-        fixed.response_bytes += delivery.body.content_bytes;
+        fixed.response_bytes += exchange.delivered_bytes(delivery);
         fixed.server_response_bytes += delivery.body.content_bytes;
+    }
+    if let Some(outcome) = exchange.compressing().and_then(|compressing| compressing.outcome.get()) {
+        fixed.flags |= Flags::compression(outcome as u8);
     }
     if let Some((server, pool)) = server {
         let mut flags = Flags::default();

@@ -4,12 +4,13 @@
 //! Pieces that the client cannot take yet stay in the server's inbox, and the server is not read. Bytes after the end
 //! of a response belong to no request: they are dropped, and the server's connection is closed.
 
+use weir_coding::Coded;
 use weir_policy::{ClientFacts, HttpProfile, Reply};
 use weir_rules::Edits;
 use weir_telemetry::Happening;
 use weir_wire::{
-    head::{ResponseHead, SWITCHING_PROTOCOLS, Version},
-    http1::{Hop, Outgoing, Response},
+    head::{SWITCHING_PROTOCOLS, Version},
+    http1::{Framing, Outgoing, Response},
 };
 
 use crate::{
@@ -18,10 +19,11 @@ use crate::{
     error::Error,
     exchange::{
         Delivery, Exchange, Outcome, Phase,
+        coded::Coder,
         incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
     },
-    flow::{excluded, reselect::is_withheld},
+    flow::{coding, excluded, reselect::is_withheld},
     head::{self, Target},
     io::{After, Close, Conn, Io},
     pool::Idle,
@@ -79,6 +81,13 @@ impl Proxy {
                         }
                     }
                 }
+                Phase::Streaming { delivery: Delivery { form: Form::Coded { .. }, .. }, .. } => {
+                    match parties.pass_coded(io, id)? {
+                        coding::Passed::Some => {}
+                        coding::Passed::None => return wait_for_server(io, parties.server, true),
+                        coding::Passed::Enough => return Ok(Outcome::NeedsMore),
+                    }
+                }
                 Phase::Streaming { delivery, .. } => {
                     let http = exchange.service.http().ok_or(Error::Defect)?;
                     let (from, to) = (&mut server.connection, &mut client.connection);
@@ -101,6 +110,9 @@ impl Proxy {
                     }
                 }
             }
+        }
+        if matches!(&parties.exchange.phase, Phase::Streaming { delivery, .. } if delivery.is_coded()) {
+            parties.finish_coded(io)?;
         }
         let conn = parties.exchange.client;
         let spans = parties.exchange.stamps.spans(io.now(), parties.server.rtt_nanos);
@@ -240,7 +252,7 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let context = Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
@@ -277,7 +289,7 @@ impl Parties<'_> {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let context = Context::of(exchange, client, server.place.server, goes_on, core.date.line())?;
+        let context = Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders))?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
@@ -332,6 +344,8 @@ impl Parties<'_> {
 /// What decides how the head of a response goes on to its client.
 struct Context<'p> {
     http: &'p HttpProfile,
+    client: &'p Client,
+    coders: &'p weir_coding::Pool,
     facts: &'p ClientFacts,
     reply: Reply<'p>,
     version: Version,
@@ -360,13 +374,15 @@ impl<'p> Context<'p> {
         client: &'p Client,
         server: u32,
         goes_on: bool,
-        date: &'p [u8],
+        (date, coders): (&'p [u8], &'p weir_coding::Pool),
     ) -> Result<Self, Error> {
         let facts = &client.facts;
         let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
         let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, facts));
         Ok(Self {
             http: exchange.http()?,
+            client,
+            coders,
             facts,
             reply: Reply { cookie, date },
             version: exchange.version,
@@ -384,9 +400,11 @@ impl<'p> Context<'p> {
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
         let bytes_max = http.response_bytes_max(head, reply);
         let switch = if self.may_switch { self.exchange.write_switch(io, head, facts, reply)? } else { None };
+        if self.exchange.treats_response() && switch.is_none() {
+            return self.treat(io, received, body);
+        }
         let out = match self.is_stream {
             _ if let Some(switch) = switch => switch,
-            _ if self.exchange.awaited().is_some() => self.write_by_rules(io, head, bytes_max, outgoing.hop)?,
             true => head::write_block(io, bytes_max, |out| http.write_response(head, facts, reply, out))?,
             false => head::write_text(io, bytes_max, outgoing.hop, |out| http.write_response(head, facts, reply, out))?,
         };
@@ -399,27 +417,45 @@ impl<'p> Context<'p> {
         Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
 
-    /// Writes the head as rules change it.
+    /// Writes the head as rules and the coding of the content change it.
     #[cold]
     #[inline(never)]
-    fn write_by_rules<I: Io>(
-        &self,
-        io: &mut I,
-        head: &ResponseHead<'_>,
-        bytes_max: usize,
-        hop: Hop,
-    ) -> Result<Buf, Error> {
+    fn treat<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
+        let head = &received.head;
+        let treatment = coding::treat(io, exchange, self.client, self.coders, received);
+        let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
+        let coding = encoder.map(weir_coding::Pooled::coding);
+        // Only its end shows how long encoded content is.
+        let framing = if coding.is_some() { Framing::Chunked } else { received.framing };
+        let outgoing = Outgoing::of(&Response { framing, ..*received }, self.version, self.keep_alive);
         let edits = match (exchange.awaited(), exchange.service.policies.as_ref()) {
             (Some(awaited), Some(policies)) if head.status >= 200 => {
                 policies.rules.judge_response(&awaited.due, head, &awaited.origin()).edits
             }
             _ => Edits::default(),
         };
-        let target = if self.is_stream { Target::Block } else { Target::Text(hop) };
-        head::write_own(io, bytes_max + edits.bytes_max(&head.fields), target, |out| {
-            edits.write_response(out, |out| http.write_response(head, facts, reply, out));
-        })
+        let target = if self.is_stream { Target::Block } else { Target::Text(outgoing.hop) };
+        let bytes_max = http.response_bytes_max(head, reply) + edits.bytes_max(&head.fields) + coding::HEAD_BYTES_ADDED;
+        let out = head::write_own(io, bytes_max, target, |out| match &treatment {
+            None => edits.write_response(out, |out| http.write_response(head, facts, reply, out)),
+            Some(_) => {
+                let mut coded = Coded::new(out, coding);
+                edits.write_response(&mut coded, |out| http.write_response(head, facts, reply, out));
+                coded.end();
+            }
+        })?;
+        let form = match (coding, self.is_stream) {
+            (Some(_), is_stream) => Form::Coded { in_chunks: !is_stream && self.version == Version::Http11 },
+            (None, true) => Form::Content,
+            (None, false) => Form::of(outgoing.body),
+        };
+        if let (Some(encoder), Form::Coded { in_chunks }) = (treatment.and_then(|treatment| treatment.encoder), form) {
+            exchange.compress_by(Coder::new(encoder, in_chunks));
+        }
+        let delivery =
+            Delivery { body, form, client_goes_on: outgoing.keep_alive, server_goes_on: received.keep_alive };
+        Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod authenticated;
 mod calls;
+mod compression;
 mod datagrams;
 mod departures;
 mod downgrades;

@@ -52,7 +52,7 @@ pub(crate) fn read_addresses(
 }
 
 /// Subnets and ranges. `within` is where they are, as `match.client_ip.`.
-pub(super) fn addresses(
+pub(crate) fn addresses(
     subject: Subject<'_>,
     within: &str,
     subnets: &[String],

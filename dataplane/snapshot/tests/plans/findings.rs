@@ -34,6 +34,17 @@ pub fn datagrams(plan: &mut Plan) -> &mut VirtualService {
     service
 }
 
+fn compressing(plan: &mut Plan, edit: impl FnOnce(&mut Compression)) {
+    let mut compression = Compression {
+        content_types: vec!["text/html".to_owned()],
+        level_normal: 1,
+        level_aggressive: 5,
+        ..Compression::default()
+    };
+    edit(&mut compression);
+    plan.virtual_services[0].http.as_mut().unwrap().compression = Some(compression);
+}
+
 pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
@@ -44,6 +55,20 @@ pub const CASES: &[Case] = &[
     ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
     ("two services on one address", |p| p.virtual_services[1].listeners.push(listener("192.0.2.10", 443, false))),
     ("one service twice on one address", |p| p.virtual_services[1].listeners.push(listener("2001:db8::1", 80, false))),
+    ("compression", |p| compressing(p, |_| {})),
+    ("compression of nothing", |p| compressing(p, |compression| compression.content_types.clear())),
+    ("compression at levels that are none", |p| {
+        compressing(p, |compression| (compression.level_normal, compression.level_aggressive) = (0, 10))
+    }),
+    ("compression with filters that cannot be read", |p| {
+        let filter = |level, subnet: &str| CompressionFilter {
+            level,
+            compares_clients: true,
+            subnets: vec![subnet.to_owned()],
+            ..CompressionFilter::default()
+        };
+        compressing(p, |compression| compression.filters = vec![filter(9, "10.0.0.0/8"), filter(0, "10.0.0.0/99")])
+    }),
     ("a child without its parent", |p| child(p, |child| child.parent_uuid = "virtualservice-9".to_owned())),
     ("a child of a service that has none", |p| child(p, |child| child.parent_uuid = "virtualservice-2".to_owned())),
     ("a child with a port", |p| child(p, |child| child.listeners = vec![listener("192.0.2.10", 81, false)])),

@@ -246,6 +246,11 @@ impl Flags {
     /// The span is the engine's, and that of the client stands in the place of the suites that a client offered.
     pub const OWN_SPAN: Self = Self(1 << 18);
 
+    /// What became of the response's compression: its number in `Compressions` of `api/record`, from 1 to 7.
+    pub fn compression(number: u8) -> Self {
+        Self(u32::from(number & 7) << 19)
+    }
+
     /// The text with this number, of those that come with a request, was longer than a record holds.
     pub(super) fn cut(text: usize) -> Self {
         Self(1 << text)

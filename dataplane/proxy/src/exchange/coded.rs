@@ -1,0 +1,168 @@
+//! A response that goes through an encoder on its way to the client.
+//!
+//! Encoding takes long, so one exchange takes only so much of its body in one batch. What the encoder holds back comes
+//! out at the end of the batch, because nobody knows when the server sends more.
+
+use std::cell::Cell;
+
+use weir_coding::{Outcome, Pooled, Until, Wanted, keeps_trailer};
+
+use crate::{buf::Buf, error::Error, io::Io};
+
+/// What is taken of one body in one batch: up to two milliseconds of work at the slowest level.
+const BYTES_PER_BATCH: usize = 64 * 1024;
+/// The head of a chunk that is as long as any block needs: four digits.
+const CHUNK_HEAD: &[u8] = b"0000\r\n";
+const LINE_END: &[u8] = b"\r\n";
+
+/// Of an exchange whose response may be compressed.
+pub(crate) struct Compressing {
+    pub wanted: Wanted,
+    /// `Some` once the head of a response has said so that is compressed.
+    pub coder: Cell<Option<Box<Coder>>>,
+    /// What became of it.
+    pub outcome: Cell<Option<Outcome>>,
+}
+
+pub(crate) struct Coder {
+    encoder: Pooled,
+    /// The client gets chunks of HTTP/1.
+    pub in_chunks: bool,
+    /// What was encoded, and has not gone to the client.
+    out: Option<Buf>,
+    /// Content that was taken since [`rest`](Self::rest).
+    taken_bytes: usize,
+    /// Bytes of encoded content that went to the client.
+    pub sent_bytes: u64,
+    /// What stands behind the body, as lines of text.
+    pub trailers: Option<Buf>,
+    /// The proxy will look at it at the end of the batch.
+    is_listed: bool,
+}
+
+impl Compressing {
+    pub fn new(wanted: Wanted) -> Self {
+        Self { wanted, coder: Cell::new(None), outcome: Cell::new(None) }
+    }
+
+    /// What went to the client of a response that is compressed.
+    pub fn sent_bytes(&self) -> Option<u64> {
+        let coder = self.coder.take()?;
+        let sent_bytes = coder.sent_bytes;
+        self.coder.set(Some(coder));
+        Some(sent_bytes)
+    }
+}
+
+impl Coder {
+    pub fn new(encoder: Pooled, in_chunks: bool) -> Self {
+        Self { encoder, in_chunks, out: None, taken_bytes: 0, sent_bytes: 0, trailers: None, is_listed: false }
+    }
+
+    /// Whether it has taken its share of this batch.
+    pub fn has_had_its_share(&self) -> bool {
+        self.taken_bytes >= BYTES_PER_BATCH
+    }
+
+    /// Begins another batch.
+    pub fn rest(&mut self) {
+        (self.taken_bytes, self.is_listed) = (0, false);
+    }
+
+    /// Puts it into the list of those that have something to do at the end of the batch. `false`: it is there.
+    pub fn list(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_listed, true)
+    }
+
+    /// Takes a piece of the content. `send` gets what is ready for the client.
+    pub fn encode<I: Io>(&mut self, io: &mut I, piece: &[u8], send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
+        self.taken_bytes += piece.len();
+        self.run(io, piece, Until::More, send)
+    }
+
+    /// Sends all that was taken.
+    pub fn flush<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
+        self.run(io, &[], Until::Flush, &mut send)?;
+        self.send_out(io, &mut send);
+        Ok(())
+    }
+
+    /// The same at the end of the content.
+    pub fn finish<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
+        self.run(io, &[], Until::End, &mut send)?;
+        self.send_out(io, &mut send);
+        Ok(())
+    }
+
+    /// The trailers that still hold, as lines of text.
+    pub fn take_trailers(&mut self) -> Vec<u8> {
+        let Some(lines) = self.trailers.take() else { return Vec::new() };
+        lines.split_inclusive(|&byte| byte == b'\n').filter(|line| keeps_trailer(line)).flatten().copied().collect()
+    }
+
+    fn run<I: Io>(
+        &mut self,
+        io: &mut I,
+        mut input: &[u8],
+        until: Until,
+        mut send: impl FnMut(&mut I, Buf),
+    ) -> Result<(), Error> {
+        loop {
+            let (behind, in_chunks) = (if self.in_chunks { LINE_END.len() } else { 0 }, self.in_chunks);
+            let out = self.out.get_or_insert_with(|| begin(io, in_chunks));
+            let room = out.room();
+            let most = room.len().saturating_sub(behind);
+            let step = self.encoder.step(input, &mut room[..most], until).map_err(|_| Error::Defect)?;
+            out.filled(step.written);
+            input = input.get(step.read..).unwrap_or_default();
+            if step.is_done {
+                return Ok(());
+            }
+            if step.written < most && step.read == 0 && step.written == 0 {
+                return Err(Error::Defect); // it would never end
+            }
+            if step.written == most {
+                self.send_out(io, &mut send);
+            }
+        }
+    }
+
+    fn send_out<I: Io>(&mut self, io: &mut I, send: &mut impl FnMut(&mut I, Buf)) {
+        let Some(mut out) = self.out.take() else { return };
+        let content_bytes = out.len() - if self.in_chunks { CHUNK_HEAD.len() } else { 0 };
+        if content_bytes == 0 {
+            return;
+        }
+        if self.in_chunks {
+            if let Some(head) = out.bytes_mut().and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+                *head = digits(content_bytes);
+            }
+            out.append(LINE_END);
+        }
+        self.sent_bytes += content_bytes as u64;
+        send(io, out);
+    }
+}
+
+fn begin<I: Io>(io: &mut I, in_chunks: bool) -> Buf {
+    let mut out = io.buffer();
+    if in_chunks {
+        out.append(CHUNK_HEAD);
+    }
+    out
+}
+
+/// The size of a chunk (RFC 9112 §7.1); zeros in front do not count.
+fn digits(bytes: usize) -> [u8; 4] {
+    std::array::from_fn(|at| b"0123456789abcdef"[bytes >> (12 - 4 * at) & 15])
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_of_chunks_have_four_digits() {
+        for (bytes, text) in [(1, b"0001"), (255, b"00ff"), (0x3ff8, b"3ff8"), (0xffff, b"ffff")] {
+            assert_eq!(&super::digits(bytes), text);
+        }
+    }
+}
