@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Nanos runs the benchmarks of a crate of the data plane, from the directory of Weir's source, and returns what they say
-// of each thing that they measure.
+// Nanos runs the benchmarks of a crate of the data plane, from the directory of Weir's source, and returns what they
+// say of each thing that they measure.
 func Nanos(ctx context.Context, source, crate string) (map[string]float64, error) {
 	bench := exec.CommandContext(ctx, "cargo", "bench", "--quiet", "--package", crate)
 	bench.Dir = source
