@@ -15,7 +15,8 @@ func (c *Compiler) addNetworkPolicy(d *draft) {
 	case d.vs.NetworkSecurityPolicyRef == "":
 		return
 	case d.vs.IsChild():
-		d.report.block(d.subject, field, "is for who connects, and clients connect to the parent: give it to the parent")
+		d.report.block(d.subject, field,
+			"is for who connects, and clients connect to the parent: give it to the parent")
 		return
 	case d.vs.NetworkPolicy == nil:
 		d.report.blocked = true // model has a finding about that

@@ -1264,6 +1264,9 @@ pub struct VirtualService {
     /// not of a child; empty: everybody is let in
     #[prost(string, tag = "910")]
     pub network_policy_uuid: ::prost::alloc::string::String,
+    /// that serve it: its limits of all clients together are shared out over them. 0: one
+    #[prost(uint32, tag = "912")]
+    pub engines: u32,
     /// the first that matches chooses; if none does: pool_uuid or pool_group_uuid
     #[prost(message, repeated, tag = "911")]
     pub pool_rules: ::prost::alloc::vec::Vec<PoolRule>,

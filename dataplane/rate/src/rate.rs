@@ -80,6 +80,15 @@ impl Rate {
         Self { interval, tolerance, slack: Slack::of(tolerance - interval) }
     }
 
+    /// The part of one of several engines that have the same rate together. At least one event may come at once on each.
+    pub(crate) fn shared(&self, engines: u32) -> Self {
+        let engines = u64::from(engines.max(1));
+        let at_once = (self.tolerance / self.interval).div_ceil(engines);
+        let interval = self.interval.saturating_mul(engines);
+        // The cell is found by the slack, and stays the same when engines come and go.
+        Self { interval, tolerance: interval.saturating_mul(at_once), slack: self.slack }
+    }
+
     #[inline]
     pub(crate) fn slack(&self) -> Slack {
         self.slack

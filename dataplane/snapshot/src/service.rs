@@ -9,6 +9,7 @@ use std::{
 
 use weir_api::dataplane::v1;
 use weir_policy::{Http2, HttpProfile, HttpSettings, L4Profile, ProxyProtocol, Underscores, XffUpdate};
+use weir_rate::Tally;
 use weir_rules::NetworkPolicy;
 use weir_tls::{Certificate, ClientAuth};
 use weir_wire::http2::WINDOW_MAX;
@@ -267,7 +268,7 @@ impl ServiceReader<'_> {
         if findings.errors.len() > found {
             return None;
         }
-        let policies = policies.and_then(|parts| parts.into_policies(|| self.worker.tallies.of(&source.uuid)));
+        let policies = policies.and_then(|parts| parts.into_policies(|| self.tally(source)));
         let object = Arc::new(VirtualService {
             id: before.map_or_else(|| self.ids.take(), |kept| kept.object.id),
             uuid: source.uuid.clone(),
@@ -284,11 +285,17 @@ impl ServiceReader<'_> {
             pool_rules,
             error_pages,
             policies,
-            gate: Gate::of(gate?, network, || self.worker.tallies.of(&source.uuid)),
+            gate: Gate::of(gate?, network, || self.tally(source)),
             drains: source.duty() == v1::Duty::Drain,
             analytics: analytics.flatten().map(Box::new),
         });
         Some(Arc::new(KeptService { source: source.clone(), tls, wishes, warnings, object }))
+    }
+
+    fn tally(&self, source: &v1::VirtualService) -> Arc<Tally> {
+        let tally = self.worker.tallies.of(&source.uuid);
+        tally.share_with(source.engines);
+        tally
     }
 
     /// `None`: it cannot have the role that it is given, or its parent is unusable.

@@ -2730,6 +2730,7 @@ type VirtualService struct {
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
 	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
+	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
 	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -2931,6 +2932,13 @@ func (x *VirtualService) GetNetworkPolicyUuid() string {
 		return x.NetworkPolicyUuid
 	}
 	return ""
+}
+
+func (x *VirtualService) GetEngines() uint32 {
+	if x != nil {
+		return x.Engines
+	}
+	return 0
 }
 
 func (x *VirtualService) GetPoolRules() []*PoolRule {
@@ -6508,7 +6516,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xf8\t\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x93\n" +
+	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6535,7 +6544,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
 	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
-	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12;\n" +
+	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
+	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
 	"\n" +
 	"pool_rules\x18\x8f\a \x03(\v2\x1b.weir.dataplane.v1.PoolRuleR\tpoolRules\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
