@@ -135,6 +135,11 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
+        if let Some(rules) = &service.pool_rules
+            && let Some(to) = rules.choose(client.peer, client.facts.listener().port())
+        {
+            ruled.send_to(to);
+        }
         if let Some(compression) = service.content.as_ref().and_then(|content| content.compression.as_ref())
             && !matches!(self.to_client, Target::Call)
             && self.websocket.is_none()

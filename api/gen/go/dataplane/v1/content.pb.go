@@ -74,22 +74,16 @@ func (CompressionLevel) EnumDescriptor() ([]byte, []int) {
 
 // Compresses responses for clients that take a coding.
 type Compression struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "text/html", "text/*"
-	ContentTypes []string `protobuf:"bytes,1,rep,name=content_types,json=contentTypes,proto3" json:"content_types,omitempty"`
-	// shorter responses, if their length is known, stay as they are
-	MinBytes uint32 `protobuf:"varint,2,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"`
-	// 1 to 9, of gzip; other codings have a level that takes about as much work
-	LevelNormal     uint32 `protobuf:"varint,3,opt,name=level_normal,json=levelNormal,proto3" json:"level_normal,omitempty"`
-	LevelAggressive uint32 `protobuf:"varint,4,opt,name=level_aggressive,json=levelAggressive,proto3" json:"level_aggressive,omitempty"`
-	// from requests, so that servers do not compress
-	RemoveAcceptEncoding bool `protobuf:"varint,5,opt,name=remove_accept_encoding,json=removeAcceptEncoding,proto3" json:"remove_accept_encoding,omitempty"`
-	// the level follows from this; unset: from the filters
-	ByRoundTrip *RoundTripLevels `protobuf:"bytes,6,opt,name=by_round_trip,json=byRoundTrip,proto3" json:"by_round_trip,omitempty"`
-	// the first that matches; none: the normal level
-	Filters       []*CompressionFilter `protobuf:"bytes,7,rep,name=filters,proto3" json:"filters,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	ContentTypes         []string               `protobuf:"bytes,1,rep,name=content_types,json=contentTypes,proto3" json:"content_types,omitempty"` // "text/html", "text/*"
+	MinBytes             uint32                 `protobuf:"varint,2,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"`            // shorter responses, if their length is known, stay as they are
+	LevelNormal          uint32                 `protobuf:"varint,3,opt,name=level_normal,json=levelNormal,proto3" json:"level_normal,omitempty"`   // 1 to 9, of gzip; other codings have a level that takes about as much work
+	LevelAggressive      uint32                 `protobuf:"varint,4,opt,name=level_aggressive,json=levelAggressive,proto3" json:"level_aggressive,omitempty"`
+	RemoveAcceptEncoding bool                   `protobuf:"varint,5,opt,name=remove_accept_encoding,json=removeAcceptEncoding,proto3" json:"remove_accept_encoding,omitempty"` // from requests, so that servers do not compress
+	ByRoundTrip          *RoundTripLevels       `protobuf:"bytes,6,opt,name=by_round_trip,json=byRoundTrip,proto3" json:"by_round_trip,omitempty"`                             // the level follows from this; unset: from the filters
+	Filters              []*CompressionFilter   `protobuf:"bytes,7,rep,name=filters,proto3" json:"filters,omitempty"`                                                          // the first that matches; none: the normal level
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Compression) Reset() {
@@ -173,13 +167,10 @@ func (x *Compression) GetFilters() []*CompressionFilter {
 
 // The level by the round trip to the client.
 type RoundTripLevels struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// below: nothing is compressed
-	LowMs uint32 `protobuf:"varint,1,opt,name=low_ms,json=lowMs,proto3" json:"low_ms,omitempty"`
-	// above: the aggressive level
-	HighMs uint32 `protobuf:"varint,2,opt,name=high_ms,json=highMs,proto3" json:"high_ms,omitempty"`
-	// texts in the User-Agent of clients that get the aggressive level
-	Mobile        []string `protobuf:"bytes,3,rep,name=mobile,proto3" json:"mobile,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LowMs         uint32                 `protobuf:"varint,1,opt,name=low_ms,json=lowMs,proto3" json:"low_ms,omitempty"`    // below: nothing is compressed
+	HighMs        uint32                 `protobuf:"varint,2,opt,name=high_ms,json=highMs,proto3" json:"high_ms,omitempty"` // above: the aggressive level
+	Mobile        []string               `protobuf:"bytes,3,rep,name=mobile,proto3" json:"mobile,omitempty"`                // texts in the User-Agent of clients that get the aggressive level
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,18 +228,16 @@ func (x *RoundTripLevels) GetMobile() []string {
 
 // Matches a client that has one of the addresses, and one of the texts in its User-Agent.
 type CompressionFilter struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Level CompressionLevel       `protobuf:"varint,1,opt,name=level,proto3,enum=weir.dataplane.v1.CompressionLevel" json:"level,omitempty"`
-	// matches the other clients
-	Negated         bool            `protobuf:"varint,2,opt,name=negated,proto3" json:"negated,omitempty"`
-	ComparesClients bool            `protobuf:"varint,3,opt,name=compares_clients,json=comparesClients,proto3" json:"compares_clients,omitempty"`
-	Subnets         []string        `protobuf:"bytes,4,rep,name=subnets,proto3" json:"subnets,omitempty"`
-	Ranges          []*AddressRange `protobuf:"bytes,5,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	ComparesDevices bool            `protobuf:"varint,6,opt,name=compares_devices,json=comparesDevices,proto3" json:"compares_devices,omitempty"`
-	// in any case of letters
-	Devices       []string `protobuf:"bytes,7,rep,name=devices,proto3" json:"devices,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Level           CompressionLevel       `protobuf:"varint,1,opt,name=level,proto3,enum=weir.dataplane.v1.CompressionLevel" json:"level,omitempty"`
+	Negated         bool                   `protobuf:"varint,2,opt,name=negated,proto3" json:"negated,omitempty"` // matches the other clients
+	ComparesClients bool                   `protobuf:"varint,3,opt,name=compares_clients,json=comparesClients,proto3" json:"compares_clients,omitempty"`
+	Subnets         []string               `protobuf:"bytes,4,rep,name=subnets,proto3" json:"subnets,omitempty"`
+	Ranges          []*AddressRange        `protobuf:"bytes,5,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	ComparesDevices bool                   `protobuf:"varint,6,opt,name=compares_devices,json=comparesDevices,proto3" json:"compares_devices,omitempty"`
+	Devices         []string               `protobuf:"bytes,7,rep,name=devices,proto3" json:"devices,omitempty"` // in any case of letters
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CompressionFilter) Reset() {
@@ -367,9 +356,7 @@ var (
 
 func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 	file_dataplane_v1_content_proto_rawDescOnce.Do(func() {
-		file_dataplane_v1_content_proto_rawDescData = protoimpl.X.CompressGZIP(
-			unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc),
-				len(file_dataplane_v1_content_proto_rawDesc)))
+		file_dataplane_v1_content_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)))
 	})
 	return file_dataplane_v1_content_proto_rawDescData
 }
@@ -405,8 +392,7 @@ func file_dataplane_v1_content_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc),
-				len(file_dataplane_v1_content_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   3,
 			NumExtensions: 0,

@@ -297,8 +297,7 @@ func (Eligibility) EnumDescriptor() ([]byte, []int) {
 type WorkerPinning int32
 
 const (
-	// pinned, except for a while after another process has used the core
-	WorkerPinning_WORKER_PINNING_AUTO   WorkerPinning = 0
+	WorkerPinning_WORKER_PINNING_AUTO   WorkerPinning = 0 // pinned, except for a while after another process has used the core
 	WorkerPinning_WORKER_PINNING_ALWAYS WorkerPinning = 1
 	WorkerPinning_WORKER_PINNING_NEVER  WorkerPinning = 2
 )
@@ -348,9 +347,8 @@ func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
 type Hosting int32
 
 const (
-	Hosting_HOSTING_NONE Hosting = 0 // it has no children
-	// each connection by its TLS server name. Layer 4 without TLS: TLS is not terminated
-	Hosting_HOSTING_BY_SERVER_NAME Hosting = 1
+	Hosting_HOSTING_NONE           Hosting = 0 // it has no children
+	Hosting_HOSTING_BY_SERVER_NAME Hosting = 1 // each connection by its TLS server name. Layer 4 without TLS: TLS is not terminated
 	Hosting_HOSTING_BY_REQUEST     Hosting = 2 // each request by its host and path
 )
 
@@ -990,18 +988,15 @@ type isToDataplane_Frame interface {
 }
 
 type ToDataplane_Sockets struct {
-	// sent before the Plan or the change that listens on them
-	Sockets *Sockets `protobuf:"bytes,1,opt,name=sockets,proto3,oneof"`
+	Sockets *Sockets `protobuf:"bytes,1,opt,name=sockets,proto3,oneof"` // sent before the Plan or the change that listens on them
 }
 
 type ToDataplane_Plan struct {
-	// a whole Plan, the first on each connection; answered by one Ack or Nack
-	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3,oneof"`
+	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3,oneof"` // a whole Plan, the first on each connection; answered by one Ack or Nack
 }
 
 type ToDataplane_ServerStates struct {
-	// changes only; other servers keep their state. Before the first Plan: kept for it
-	ServerStates *ServerStates `protobuf:"bytes,3,opt,name=server_states,json=serverStates,proto3,oneof"`
+	ServerStates *ServerStates `protobuf:"bytes,3,opt,name=server_states,json=serverStates,proto3,oneof"` // changes only; other servers keep their state. Before the first Plan: kept for it
 }
 
 type ToDataplane_Drain struct {
@@ -1013,8 +1008,7 @@ type ToDataplane_LetGo struct {
 }
 
 type ToDataplane_PlanChange struct {
-	// answered by one Ack or Nack
-	PlanChange *PlanChange `protobuf:"bytes,6,opt,name=plan_change,json=planChange,proto3,oneof"`
+	PlanChange *PlanChange `protobuf:"bytes,6,opt,name=plan_change,json=planChange,proto3,oneof"` // answered by one Ack or Nack
 }
 
 type ToDataplane_RecordsTaken struct {
@@ -1026,8 +1020,7 @@ type ToDataplane_Greeting struct {
 }
 
 type ToDataplane_Question struct {
-	// answered by an Explanation with its id, unless the data plane is older
-	Question *Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"`
+	Question *Question `protobuf:"bytes,370,opt,name=question,proto3,oneof"` // answered by an Explanation with its id, unless the data plane is older
 }
 
 func (*ToDataplane_Sockets) isToDataplane_Frame() {}
@@ -1210,8 +1203,7 @@ type FromDataplane_Hello struct {
 }
 
 type FromDataplane_Sockets struct {
-	// after Hello: every listening socket held, so that a new agent can own them
-	Sockets *Sockets `protobuf:"bytes,2,opt,name=sockets,proto3,oneof"`
+	Sockets *Sockets `protobuf:"bytes,2,opt,name=sockets,proto3,oneof"` // after Hello: every listening socket held, so that a new agent can own them
 }
 
 type FromDataplane_Ack struct {
@@ -1227,8 +1219,7 @@ type FromDataplane_Sample struct {
 }
 
 type FromDataplane_Records struct {
-	// at most 4 of them wait for their RecordsTaken
-	Records *Records `protobuf:"bytes,300,opt,name=records,proto3,oneof"`
+	Records *Records `protobuf:"bytes,300,opt,name=records,proto3,oneof"` // at most 4 of them wait for their RecordsTaken
 }
 
 type FromDataplane_Explanation struct {
@@ -1250,16 +1241,14 @@ func (*FromDataplane_Records) isFromDataplane_Frame() {}
 func (*FromDataplane_Explanation) isFromDataplane_Frame() {}
 
 type Hello struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Pid     uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
-	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Workers uint32                 `protobuf:"varint,3,opt,name=workers,proto3" json:"workers,omitempty"`
-	// 0: no Plan yet
-	AppliedRevision uint64 `protobuf:"varint,4,opt,name=applied_revision,json=appliedRevision,proto3" json:"applied_revision,omitempty"`
-	// false: an older data plane, which takes only whole Plans
-	TakesChanges  bool `protobuf:"varint,5,opt,name=takes_changes,json=takesChanges,proto3" json:"takes_changes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Pid             uint32                 `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
+	Version         string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	Workers         uint32                 `protobuf:"varint,3,opt,name=workers,proto3" json:"workers,omitempty"`
+	AppliedRevision uint64                 `protobuf:"varint,4,opt,name=applied_revision,json=appliedRevision,proto3" json:"applied_revision,omitempty"` // 0: no Plan yet
+	TakesChanges    bool                   `protobuf:"varint,5,opt,name=takes_changes,json=takesChanges,proto3" json:"takes_changes,omitempty"`          // false: an older data plane, which takes only whole Plans
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -1329,10 +1318,9 @@ func (x *Hello) GetTakesChanges() bool {
 
 // At most 250 sockets per frame. The file descriptors are in the order of this list.
 type Sockets struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Sockets []*Socket              `protobuf:"bytes,1,rep,name=sockets,proto3" json:"sockets,omitempty"`
-	// the last frame of this batch
-	Last          bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sockets       []*Socket              `protobuf:"bytes,1,rep,name=sockets,proto3" json:"sockets,omitempty"`
+	Last          bool                   `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"` // the last frame of this batch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1384,12 +1372,11 @@ func (x *Sockets) GetLast() bool {
 // One SO_REUSEPORT socket that clients reach: a listening TCP socket, or a bound UDP socket. There is one for each
 // worker.
 type Socket struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// IPv4 or IPv6 literal
-	Address       string            `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	Port          uint32            `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
-	Worker        uint32            `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
-	Protocol      TransportProtocol `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // IPv4 or IPv6 literal
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	Worker        uint32                 `protobuf:"varint,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	Protocol      TransportProtocol      `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1453,10 +1440,9 @@ func (x *Socket) GetProtocol() TransportProtocol {
 }
 
 type Ack struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// about the whole Plan: accepted, but without some of its effects
-	Warnings      []*Finding `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Warnings      []*Finding             `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"` // about the whole Plan: accepted, but without some of its effects
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1506,12 +1492,10 @@ func (x *Ack) GetWarnings() []*Finding {
 }
 
 type Nack struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// why; the previous Plan stays in force
-	Errors []*Finding `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
-	// the base of a change is not the Plan in force: send the whole Plan. No errors then
-	Resync        bool `protobuf:"varint,3,opt,name=resync,proto3" json:"resync,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Errors        []*Finding             `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`  // why; the previous Plan stays in force
+	Resync        bool                   `protobuf:"varint,3,opt,name=resync,proto3" json:"resync,omitempty"` // the base of a change is not the Plan in force: send the whole Plan. No errors then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1569,14 +1553,12 @@ func (x *Nack) GetResync() bool {
 
 // An error or warning for the operator: which object, which field.
 type Finding struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "virtualservice"
-	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Uuid string `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// "ssl_key_and_certificate_refs[0]"
-	Field         string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
-	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // "virtualservice"
+	Uuid          string                 `protobuf:"bytes,2,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Field         string                 `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"` // "ssl_key_and_certificate_refs[0]"
+	Message       string                 `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1648,10 +1630,9 @@ func (x *Finding) GetMessage() string {
 
 // The next Sample shows these states. The data plane sends that Sample at once, unless the agent has time.
 type ServerStates struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	States []*ServerState         `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
-	// the Sample that is due anyway is early enough
-	SampleLater   bool `protobuf:"varint,2,opt,name=sample_later,json=sampleLater,proto3" json:"sample_later,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	States        []*ServerState         `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
+	SampleLater   bool                   `protobuf:"varint,2,opt,name=sample_later,json=sampleLater,proto3" json:"sample_later,omitempty"` // the Sample that is due anyway is early enough
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1844,22 +1825,18 @@ func (x *Drain) GetTimeoutMs() uint32 {
 
 // What would happen to this request now? It is not sent anywhere, and nothing changes.
 type Question struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// that the client connects to, an IP literal
-	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Port    uint32 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
-	Tls     bool   `protobuf:"varint,4,opt,name=tls,proto3" json:"tls,omitempty"`
-	// of TLS; empty: the client names none
-	ServerName    string `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	ClientAddress string `protobuf:"bytes,6,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
-	ClientPort    uint32 `protobuf:"varint,7,opt,name=client_port,json=clientPort,proto3" json:"client_port,omitempty"`
-	Method        string `protobuf:"bytes,8,opt,name=method,proto3" json:"method,omitempty"`
-	// path and query
-	Target string `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"`
-	// the field Host; empty: none
-	Host          string   `protobuf:"bytes,10,opt,name=host,proto3" json:"host,omitempty"`
-	Fields        []*Field `protobuf:"bytes,11,rep,name=fields,proto3" json:"fields,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // that the client connects to, an IP literal
+	Port          uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
+	Tls           bool                   `protobuf:"varint,4,opt,name=tls,proto3" json:"tls,omitempty"`
+	ServerName    string                 `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"` // of TLS; empty: the client names none
+	ClientAddress string                 `protobuf:"bytes,6,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
+	ClientPort    uint32                 `protobuf:"varint,7,opt,name=client_port,json=clientPort,proto3" json:"client_port,omitempty"`
+	Method        string                 `protobuf:"bytes,8,opt,name=method,proto3" json:"method,omitempty"`
+	Target        string                 `protobuf:"bytes,9,opt,name=target,proto3" json:"target,omitempty"` // path and query
+	Host          string                 `protobuf:"bytes,10,opt,name=host,proto3" json:"host,omitempty"`    // the field Host; empty: none
+	Fields        []*Field               `protobuf:"bytes,11,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2026,52 +2003,36 @@ func (x *Field) GetValue() string {
 
 // By the Snapshot in force, as one worker sees it.
 type Explanation struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// why there is no answer; all other fields are empty then
-	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// of the Plan in force
-	Revision uint64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	Worker   uint32 `protobuf:"varint,4,opt,name=worker,proto3" json:"worker,omitempty"`
-	Workers  uint32 `protobuf:"varint,5,opt,name=workers,proto3" json:"workers,omitempty"`
-	// that has the listener; empty: nothing listens there
-	VirtualServiceUuid string `protobuf:"bytes,6,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
-	// of a child that gets the request instead; empty: none
-	ChildUuid   string `protobuf:"bytes,7,opt,name=child_uuid,json=childUuid,proto3" json:"child_uuid,omitempty"`
-	ChildChosen Chosen `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
-	// the client is asked to connect elsewhere afterwards
-	Drains bool `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"`
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Id                 uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error              string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`        // why there is no answer; all other fields are empty then
+	Revision           uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"` // of the Plan in force
+	Worker             uint32                 `protobuf:"varint,4,opt,name=worker,proto3" json:"worker,omitempty"`
+	Workers            uint32                 `protobuf:"varint,5,opt,name=workers,proto3" json:"workers,omitempty"`
+	VirtualServiceUuid string                 `protobuf:"bytes,6,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"` // that has the listener; empty: nothing listens there
+	ChildUuid          string                 `protobuf:"bytes,7,opt,name=child_uuid,json=childUuid,proto3" json:"child_uuid,omitempty"`                              // of a child that gets the request instead; empty: none
+	ChildChosen        Chosen                 `protobuf:"varint,8,opt,name=child_chosen,json=childChosen,proto3,enum=weir.dataplane.v1.Chosen" json:"child_chosen,omitempty"`
+	Drains             bool                   `protobuf:"varint,9,opt,name=drains,proto3" json:"drains,omitempty"` // the client is asked to connect elsewhere afterwards
 	// The response that the engine makes itself; 0: none, the request goes to a server.
-	Status uint32 `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
-	// of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule",
-	// "request_rule"
-	Cause string `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`
-	// of a redirect
-	Location  string    `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"`
-	PoolUuid  string    `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	Algorithm Algorithm `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
-	HashInput HashInput `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
-	// that would get the request; empty: none
-	ServerId string `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	Picked   Picked `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
-	// of the pool, at most 1,000
-	Servers      []*Standing `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"`
-	ServersTotal uint32      `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
-	// the name of the rule that ended the security rules; empty: none did
-	SecurityRule string `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`
-	// the name of the first request rule that acts; empty: none does
-	RequestRule string `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`
-	// with MODE_REQUIRE all this is so for a client with a good one
-	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"`
-	// the name of the limit beside rules that the request would be beyond; empty: none
-	Limit string `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`
-	// of the pool; empty: it was not chosen in a group
-	PoolGroupUuid string       `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`
-	PickedMember  PickedMember `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
-	// of the group
-	Members       []*MemberStanding `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status            uint32                `protobuf:"varint,10,opt,name=status,proto3" json:"status,omitempty"`
+	Cause             string                `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`       // of that: "client_bad_request" and others as in Sample, "redirect_to_https", "max_forwards", "security_rule", "request_rule"
+	Location          string                `protobuf:"bytes,12,opt,name=location,proto3" json:"location,omitempty"` // of a redirect
+	PoolUuid          string                `protobuf:"bytes,13,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Algorithm         Algorithm             `protobuf:"varint,14,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput         HashInput             `protobuf:"varint,15,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
+	ServerId          string                `protobuf:"bytes,16,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"` // that would get the request; empty: none
+	Picked            Picked                `protobuf:"varint,17,opt,name=picked,proto3,enum=weir.dataplane.v1.Picked" json:"picked,omitempty"`
+	Servers           []*Standing           `protobuf:"bytes,18,rep,name=servers,proto3" json:"servers,omitempty"` // of the pool, at most 1,000
+	ServersTotal      uint32                `protobuf:"varint,19,opt,name=servers_total,json=serversTotal,proto3" json:"servers_total,omitempty"`
+	SecurityRule      string                `protobuf:"bytes,600,opt,name=security_rule,json=securityRule,proto3" json:"security_rule,omitempty"`                                                              // the name of the rule that ended the security rules; empty: none did
+	RequestRule       string                `protobuf:"bytes,601,opt,name=request_rule,json=requestRule,proto3" json:"request_rule,omitempty"`                                                                 // the name of the first request rule that acts; empty: none does
+	ClientCertificate ClientCertificateMode `protobuf:"varint,760,opt,name=client_certificate,json=clientCertificate,proto3,enum=weir.dataplane.v1.ClientCertificateMode" json:"client_certificate,omitempty"` // with MODE_REQUIRE all this is so for a client with a good one
+	Limit             string                `protobuf:"bytes,610,opt,name=limit,proto3" json:"limit,omitempty"`                                                                                                // the name of the limit beside rules that the request would be beyond; empty: none
+	PoolGroupUuid     string                `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                                                         // of the pool; empty: it was not chosen in a group
+	PickedMember      PickedMember          `protobuf:"varint,641,opt,name=picked_member,json=pickedMember,proto3,enum=weir.dataplane.v1.PickedMember" json:"picked_member,omitempty"`
+	Members           []*MemberStanding     `protobuf:"bytes,642,rep,name=members,proto3" json:"members,omitempty"` // of the group
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
@@ -2288,12 +2249,11 @@ func (x *Explanation) GetMembers() []*MemberStanding {
 
 // What a worker knows of a pool of a group.
 type MemberStanding struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	Ratio    uint32                 `protobuf:"varint,2,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	Priority uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
-	// that are enabled, and not suspect
-	ServersUp     uint32 `protobuf:"varint,4,opt,name=servers_up,json=serversUp,proto3" json:"servers_up,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid      string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	Ratio         uint32                 `protobuf:"varint,2,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	Priority      uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	ServersUp     uint32                 `protobuf:"varint,4,opt,name=servers_up,json=serversUp,proto3" json:"servers_up,omitempty"` // that are enabled, and not suspect
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2358,14 +2318,12 @@ func (x *MemberStanding) GetServersUp() uint32 {
 
 // What a worker knows of a server.
 type Standing struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	ServerId    string                 `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	Eligibility Eligibility            `protobuf:"varint,2,opt,name=eligibility,proto3,enum=weir.dataplane.v1.Eligibility" json:"eligibility,omitempty"`
-	// requests and tunnels that this worker has there
-	Connections uint32 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`
-	// of this worker; 0: no limit
-	MaxConnections uint32 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	Ratio          uint32 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ServerId       string                 `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	Eligibility    Eligibility            `protobuf:"varint,2,opt,name=eligibility,proto3,enum=weir.dataplane.v1.Eligibility" json:"eligibility,omitempty"`
+	Connections    uint32                 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`                             // requests and tunnels that this worker has there
+	MaxConnections uint32                 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"` // of this worker; 0: no limit
+	Ratio          uint32                 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2448,6 +2406,7 @@ type Plan struct {
 	AddressGroups     []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	NetworkPolicies   []*NetworkPolicy       `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2559,15 +2518,20 @@ func (x *Plan) GetErrorPageProfiles() []*ErrorPageProfile {
 	return nil
 }
 
+func (x *Plan) GetNetworkPolicies() []*NetworkPolicy {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	BaseRevision uint64                 `protobuf:"varint,1,opt,name=base_revision,json=baseRevision,proto3" json:"base_revision,omitempty"`
-	// whole objects that are new or differ, and all other fields of the Plan
-	Changed *Plan `protobuf:"bytes,2,opt,name=changed,proto3" json:"changed,omitempty"`
-	// unknown uuids are ignored
-	Removed       *Removed `protobuf:"bytes,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BaseRevision  uint64                 `protobuf:"varint,1,opt,name=base_revision,json=baseRevision,proto3" json:"base_revision,omitempty"`
+	Changed       *Plan                  `protobuf:"bytes,2,opt,name=changed,proto3" json:"changed,omitempty"` // whole objects that are new or differ, and all other fields of the Plan
+	Removed       *Removed               `protobuf:"bytes,3,opt,name=removed,proto3" json:"removed,omitempty"` // unknown uuids are ignored
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2635,6 +2599,7 @@ type Removed struct {
 	AddressGroups     []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	NetworkPolicies   []string               `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2732,49 +2697,41 @@ func (x *Removed) GetErrorPageProfiles() []string {
 	return nil
 }
 
+func (x *Removed) GetNetworkPolicies() []string {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 type VirtualService struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Uuid      string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Listeners []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
-	// empty: no pool, requests get a 503
-	PoolUuid string `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	// either http or l4
-	Http *HttpProfile `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`
-	// bytes are passed on without parsing
-	L4 *L4Profile `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`
-	// either tcp or udp, as all listeners; udp needs l4
-	Tcp *TcpProfile `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`
-	Udp *UdpProfile `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
-	// set when a listener has tls
-	Tls *TlsProfile `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`
-	// the first of each key type is the default, SNI selects the others
-	CertificateUuids []string `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"`
-	Duty             Duty     `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
-	// of a parent: how its clients are given to its children
-	Hosting Hosting `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`
-	// of a child: clients come through the parent, and it has no listeners
-	ParentUuid string `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`
-	// of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
-	ServerNames []string `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`
-	// of a child, for HOSTING_BY_REQUEST
-	HostMatches []*HostMatch `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`
-	// unset: nothing is recorded
-	Analytics *Analytics `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`
-	// needs http; in the order in which their rules are tried
-	HttpPolicySetUuids []string `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`
-	// unset: clients are not asked for any
-	ClientCertificates *ClientCertificates `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`
-	// needs http; they come before the rules, in this order
-	RequestLimits []*RateLimit `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`
-	// of connections, by client or of all; their action is Close, or none
-	ConnectionLimits []*RateLimit `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`
-	// on each engine; 0: no limit. Needs tcp
-	MaxOpenConnections uint32 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`
-	// instead of a pool; empty: none
-	PoolGroupUuid string `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`
-	// needs http; empty: clients get the pages of the engine
-	ErrorPageProfileUuid string `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"`
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name                 string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Listeners            []*Listener            `protobuf:"bytes,3,rep,name=listeners,proto3" json:"listeners,omitempty"`
+	PoolUuid             string                 `protobuf:"bytes,4,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"` // empty: no pool, requests get a 503
+	Http                 *HttpProfile           `protobuf:"bytes,5,opt,name=http,proto3" json:"http,omitempty"`                         // either http or l4
+	L4                   *L4Profile             `protobuf:"bytes,9,opt,name=l4,proto3" json:"l4,omitempty"`                             // bytes are passed on without parsing
+	Tcp                  *TcpProfile            `protobuf:"bytes,6,opt,name=tcp,proto3" json:"tcp,omitempty"`                           // either tcp or udp, as all listeners; udp needs l4
+	Udp                  *UdpProfile            `protobuf:"bytes,110,opt,name=udp,proto3" json:"udp,omitempty"`
+	Tls                  *TlsProfile            `protobuf:"bytes,7,opt,name=tls,proto3" json:"tls,omitempty"`                                                   // set when a listener has tls
+	CertificateUuids     []string               `protobuf:"bytes,8,rep,name=certificate_uuids,json=certificateUuids,proto3" json:"certificate_uuids,omitempty"` // the first of each key type is the default, SNI selects the others
+	Duty                 Duty                   `protobuf:"varint,10,opt,name=duty,proto3,enum=weir.dataplane.v1.Duty" json:"duty,omitempty"`
+	Hosting              Hosting                `protobuf:"varint,120,opt,name=hosting,proto3,enum=weir.dataplane.v1.Hosting" json:"hosting,omitempty"`                           // of a parent: how its clients are given to its children
+	ParentUuid           string                 `protobuf:"bytes,121,opt,name=parent_uuid,json=parentUuid,proto3" json:"parent_uuid,omitempty"`                                   // of a child: clients come through the parent, and it has no listeners
+	ServerNames          []string               `protobuf:"bytes,122,rep,name=server_names,json=serverNames,proto3" json:"server_names,omitempty"`                                // of a child, for HOSTING_BY_SERVER_NAME; forms as in HostMatch
+	HostMatches          []*HostMatch           `protobuf:"bytes,123,rep,name=host_matches,json=hostMatches,proto3" json:"host_matches,omitempty"`                                // of a child, for HOSTING_BY_REQUEST
+	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
+	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
+	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
+	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
+	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
+	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
+	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
+	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
+	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
+	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
+	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2970,39 +2927,50 @@ func (x *VirtualService) GetErrorPageProfileUuid() string {
 	return ""
 }
 
+func (x *VirtualService) GetNetworkPolicyUuid() string {
+	if x != nil {
+		return x.NetworkPolicyUuid
+	}
+	return ""
+}
+
+func (x *VirtualService) GetEngines() uint32 {
+	if x != nil {
+		return x.Engines
+	}
+	return 0
+}
+
+func (x *VirtualService) GetPoolRules() []*PoolRule {
+	if x != nil {
+		return x.PoolRules
+	}
+	return nil
+}
+
 // Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 // significant, filtered and all that holds for it. Each class has a rate of its own.
 type Analytics struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the engine, shared out over its workers; 0: no limit
-	SignificantPerS uint32 `protobuf:"varint,1,opt,name=significant_per_s,json=significantPerS,proto3" json:"significant_per_s,omitempty"`
-	FilteredPerS    uint32 `protobuf:"varint,2,opt,name=filtered_per_s,json=filteredPerS,proto3" json:"filtered_per_s,omitempty"`
-	AllPerS         uint32 `protobuf:"varint,3,opt,name=all_per_s,json=allPerS,proto3" json:"all_per_s,omitempty"`
-	// until then all are recorded; 0: not, the largest number: always
-	AllUntilUnixS uint64 `protobuf:"varint,4,opt,name=all_until_unix_s,json=allUntilUnixS,proto3" json:"all_until_unix_s,omitempty"`
-	// at most 16; a record says which of them hold
-	Filters []*RecordFilter `protobuf:"bytes,5,rep,name=filters,proto3" json:"filters,omitempty"`
-	// records have the header fields of requests and responses
-	AllHeaders bool `protobuf:"varint,6,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`
-	// beside authorization, proxy-authorization, cookie and set-cookie, always hidden
-	HeaderMasks []*Mask `protobuf:"bytes,7,rep,name=header_masks,json=headerMasks,proto3" json:"header_masks,omitempty"`
-	// of the parameters of the query
-	QueryMasks []*Mask `protobuf:"bytes,8,rep,name=query_masks,json=queryMasks,proto3" json:"query_masks,omitempty"`
-	// nothing is significant
-	SignificantOff bool `protobuf:"varint,9,opt,name=significant_off,json=significantOff,proto3" json:"significant_off,omitempty"`
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	SignificantPerS uint32                 `protobuf:"varint,1,opt,name=significant_per_s,json=significantPerS,proto3" json:"significant_per_s,omitempty"` // of the engine, shared out over its workers; 0: no limit
+	FilteredPerS    uint32                 `protobuf:"varint,2,opt,name=filtered_per_s,json=filteredPerS,proto3" json:"filtered_per_s,omitempty"`
+	AllPerS         uint32                 `protobuf:"varint,3,opt,name=all_per_s,json=allPerS,proto3" json:"all_per_s,omitempty"`
+	AllUntilUnixS   uint64                 `protobuf:"varint,4,opt,name=all_until_unix_s,json=allUntilUnixS,proto3" json:"all_until_unix_s,omitempty"` // until then all are recorded; 0: not, the largest number: always
+	Filters         []*RecordFilter        `protobuf:"bytes,5,rep,name=filters,proto3" json:"filters,omitempty"`                                       // at most 16; a record says which of them hold
+	AllHeaders      bool                   `protobuf:"varint,6,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`              // records have the header fields of requests and responses
+	HeaderMasks     []*Mask                `protobuf:"bytes,7,rep,name=header_masks,json=headerMasks,proto3" json:"header_masks,omitempty"`            // beside authorization, proxy-authorization, cookie and set-cookie, always hidden
+	QueryMasks      []*Mask                `protobuf:"bytes,8,rep,name=query_masks,json=queryMasks,proto3" json:"query_masks,omitempty"`               // of the parameters of the query
+	SignificantOff  bool                   `protobuf:"varint,9,opt,name=significant_off,json=significantOff,proto3" json:"significant_off,omitempty"`  // nothing is significant
 	// Above these times a request is significant, in milliseconds.
-	SlowTotalMs     uint32 `protobuf:"varint,10,opt,name=slow_total_ms,json=slowTotalMs,proto3" json:"slow_total_ms,omitempty"`
-	SlowAppMs       uint32 `protobuf:"varint,11,opt,name=slow_app_ms,json=slowAppMs,proto3" json:"slow_app_ms,omitempty"`
-	SlowClientRttMs uint32 `protobuf:"varint,12,opt,name=slow_client_rtt_ms,json=slowClientRttMs,proto3" json:"slow_client_rtt_ms,omitempty"`
-	SlowServerRttMs uint32 `protobuf:"varint,13,opt,name=slow_server_rtt_ms,json=slowServerRttMs,proto3" json:"slow_server_rtt_ms,omitempty"`
-	// statuses that are no errors and not significant, 400-599
-	NotErrors []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`
-	// names of causes that are not significant: "client_aborted"
-	CausesNotErrors []string `protobuf:"bytes,15,rep,name=causes_not_errors,json=causesNotErrors,proto3" json:"causes_not_errors,omitempty"`
-	// unset: traces of clients are passed on as they are
-	Traces        *Traces `protobuf:"bytes,400,opt,name=traces,proto3" json:"traces,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SlowTotalMs     uint32         `protobuf:"varint,10,opt,name=slow_total_ms,json=slowTotalMs,proto3" json:"slow_total_ms,omitempty"`
+	SlowAppMs       uint32         `protobuf:"varint,11,opt,name=slow_app_ms,json=slowAppMs,proto3" json:"slow_app_ms,omitempty"`
+	SlowClientRttMs uint32         `protobuf:"varint,12,opt,name=slow_client_rtt_ms,json=slowClientRttMs,proto3" json:"slow_client_rtt_ms,omitempty"`
+	SlowServerRttMs uint32         `protobuf:"varint,13,opt,name=slow_server_rtt_ms,json=slowServerRttMs,proto3" json:"slow_server_rtt_ms,omitempty"`
+	NotErrors       []*StatusRange `protobuf:"bytes,14,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`                     // statuses that are no errors and not significant, 400-599
+	CausesNotErrors []string       `protobuf:"bytes,15,rep,name=causes_not_errors,json=causesNotErrors,proto3" json:"causes_not_errors,omitempty"` // names of causes that are not significant: "client_aborted"
+	Traces          *Traces        `protobuf:"bytes,400,opt,name=traces,proto3" json:"traces,omitempty"`                                           // unset: traces of clients are passed on as they are
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Analytics) Reset() {
@@ -3149,9 +3117,8 @@ func (x *Analytics) GetTraces() *Traces {
 
 // Each request gets a span of the engine, which its server has as the parent (W3C Trace Context).
 type Traces struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the requests that come without a trace
-	SampledPerMillion uint32 `protobuf:"varint,1,opt,name=sampled_per_million,json=sampledPerMillion,proto3" json:"sampled_per_million,omitempty"`
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	SampledPerMillion uint32                 `protobuf:"varint,1,opt,name=sampled_per_million,json=sampledPerMillion,proto3" json:"sampled_per_million,omitempty"` // of the requests that come without a trace
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -3194,17 +3161,14 @@ func (x *Traces) GetSampledPerMillion() uint32 {
 }
 
 type RecordFilter struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "10.0.0.0/8"; none: every client
-	ClientSubnets  []string `protobuf:"bytes,1,rep,name=client_subnets,json=clientSubnets,proto3" json:"client_subnets,omitempty"`
-	ClientsNegated bool     `protobuf:"varint,2,opt,name=clients_negated,json=clientsNegated,proto3" json:"clients_negated,omitempty"`
-	// of path and query; unset: every URI
-	Uri *TextMatch `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`
-	// the largest number: always
-	UntilUnixS    uint64 `protobuf:"varint,4,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"`
-	AllHeaders    bool   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ClientSubnets  []string               `protobuf:"bytes,1,rep,name=client_subnets,json=clientSubnets,proto3" json:"client_subnets,omitempty"` // "10.0.0.0/8"; none: every client
+	ClientsNegated bool                   `protobuf:"varint,2,opt,name=clients_negated,json=clientsNegated,proto3" json:"clients_negated,omitempty"`
+	Uri            *TextMatch             `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`                                    // of path and query; unset: every URI
+	UntilUnixS     uint64                 `protobuf:"varint,4,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // the largest number: always
+	AllHeaders     bool                   `protobuf:"varint,5,opt,name=all_headers,json=allHeaders,proto3" json:"all_headers,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RecordFilter) Reset() {
@@ -3274,10 +3238,9 @@ func (x *RecordFilter) GetAllHeaders() bool {
 
 // What a record hides.
 type Mask struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  *TextMatch             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// the field; false: only its value
-	Remove        bool `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          *TextMatch             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Remove        bool                   `protobuf:"varint,2,opt,name=remove,proto3" json:"remove,omitempty"` // the field; false: only its value
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3328,11 +3291,9 @@ func (x *Mask) GetRemove() bool {
 
 // The requests of one host that a child wants. The most specific host of all children decides; then the rules.
 type HostMatch struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "a.test", "*.a.test" (below a.test), ".a.test" (a.test, too), "a.*"
-	Host string `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
-	// one of them must match; none: every path
-	Rules         []*HostRule `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`   // "a.test", "*.a.test" (below a.test), ".a.test" (a.test, too), "a.*"
+	Rules         []*HostRule            `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"` // one of them must match; none: every path
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3382,10 +3343,9 @@ func (x *HostMatch) GetRules() []*HostRule {
 }
 
 type HostRule struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// unset: every path
-	Path          *TextMatch `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Path          *TextMatch             `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"` // unset: every path
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3435,13 +3395,12 @@ func (x *HostRule) GetPath() *TextMatch {
 }
 
 type Listener struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	Port    uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
-	Tls     bool                   `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
-	// clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
-	Http2         bool              `protobuf:"varint,4,opt,name=http2,proto3" json:"http2,omitempty"`
-	Protocol      TransportProtocol `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	Tls           bool                   `protobuf:"varint,3,opt,name=tls,proto3" json:"tls,omitempty"`
+	Http2         bool                   `protobuf:"varint,4,opt,name=http2,proto3" json:"http2,omitempty"` // clients may speak HTTP/2: over TLS by ALPN, without it by prior knowledge
+	Protocol      TransportProtocol      `protobuf:"varint,110,opt,name=protocol,proto3,enum=weir.dataplane.v1.TransportProtocol" json:"protocol,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3513,67 +3472,42 @@ func (x *Listener) GetProtocol() TransportProtocol {
 
 // The application profile for HTTP. Times in milliseconds, sizes in bytes; 0 is "no limit" unless stated otherwise.
 type HttpProfile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// clients share server connections
-	ConnectionMultiplexing  bool `protobuf:"varint,1,opt,name=connection_multiplexing,json=connectionMultiplexing,proto3" json:"connection_multiplexing,omitempty"`
-	RespondWith_100Continue bool `protobuf:"varint,2,opt,name=respond_with_100_continue,json=respondWith100Continue,proto3" json:"respond_with_100_continue,omitempty"`
-	// accept → first byte of the first request (and the TLS handshake)
-	PostAcceptTimeoutMs uint32 `protobuf:"varint,10,opt,name=post_accept_timeout_ms,json=postAcceptTimeoutMs,proto3" json:"post_accept_timeout_ms,omitempty"`
-	// first byte → end of the request head
-	ClientHeaderTimeoutMs uint32 `protobuf:"varint,11,opt,name=client_header_timeout_ms,json=clientHeaderTimeoutMs,proto3" json:"client_header_timeout_ms,omitempty"`
-	// between two reads of a request body
-	ClientBodyTimeoutMs uint32 `protobuf:"varint,12,opt,name=client_body_timeout_ms,json=clientBodyTimeoutMs,proto3" json:"client_body_timeout_ms,omitempty"`
-	// between two requests
-	KeepaliveTimeoutMs   uint32 `protobuf:"varint,13,opt,name=keepalive_timeout_ms,json=keepaliveTimeoutMs,proto3" json:"keepalive_timeout_ms,omitempty"`
-	MaxKeepaliveRequests uint32 `protobuf:"varint,14,opt,name=max_keepalive_requests,json=maxKeepaliveRequests,proto3" json:"max_keepalive_requests,omitempty"`
-	// one header field: 431
-	MaxHeaderBytes uint32 `protobuf:"varint,20,opt,name=max_header_bytes,json=maxHeaderBytes,proto3" json:"max_header_bytes,omitempty"`
-	// the whole request head: 431
-	MaxRequestHeadBytes uint32 `protobuf:"varint,21,opt,name=max_request_head_bytes,json=maxRequestHeadBytes,proto3" json:"max_request_head_bytes,omitempty"`
-	// the whole response head: 502
-	MaxResponseHeadBytes uint32 `protobuf:"varint,22,opt,name=max_response_head_bytes,json=maxResponseHeadBytes,proto3" json:"max_response_head_bytes,omitempty"`
-	// 431
-	MaxHeaderCount uint32 `protobuf:"varint,23,opt,name=max_header_count,json=maxHeaderCount,proto3" json:"max_header_count,omitempty"`
-	// 413
-	MaxBodyBytes uint64 `protobuf:"varint,24,opt,name=max_body_bytes,json=maxBodyBytes,proto3" json:"max_body_bytes,omitempty"`
-	Xff          bool   `protobuf:"varint,30,opt,name=xff,proto3" json:"xff,omitempty"`
-	// "X-Forwarded-For"
-	XffName         string    `protobuf:"bytes,31,opt,name=xff_name,json=xffName,proto3" json:"xff_name,omitempty"`
-	XffUpdate       XffUpdate `protobuf:"varint,32,opt,name=xff_update,json=xffUpdate,proto3,enum=weir.dataplane.v1.XffUpdate" json:"xff_update,omitempty"`
-	XForwardedProto bool      `protobuf:"varint,33,opt,name=x_forwarded_proto,json=xForwardedProto,proto3" json:"x_forwarded_proto,omitempty"`
-	// a plain request is answered with a redirect
-	HttpToHttps bool `protobuf:"varint,34,opt,name=http_to_https,json=httpToHttps,proto3" json:"http_to_https,omitempty"`
-	// for that redirect, and for rewritten redirects of servers
-	HttpsPort uint32 `protobuf:"varint,35,opt,name=https_port,json=httpsPort,proto3" json:"https_port,omitempty"`
-	// Location: http://… of a server becomes https://…
-	ServerSideRedirectToHttps bool `protobuf:"varint,36,opt,name=server_side_redirect_to_https,json=serverSideRedirectToHttps,proto3" json:"server_side_redirect_to_https,omitempty"`
-	// adds Secure to Set-Cookie
-	SecureCookies bool `protobuf:"varint,37,opt,name=secure_cookies,json=secureCookies,proto3" json:"secure_cookies,omitempty"`
-	// adds HttpOnly to Set-Cookie
-	HttponlyCookies       bool   `protobuf:"varint,38,opt,name=httponly_cookies,json=httponlyCookies,proto3" json:"httponly_cookies,omitempty"`
-	Hsts                  bool   `protobuf:"varint,39,opt,name=hsts,proto3" json:"hsts,omitempty"`
-	HstsMaxAgeS           uint64 `protobuf:"varint,40,opt,name=hsts_max_age_s,json=hstsMaxAgeS,proto3" json:"hsts_max_age_s,omitempty"`
-	HstsIncludeSubdomains bool   `protobuf:"varint,41,opt,name=hsts_include_subdomains,json=hstsIncludeSubdomains,proto3" json:"hsts_include_subdomains,omitempty"`
-	// an NTLM- or Negotiate-authenticated server connection serves only its client
-	DetectNtlm bool `protobuf:"varint,90,opt,name=detect_ntlm,json=detectNtlm,proto3" json:"detect_ntlm,omitempty"`
-	// how long a client that ended its side may wait for its response; 0: not at all
-	HalfCloseTimeoutMs uint32 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"`
-	// so much of a request body is buffered before a server is chosen; 0: none
-	RequestBufferBytes uint32 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`
-	// a slower request body: 408
-	MinBodyBytesPerS uint32 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`
-	// in the names of request fields
-	Underscores Underscores `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`
-	// of listeners with http2
-	Http2 *Http2Profile `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`
-	// clients may switch their connections, or streams of HTTP/2, to WebSocket
-	Websockets bool `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`
-	// unset: none
-	Compression *Compression `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`
-	// of a child that was chosen by server name: requests may be for other hosts than this name
-	AnyHost       bool `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state                     protoimpl.MessageState `protogen:"open.v1"`
+	ConnectionMultiplexing    bool                   `protobuf:"varint,1,opt,name=connection_multiplexing,json=connectionMultiplexing,proto3" json:"connection_multiplexing,omitempty"` // clients share server connections
+	RespondWith_100Continue   bool                   `protobuf:"varint,2,opt,name=respond_with_100_continue,json=respondWith100Continue,proto3" json:"respond_with_100_continue,omitempty"`
+	PostAcceptTimeoutMs       uint32                 `protobuf:"varint,10,opt,name=post_accept_timeout_ms,json=postAcceptTimeoutMs,proto3" json:"post_accept_timeout_ms,omitempty"`       // accept → first byte of the first request (and the TLS handshake)
+	ClientHeaderTimeoutMs     uint32                 `protobuf:"varint,11,opt,name=client_header_timeout_ms,json=clientHeaderTimeoutMs,proto3" json:"client_header_timeout_ms,omitempty"` // first byte → end of the request head
+	ClientBodyTimeoutMs       uint32                 `protobuf:"varint,12,opt,name=client_body_timeout_ms,json=clientBodyTimeoutMs,proto3" json:"client_body_timeout_ms,omitempty"`       // between two reads of a request body
+	KeepaliveTimeoutMs        uint32                 `protobuf:"varint,13,opt,name=keepalive_timeout_ms,json=keepaliveTimeoutMs,proto3" json:"keepalive_timeout_ms,omitempty"`            // between two requests
+	MaxKeepaliveRequests      uint32                 `protobuf:"varint,14,opt,name=max_keepalive_requests,json=maxKeepaliveRequests,proto3" json:"max_keepalive_requests,omitempty"`
+	MaxHeaderBytes            uint32                 `protobuf:"varint,20,opt,name=max_header_bytes,json=maxHeaderBytes,proto3" json:"max_header_bytes,omitempty"`                     // one header field: 431
+	MaxRequestHeadBytes       uint32                 `protobuf:"varint,21,opt,name=max_request_head_bytes,json=maxRequestHeadBytes,proto3" json:"max_request_head_bytes,omitempty"`    // the whole request head: 431
+	MaxResponseHeadBytes      uint32                 `protobuf:"varint,22,opt,name=max_response_head_bytes,json=maxResponseHeadBytes,proto3" json:"max_response_head_bytes,omitempty"` // the whole response head: 502
+	MaxHeaderCount            uint32                 `protobuf:"varint,23,opt,name=max_header_count,json=maxHeaderCount,proto3" json:"max_header_count,omitempty"`                     // 431
+	MaxBodyBytes              uint64                 `protobuf:"varint,24,opt,name=max_body_bytes,json=maxBodyBytes,proto3" json:"max_body_bytes,omitempty"`                           // 413
+	Xff                       bool                   `protobuf:"varint,30,opt,name=xff,proto3" json:"xff,omitempty"`
+	XffName                   string                 `protobuf:"bytes,31,opt,name=xff_name,json=xffName,proto3" json:"xff_name,omitempty"` // "X-Forwarded-For"
+	XffUpdate                 XffUpdate              `protobuf:"varint,32,opt,name=xff_update,json=xffUpdate,proto3,enum=weir.dataplane.v1.XffUpdate" json:"xff_update,omitempty"`
+	XForwardedProto           bool                   `protobuf:"varint,33,opt,name=x_forwarded_proto,json=xForwardedProto,proto3" json:"x_forwarded_proto,omitempty"`
+	HttpToHttps               bool                   `protobuf:"varint,34,opt,name=http_to_https,json=httpToHttps,proto3" json:"http_to_https,omitempty"`                                               // a plain request is answered with a redirect
+	HttpsPort                 uint32                 `protobuf:"varint,35,opt,name=https_port,json=httpsPort,proto3" json:"https_port,omitempty"`                                                       // for that redirect, and for rewritten redirects of servers
+	ServerSideRedirectToHttps bool                   `protobuf:"varint,36,opt,name=server_side_redirect_to_https,json=serverSideRedirectToHttps,proto3" json:"server_side_redirect_to_https,omitempty"` // Location: http://… of a server becomes https://…
+	SecureCookies             bool                   `protobuf:"varint,37,opt,name=secure_cookies,json=secureCookies,proto3" json:"secure_cookies,omitempty"`                                           // adds Secure to Set-Cookie
+	HttponlyCookies           bool                   `protobuf:"varint,38,opt,name=httponly_cookies,json=httponlyCookies,proto3" json:"httponly_cookies,omitempty"`                                     // adds HttpOnly to Set-Cookie
+	Hsts                      bool                   `protobuf:"varint,39,opt,name=hsts,proto3" json:"hsts,omitempty"`
+	HstsMaxAgeS               uint64                 `protobuf:"varint,40,opt,name=hsts_max_age_s,json=hstsMaxAgeS,proto3" json:"hsts_max_age_s,omitempty"`
+	HstsIncludeSubdomains     bool                   `protobuf:"varint,41,opt,name=hsts_include_subdomains,json=hstsIncludeSubdomains,proto3" json:"hsts_include_subdomains,omitempty"`
+	DetectNtlm                bool                   `protobuf:"varint,90,opt,name=detect_ntlm,json=detectNtlm,proto3" json:"detect_ntlm,omitempty"`                             // an NTLM- or Negotiate-authenticated server connection serves only its client
+	HalfCloseTimeoutMs        uint32                 `protobuf:"varint,91,opt,name=half_close_timeout_ms,json=halfCloseTimeoutMs,proto3" json:"half_close_timeout_ms,omitempty"` // how long a client that ended its side may wait for its response; 0: not at all
+	RequestBufferBytes        uint32                 `protobuf:"varint,92,opt,name=request_buffer_bytes,json=requestBufferBytes,proto3" json:"request_buffer_bytes,omitempty"`   // so much of a request body is buffered before a server is chosen; 0: none
+	MinBodyBytesPerS          uint32                 `protobuf:"varint,93,opt,name=min_body_bytes_per_s,json=minBodyBytesPerS,proto3" json:"min_body_bytes_per_s,omitempty"`     // a slower request body: 408
+	Underscores               Underscores            `protobuf:"varint,80,opt,name=underscores,proto3,enum=weir.dataplane.v1.Underscores" json:"underscores,omitempty"`          // in the names of request fields
+	Http2                     *Http2Profile          `protobuf:"bytes,95,opt,name=http2,proto3" json:"http2,omitempty"`                                                          // of listeners with http2
+	Websockets                bool                   `protobuf:"varint,130,opt,name=websockets,proto3" json:"websockets,omitempty"`                                              // clients may switch their connections, or streams of HTTP/2, to WebSocket
+	Compression               *Compression           `protobuf:"bytes,700,opt,name=compression,proto3" json:"compression,omitempty"`                                             // unset: none
+	AnyHost                   bool                   `protobuf:"varint,120,opt,name=any_host,json=anyHost,proto3" json:"any_host,omitempty"`                                     // of a child that was chosen by server name: requests may be for other hosts than this name
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *HttpProfile) Reset() {
@@ -3841,18 +3775,13 @@ func (x *HttpProfile) GetAnyHost() bool {
 type Http2Profile struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	MaxConcurrentStreams uint32                 `protobuf:"varint,1,opt,name=max_concurrent_streams,json=maxConcurrentStreams,proto3" json:"max_concurrent_streams,omitempty"`
-	// of each stream
-	InitialWindowBytes uint32 `protobuf:"varint,2,opt,name=initial_window_bytes,json=initialWindowBytes,proto3" json:"initial_window_bytes,omitempty"`
-	// then the connection ends gracefully; 0: no limit
-	MaxRequests uint32 `protobuf:"varint,3,opt,name=max_requests,json=maxRequests,proto3" json:"max_requests,omitempty"`
-	// in a burst; 0: no limit
-	MaxControlFrames uint32 `protobuf:"varint,4,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"`
-	// DATA without content, in a burst; 0: no limit
-	MaxEmptyFrames uint32 `protobuf:"varint,5,opt,name=max_empty_frames,json=maxEmptyFrames,proto3" json:"max_empty_frames,omitempty"`
-	// the name of a field and its value together; 0: as in HTTP/1
-	MaxFieldBytes uint32 `protobuf:"varint,6,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	InitialWindowBytes   uint32                 `protobuf:"varint,2,opt,name=initial_window_bytes,json=initialWindowBytes,proto3" json:"initial_window_bytes,omitempty"` // of each stream
+	MaxRequests          uint32                 `protobuf:"varint,3,opt,name=max_requests,json=maxRequests,proto3" json:"max_requests,omitempty"`                        // then the connection ends gracefully; 0: no limit
+	MaxControlFrames     uint32                 `protobuf:"varint,4,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"`       // in a burst; 0: no limit
+	MaxEmptyFrames       uint32                 `protobuf:"varint,5,opt,name=max_empty_frames,json=maxEmptyFrames,proto3" json:"max_empty_frames,omitempty"`             // DATA without content, in a burst; 0: no limit
+	MaxFieldBytes        uint32                 `protobuf:"varint,6,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`                // the name of a field and its value together; 0: as in HTTP/1
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Http2Profile) Reset() {
@@ -3929,11 +3858,9 @@ func (x *Http2Profile) GetMaxFieldBytes() uint32 {
 
 // The application profile of layer 4.
 type L4Profile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// sends the client's address to the servers
-	ProxyProtocol ProxyProtocol `protobuf:"varint,1,opt,name=proxy_protocol,json=proxyProtocol,proto3,enum=weir.dataplane.v1.ProxyProtocol" json:"proxy_protocol,omitempty"`
-	// of the servers, in order of preference; empty: clients' offers are ignored
-	AlpnProtocols []string `protobuf:"bytes,80,rep,name=alpn_protocols,json=alpnProtocols,proto3" json:"alpn_protocols,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ProxyProtocol ProxyProtocol          `protobuf:"varint,1,opt,name=proxy_protocol,json=proxyProtocol,proto3,enum=weir.dataplane.v1.ProxyProtocol" json:"proxy_protocol,omitempty"` // sends the client's address to the servers
+	AlpnProtocols []string               `protobuf:"bytes,80,rep,name=alpn_protocols,json=alpnProtocols,proto3" json:"alpn_protocols,omitempty"`                                      // of the servers, in order of preference; empty: clients' offers are ignored
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3984,11 +3911,10 @@ func (x *L4Profile) GetAlpnProtocols() []string {
 
 // The network profile.
 type TcpProfile struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	IdleTimeoutS uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"`
-	// true: probe an idle peer after idle_timeout_s; false: close it
-	KeepaliveProbes bool `protobuf:"varint,2,opt,name=keepalive_probes,json=keepaliveProbes,proto3" json:"keepalive_probes,omitempty"`
-	Nagle           bool `protobuf:"varint,3,opt,name=nagle,proto3" json:"nagle,omitempty"`
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	IdleTimeoutS    uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"`
+	KeepaliveProbes bool                   `protobuf:"varint,2,opt,name=keepalive_probes,json=keepaliveProbes,proto3" json:"keepalive_probes,omitempty"` // true: probe an idle peer after idle_timeout_s; false: close it
+	Nagle           bool                   `protobuf:"varint,3,opt,name=nagle,proto3" json:"nagle,omitempty"`
 	// Not empty: each client connection begins with a PROXY header, and comes from one of these subnets: "10.0.0.0/8".
 	ProxyProtocolSources []string `protobuf:"bytes,150,rep,name=proxy_protocol_sources,json=proxyProtocolSources,proto3" json:"proxy_protocol_sources,omitempty"`
 	// Close a tunnel one end of which has ended after idle_timeout_s, also with keepalive_probes.
@@ -4064,12 +3990,10 @@ func (x *TcpProfile) GetCloseHalfClosed() bool {
 
 // The network profile of datagrams. A session is one client address and port at one listener.
 type UdpProfile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// a session without datagrams for this long ends; at least 1
-	IdleTimeoutS uint32 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"`
-	// the pool's algorithm chooses the server of each datagram, not of each session
-	PerDatagram bool       `protobuf:"varint,2,opt,name=per_datagram,json=perDatagram,proto3" json:"per_datagram,omitempty"`
-	Answers     UdpAnswers `protobuf:"varint,3,opt,name=answers,proto3,enum=weir.dataplane.v1.UdpAnswers" json:"answers,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	IdleTimeoutS uint32                 `protobuf:"varint,1,opt,name=idle_timeout_s,json=idleTimeoutS,proto3" json:"idle_timeout_s,omitempty"` // a session without datagrams for this long ends; at least 1
+	PerDatagram  bool                   `protobuf:"varint,2,opt,name=per_datagram,json=perDatagram,proto3" json:"per_datagram,omitempty"`      // the pool's algorithm chooses the server of each datagram, not of each session
+	Answers      UdpAnswers             `protobuf:"varint,3,opt,name=answers,proto3,enum=weir.dataplane.v1.UdpAnswers" json:"answers,omitempty"`
 	// Servers see the address and port of the client. The engine has rules that bring their answers back to it. Servers
 	// and listeners have addresses of one family.
 	KeepClientAddress bool `protobuf:"varint,160,opt,name=keep_client_address,json=keepClientAddress,proto3" json:"keep_client_address,omitempty"`
@@ -4136,20 +4060,17 @@ func (x *UdpProfile) GetKeepClientAddress() bool {
 }
 
 type TlsProfile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the SSL profile, for findings
-	Uuid     string       `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name     string       `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Versions []TlsVersion `protobuf:"varint,3,rep,packed,name=versions,proto3,enum=weir.dataplane.v1.TlsVersion" json:"versions,omitempty"`
-	// IANA names, in order of preference
-	CipherSuites      []string `protobuf:"bytes,4,rep,name=cipher_suites,json=cipherSuites,proto3" json:"cipher_suites,omitempty"`
-	PreferClientOrder bool     `protobuf:"varint,5,opt,name=prefer_client_order,json=preferClientOrder,proto3" json:"prefer_client_order,omitempty"`
-	SessionResumption bool     `protobuf:"varint,6,opt,name=session_resumption,json=sessionResumption,proto3" json:"session_resumption,omitempty"`
-	SendCloseNotify   bool     `protobuf:"varint,7,opt,name=send_close_notify,json=sendCloseNotify,proto3" json:"send_close_notify,omitempty"`
-	// for a virtual service that resumes sessions
-	TicketKeys    *TicketKeys `protobuf:"bytes,8,opt,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Uuid              string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"` // of the SSL profile, for findings
+	Name              string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Versions          []TlsVersion           `protobuf:"varint,3,rep,packed,name=versions,proto3,enum=weir.dataplane.v1.TlsVersion" json:"versions,omitempty"`
+	CipherSuites      []string               `protobuf:"bytes,4,rep,name=cipher_suites,json=cipherSuites,proto3" json:"cipher_suites,omitempty"` // IANA names, in order of preference
+	PreferClientOrder bool                   `protobuf:"varint,5,opt,name=prefer_client_order,json=preferClientOrder,proto3" json:"prefer_client_order,omitempty"`
+	SessionResumption bool                   `protobuf:"varint,6,opt,name=session_resumption,json=sessionResumption,proto3" json:"session_resumption,omitempty"`
+	SendCloseNotify   bool                   `protobuf:"varint,7,opt,name=send_close_notify,json=sendCloseNotify,proto3" json:"send_close_notify,omitempty"`
+	TicketKeys        *TicketKeys            `protobuf:"bytes,8,opt,name=ticket_keys,json=ticketKeys,proto3" json:"ticket_keys,omitempty"` // for a virtual service that resumes sessions
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *TlsProfile) Reset() {
@@ -4243,11 +4164,9 @@ type TicketKeys struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 80 bytes each: name (16), AES-256 (32), HMAC-SHA256 (32), as in RFC 5077 §4. The first key encrypts tickets, all
 	// decrypt.
-	Keys [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	// of a ticket
-	LifetimeS uint32 `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`
-	// no ticket is issued after this time: by then the controller would have sent other keys
-	UntilUnixS    uint64 `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"`
+	Keys          [][]byte `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	LifetimeS     uint32   `protobuf:"varint,2,opt,name=lifetime_s,json=lifetimeS,proto3" json:"lifetime_s,omitempty"`      // of a ticket
+	UntilUnixS    uint64   `protobuf:"varint,3,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // no ticket is issued after this time: by then the controller would have sent other keys
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4304,12 +4223,11 @@ func (x *TicketKeys) GetUntilUnixS() uint64 {
 }
 
 type Certificate struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Uuid  string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// leaf first
-	ChainDer      [][]byte `protobuf:"bytes,3,rep,name=chain_der,json=chainDer,proto3" json:"chain_der,omitempty"`
-	KeyPkcs8Der   []byte   `protobuf:"bytes,4,opt,name=key_pkcs8_der,json=keyPkcs8Der,proto3" json:"key_pkcs8_der,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Uuid          string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	ChainDer      [][]byte               `protobuf:"bytes,3,rep,name=chain_der,json=chainDer,proto3" json:"chain_der,omitempty"` // leaf first
+	KeyPkcs8Der   []byte                 `protobuf:"bytes,4,opt,name=key_pkcs8_der,json=keyPkcs8Der,proto3" json:"key_pkcs8_der,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4374,16 +4292,14 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 
 // The authorities that may sign the certificates of servers and of clients.
 type PkiProfile struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Uuid       string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name       string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	CaCertsDer [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
-	// issuers that a peer sends are of no use: all have to be here
-	IgnorePeerChain bool `protobuf:"varint,760,opt,name=ignore_peer_chain,json=ignorePeerChain,proto3" json:"ignore_peer_chain,omitempty"`
-	// unset: revoked certificates are as good as others
-	Revocation    *Revocation `protobuf:"bytes,761,opt,name=revocation,proto3" json:"revocation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Uuid            string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name            string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	CaCertsDer      [][]byte               `protobuf:"bytes,3,rep,name=ca_certs_der,json=caCertsDer,proto3" json:"ca_certs_der,omitempty"`
+	IgnorePeerChain bool                   `protobuf:"varint,760,opt,name=ignore_peer_chain,json=ignorePeerChain,proto3" json:"ignore_peer_chain,omitempty"` // issuers that a peer sends are of no use: all have to be here
+	Revocation      *Revocation            `protobuf:"bytes,761,opt,name=revocation,proto3" json:"revocation,omitempty"`                                     // unset: revoked certificates are as good as others
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PkiProfile) Reset() {
@@ -4452,45 +4368,31 @@ func (x *PkiProfile) GetRevocation() *Revocation {
 }
 
 type Pool struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Uuid      string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Algorithm Algorithm              `protobuf:"varint,3,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
-	// for ALGORITHM_CONSISTENT_HASH
-	HashInput HashInput `protobuf:"varint,4,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"`
-	// for HASH_INPUT_HEADER
-	HashHeader string    `protobuf:"bytes,5,opt,name=hash_header,json=hashHeader,proto3" json:"hash_header,omitempty"`
-	Servers    []*Server `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
-	// a server is down until the agent reports it up
-	Monitored        bool   `protobuf:"varint,7,opt,name=monitored,proto3" json:"monitored,omitempty"`
-	ConnectTimeoutMs uint32 `protobuf:"varint,10,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
-	// last byte of the request → next byte of the response
-	ResponseTimeoutMs       uint32 `protobuf:"varint,11,opt,name=response_timeout_ms,json=responseTimeoutMs,proto3" json:"response_timeout_ms,omitempty"`
-	IdleConnectionTimeoutMs uint32 `protobuf:"varint,12,opt,name=idle_connection_timeout_ms,json=idleConnectionTimeoutMs,proto3" json:"idle_connection_timeout_ms,omitempty"`
-	ConnectionLifetimeMs    uint32 `protobuf:"varint,13,opt,name=connection_lifetime_ms,json=connectionLifetimeMs,proto3" json:"connection_lifetime_ms,omitempty"`
-	// requests per connection
-	MaxConnectionReuse uint32 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"`
-	// per server and worker; 0: the operator sets no limit
-	MaxIdleConnections uint32     `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"`
-	FailAction         FailAction `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	// unset: connections to servers are not encrypted
-	ServerTls *ServerTls `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`
-	// unset: the algorithm alone chooses each request's server
-	Persistence *CookiePersistence `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`
-	// a server to which new connections fail is suspect, and skipped
-	InlineHealth bool `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`
-	// unset: HTTP/1.1
-	Http2 *Http2ToServers `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`
-	// unset: clients get the first response
-	Reselect *Reselect `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`
-	// statuses that are no errors of its servers, 400-599
-	NotErrors []*StatusRange `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`
-	// a group passes the pool over while fewer are up; 0: 1
-	MinServersUp uint32 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`
-	// for FAIL_ACTION_ANSWER
-	FailAnswer    *FailAnswer `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state                   protoimpl.MessageState `protogen:"open.v1"`
+	Uuid                    string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	Name                    string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Algorithm               Algorithm              `protobuf:"varint,3,opt,name=algorithm,proto3,enum=weir.dataplane.v1.Algorithm" json:"algorithm,omitempty"`
+	HashInput               HashInput              `protobuf:"varint,4,opt,name=hash_input,json=hashInput,proto3,enum=weir.dataplane.v1.HashInput" json:"hash_input,omitempty"` // for ALGORITHM_CONSISTENT_HASH
+	HashHeader              string                 `protobuf:"bytes,5,opt,name=hash_header,json=hashHeader,proto3" json:"hash_header,omitempty"`                                // for HASH_INPUT_HEADER
+	Servers                 []*Server              `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
+	Monitored               bool                   `protobuf:"varint,7,opt,name=monitored,proto3" json:"monitored,omitempty"` // a server is down until the agent reports it up
+	ConnectTimeoutMs        uint32                 `protobuf:"varint,10,opt,name=connect_timeout_ms,json=connectTimeoutMs,proto3" json:"connect_timeout_ms,omitempty"`
+	ResponseTimeoutMs       uint32                 `protobuf:"varint,11,opt,name=response_timeout_ms,json=responseTimeoutMs,proto3" json:"response_timeout_ms,omitempty"` // last byte of the request → next byte of the response
+	IdleConnectionTimeoutMs uint32                 `protobuf:"varint,12,opt,name=idle_connection_timeout_ms,json=idleConnectionTimeoutMs,proto3" json:"idle_connection_timeout_ms,omitempty"`
+	ConnectionLifetimeMs    uint32                 `protobuf:"varint,13,opt,name=connection_lifetime_ms,json=connectionLifetimeMs,proto3" json:"connection_lifetime_ms,omitempty"`
+	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests per connection
+	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // per server and worker; 0: the operator sets no limit
+	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`              // unset: connections to servers are not encrypted
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                           // unset: the algorithm alone chooses each request's server
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`    // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                      // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`             // statuses that are no errors of its servers, 400-599
+	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"` // a group passes the pool over while fewer are up; 0: 1
+	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`          // for FAIL_ACTION_ANSWER
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Pool) Reset() {
@@ -4679,15 +4581,11 @@ func (x *Pool) GetFailAnswer() *FailAnswer {
 
 // After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 type Reselect struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// the client does not get these responses, except the last
-	Statuses []*StatusRange `protobuf:"bytes,1,rep,name=statuses,proto3" json:"statuses,omitempty"`
-	// other servers of one request
-	MaxRetries uint32 `protobuf:"varint,2,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
-	// false: requests with idempotent methods only
-	AnyMethod bool `protobuf:"varint,3,opt,name=any_method,json=anyMethod,proto3" json:"any_method,omitempty"`
-	// a server's time to begin its response to such a repeat; 0: as for the first
-	RetryTimeoutMs uint32 `protobuf:"varint,4,opt,name=retry_timeout_ms,json=retryTimeoutMs,proto3" json:"retry_timeout_ms,omitempty"`
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Statuses       []*StatusRange         `protobuf:"bytes,1,rep,name=statuses,proto3" json:"statuses,omitempty"`                                      // the client does not get these responses, except the last
+	MaxRetries     uint32                 `protobuf:"varint,2,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`               // other servers of one request
+	AnyMethod      bool                   `protobuf:"varint,3,opt,name=any_method,json=anyMethod,proto3" json:"any_method,omitempty"`                  // false: requests with idempotent methods only
+	RetryTimeoutMs uint32                 `protobuf:"varint,4,opt,name=retry_timeout_ms,json=retryTimeoutMs,proto3" json:"retry_timeout_ms,omitempty"` // a server's time to begin its response to such a repeat; 0: as for the first
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4802,16 +4700,14 @@ func (x *StatusRange) GetLast() uint32 {
 	return 0
 }
 
-// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A
-// connection carries requests of many clients at once.
+// HTTP/2 to the servers of a pool: with TLS if a server chooses it by ALPN, without TLS by prior knowledge. A connection
+// carries requests of many clients at once.
 type Http2ToServers struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// that a server may send at once; 0: no limit
-	MaxControlFrames uint32 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"`
-	// of one field of a response, name and value; 0: only the profile limits it
-	MaxFieldBytes uint32 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	MaxControlFrames uint32                 `protobuf:"varint,1,opt,name=max_control_frames,json=maxControlFrames,proto3" json:"max_control_frames,omitempty"` // that a server may send at once; 0: no limit
+	MaxFieldBytes    uint32                 `protobuf:"varint,2,opt,name=max_field_bytes,json=maxFieldBytes,proto3" json:"max_field_bytes,omitempty"`          // of one field of a response, name and value; 0: only the profile limits it
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Http2ToServers) Reset() {
@@ -4860,13 +4756,11 @@ func (x *Http2ToServers) GetMaxFieldBytes() uint32 {
 
 // A client returns to the server of its last response: a cookie holds that server's token.
 type CookiePersistence struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	CookieName string                 `protobuf:"bytes,1,opt,name=cookie_name,json=cookieName,proto3" json:"cookie_name,omitempty"`
-	// set it with every response, not only when it changes
-	Always   bool `protobuf:"varint,2,opt,name=always,proto3" json:"always,omitempty"`
-	HttpOnly bool `protobuf:"varint,3,opt,name=http_only,json=httpOnly,proto3" json:"http_only,omitempty"`
-	// 0: until the client's session ends
-	MaxAgeS       uint32 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CookieName    string                 `protobuf:"bytes,1,opt,name=cookie_name,json=cookieName,proto3" json:"cookie_name,omitempty"`
+	Always        bool                   `protobuf:"varint,2,opt,name=always,proto3" json:"always,omitempty"` // set it with every response, not only when it changes
+	HttpOnly      bool                   `protobuf:"varint,3,opt,name=http_only,json=httpOnly,proto3" json:"http_only,omitempty"`
+	MaxAgeS       uint32                 `protobuf:"varint,4,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"` // 0: until the client's session ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4932,21 +4826,16 @@ func (x *CookiePersistence) GetMaxAgeS() uint32 {
 // TLS to the servers of a pool. A connection's name is server_name, else the host of the connection's first request,
 // else the hostname of the server.
 type ServerTls struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Profile *TlsProfile            `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
-	// must have signed the server's certificate; empty: it is not verified
-	PkiProfileUuid string `protobuf:"bytes,2,opt,name=pki_profile_uuid,json=pkiProfileUuid,proto3" json:"pki_profile_uuid,omitempty"`
-	// for servers that request one; empty: none
-	CertificateUuid string `protobuf:"bytes,3,opt,name=certificate_uuid,json=certificateUuid,proto3" json:"certificate_uuid,omitempty"`
-	// send the connection's name
-	Sni        bool   `protobuf:"varint,4,opt,name=sni,proto3" json:"sni,omitempty"`
-	ServerName string `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
-	// a verified certificate must match one of domain_names
-	HostCheck bool `protobuf:"varint,6,opt,name=host_check,json=hostCheck,proto3" json:"host_check,omitempty"`
-	// empty: the connection's name
-	DomainNames   []string `protobuf:"bytes,7,rep,name=domain_names,json=domainNames,proto3" json:"domain_names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Profile         *TlsProfile            `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
+	PkiProfileUuid  string                 `protobuf:"bytes,2,opt,name=pki_profile_uuid,json=pkiProfileUuid,proto3" json:"pki_profile_uuid,omitempty"`  // must have signed the server's certificate; empty: it is not verified
+	CertificateUuid string                 `protobuf:"bytes,3,opt,name=certificate_uuid,json=certificateUuid,proto3" json:"certificate_uuid,omitempty"` // for servers that request one; empty: none
+	Sni             bool                   `protobuf:"varint,4,opt,name=sni,proto3" json:"sni,omitempty"`                                               // send the connection's name
+	ServerName      string                 `protobuf:"bytes,5,opt,name=server_name,json=serverName,proto3" json:"server_name,omitempty"`
+	HostCheck       bool                   `protobuf:"varint,6,opt,name=host_check,json=hostCheck,proto3" json:"host_check,omitempty"`      // a verified certificate must match one of domain_names
+	DomainNames     []string               `protobuf:"bytes,7,rep,name=domain_names,json=domainNames,proto3" json:"domain_names,omitempty"` // empty: the connection's name
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ServerTls) Reset() {
@@ -5029,19 +4918,17 @@ func (x *ServerTls) GetDomainNames() []string {
 }
 
 type Server struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "10.0.0.1:80", unique in its pool
-	Id             string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Address        string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Port           uint32 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
-	Ratio          uint32 `protobuf:"varint,4,opt,name=ratio,proto3" json:"ratio,omitempty"` // 1–20
-	Enabled        bool   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Hostname       string `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
-	MaxConnections uint32 `protobuf:"varint,7,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	// the server's name in CookiePersistence, the same on every engine
-	Token         string `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Id             string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // "10.0.0.1:80", unique in its pool
+	Address        string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Port           uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
+	Ratio          uint32                 `protobuf:"varint,4,opt,name=ratio,proto3" json:"ratio,omitempty"` // 1–20
+	Enabled        bool                   `protobuf:"varint,5,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Hostname       string                 `protobuf:"bytes,6,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	MaxConnections uint32                 `protobuf:"varint,7,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
+	Token          string                 `protobuf:"bytes,8,opt,name=token,proto3" json:"token,omitempty"` // the server's name in CookiePersistence, the same on every engine
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Server) Reset() {
@@ -5133,21 +5020,16 @@ func (x *Server) GetToken() string {
 // Records of one worker, about once a second, and earlier if there are many. Batches are numbered: one that is not
 // taken is sent again, also to the next agent.
 type Records struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// when the data plane started, in nanoseconds since 1970: tells batches of two processes apart
-	Process uint64 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"`
-	Worker  uint32 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	// of the batch, from 1 in each worker
-	Number uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
-	// see api/record; at most 1 MiB
-	Packed []byte `protobuf:"bytes,4,opt,name=packed,proto3" json:"packed,omitempty"`
-	// those whose numbers are in packed
-	Services []*RecordedService `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"`
-	Servers  []*RecordedServer  `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
-	// What is not recorded yet of the requests and connections that should be: the next record of the same virtual
-	// service and class will stand for these, too. The sum of all weights and of what waits is the number of those that
-	// should be. Lists all that waits in this worker, and with a count of 0 what did in the batch before and does not
-	// any more.
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Process  uint64                 `protobuf:"varint,1,opt,name=process,proto3" json:"process,omitempty"` // when the data plane started, in nanoseconds since 1970: tells batches of two processes apart
+	Worker   uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Number   uint64                 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`    // of the batch, from 1 in each worker
+	Packed   []byte                 `protobuf:"bytes,4,opt,name=packed,proto3" json:"packed,omitempty"`     // see api/record; at most 1 MiB
+	Services []*RecordedService     `protobuf:"bytes,5,rep,name=services,proto3" json:"services,omitempty"` // those whose numbers are in packed
+	Servers  []*RecordedServer      `protobuf:"bytes,6,rep,name=servers,proto3" json:"servers,omitempty"`
+	// What is not recorded yet of the requests and connections that should be: the next record of the same virtual service
+	// and class will stand for these, too. The sum of all weights and of what waits is the number of those that should be.
+	// Lists all that waits in this worker, and with a count of 0 what did in the batch before and does not any more.
 	Waiting       []*Unrecorded `protobuf:"bytes,7,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5347,11 +5229,10 @@ func (x *RecordedServer) GetServerId() string {
 type Unrecorded struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	VirtualServiceUuid string                 `protobuf:"bytes,1,opt,name=virtual_service_uuid,json=virtualServiceUuid,proto3" json:"virtual_service_uuid,omitempty"`
-	// as in api/record
-	Class         uint32 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"`
-	Count         uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Class              uint32                 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"` // as in api/record
+	Count              uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Unrecorded) Reset() {
@@ -5476,10 +5357,8 @@ type Sample struct {
 	Workers         uint32                    `protobuf:"varint,6,opt,name=workers,proto3" json:"workers,omitempty"`
 	VirtualServices []*VirtualServiceCounters `protobuf:"bytes,7,rep,name=virtual_services,json=virtualServices,proto3" json:"virtual_services,omitempty"`
 	Servers         []*ServerCounters         `protobuf:"bytes,8,rep,name=servers,proto3" json:"servers,omitempty"`
-	// a gauge
-	PinnedWorkers uint32 `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`
-	// in the order of their numbers
-	WorkerCounters []*WorkerCounters `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"`
+	PinnedWorkers   uint32                    `protobuf:"varint,60,opt,name=pinned_workers,json=pinnedWorkers,proto3" json:"pinned_workers,omitempty"`    // a gauge
+	WorkerCounters  []*WorkerCounters         `protobuf:"bytes,200,rep,name=worker_counters,json=workerCounters,proto3" json:"worker_counters,omitempty"` // in the order of their numbers
 	// Only the rows that differ from those of the Sample before on the same stream, of the same process. All
 	// other rows are as they were. Only agents send this, after a whole Sample, and after a Welcome that allows it.
 	Changes       bool `protobuf:"varint,550,opt,name=changes,proto3" json:"changes,omitempty"`
@@ -5595,54 +5474,38 @@ func (x *Sample) GetChanges() bool {
 }
 
 type VirtualServiceCounters struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Uuid             string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
-	ConnectionsTotal uint64                 `protobuf:"varint,2,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	// a gauge
-	OpenConnections     uint64 `protobuf:"varint,3,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"`
-	TlsHandshakesTotal  uint64 `protobuf:"varint,4,opt,name=tls_handshakes_total,json=tlsHandshakesTotal,proto3" json:"tls_handshakes_total,omitempty"`
-	TlsResumptionsTotal uint64 `protobuf:"varint,5,opt,name=tls_resumptions_total,json=tlsResumptionsTotal,proto3" json:"tls_resumptions_total,omitempty"`
-	TlsFailuresTotal    uint64 `protobuf:"varint,6,opt,name=tls_failures_total,json=tlsFailuresTotal,proto3" json:"tls_failures_total,omitempty"`
-	RequestsTotal       uint64 `protobuf:"varint,7,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	// index 0–4: 1xx–5xx
-	ResponsesTotal []uint64 `protobuf:"varint,8,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`
-	// of those, sent by the data plane itself
-	LocalResponsesTotal uint64          `protobuf:"varint,9,opt,name=local_responses_total,json=localResponsesTotal,proto3" json:"local_responses_total,omitempty"`
-	ClientAbortsTotal   uint64          `protobuf:"varint,10,opt,name=client_aborts_total,json=clientAbortsTotal,proto3" json:"client_aborts_total,omitempty"`
-	ReceivedBytesTotal  uint64          `protobuf:"varint,11,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
-	SentBytesTotal      uint64          `protobuf:"varint,12,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
-	Errors              []*ErrorCounter `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
-	// of clients
-	ReceivedDatagramsTotal uint64 `protobuf:"varint,110,opt,name=received_datagrams_total,json=receivedDatagramsTotal,proto3" json:"received_datagrams_total,omitempty"`
-	// to clients
-	SentDatagramsTotal uint64 `protobuf:"varint,111,opt,name=sent_datagrams_total,json=sentDatagramsTotal,proto3" json:"sent_datagrams_total,omitempty"`
-	// requests that went to another server after a response, see Reselect
-	ReselectsTotal uint64 `protobuf:"varint,153,opt,name=reselects_total,json=reselectsTotal,proto3" json:"reselects_total,omitempty"`
-	// requests that became tunnels of WebSocket
-	WebsocketsTotal uint64 `protobuf:"varint,130,opt,name=websockets_total,json=websocketsTotal,proto3" json:"websockets_total,omitempty"`
-	// a gauge
-	OpenWebsockets uint64 `protobuf:"varint,131,opt,name=open_websockets,json=openWebsockets,proto3" json:"open_websockets,omitempty"`
-	// of connections_total, those that speak HTTP/2
-	Http2ConnectionsTotal uint64 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"`
-	// a gauge
-	OpenHttp2Connections uint64 `protobuf:"varint,191,opt,name=open_http2_connections,json=openHttp2Connections,proto3" json:"open_http2_connections,omitempty"`
-	// of requests_total, those over HTTP/2
-	Http2RequestsTotal uint64 `protobuf:"varint,192,opt,name=http2_requests_total,json=http2RequestsTotal,proto3" json:"http2_requests_total,omitempty"`
-	// a gauge: streams of clients
-	OpenHttp2Requests uint64 `protobuf:"varint,193,opt,name=open_http2_requests,json=openHttp2Requests,proto3" json:"open_http2_requests,omitempty"`
-	// of requests_total
-	GrpcCallsTotal uint64 `protobuf:"varint,194,opt,name=grpc_calls_total,json=grpcCallsTotal,proto3" json:"grpc_calls_total,omitempty"`
-	// of tls_handshakes_total; the others are of TLS 1.2
-	Tls13HandshakesTotal uint64 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`
-	// absent: no server has answered a request yet
-	Times *Times `protobuf:"bytes,200,opt,name=times,proto3" json:"times,omitempty"`
+	state                  protoimpl.MessageState `protogen:"open.v1"`
+	Uuid                   string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	ConnectionsTotal       uint64                 `protobuf:"varint,2,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections        uint64                 `protobuf:"varint,3,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	TlsHandshakesTotal     uint64                 `protobuf:"varint,4,opt,name=tls_handshakes_total,json=tlsHandshakesTotal,proto3" json:"tls_handshakes_total,omitempty"`
+	TlsResumptionsTotal    uint64                 `protobuf:"varint,5,opt,name=tls_resumptions_total,json=tlsResumptionsTotal,proto3" json:"tls_resumptions_total,omitempty"`
+	TlsFailuresTotal       uint64                 `protobuf:"varint,6,opt,name=tls_failures_total,json=tlsFailuresTotal,proto3" json:"tls_failures_total,omitempty"`
+	RequestsTotal          uint64                 `protobuf:"varint,7,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	ResponsesTotal         []uint64               `protobuf:"varint,8,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`           // index 0–4: 1xx–5xx
+	LocalResponsesTotal    uint64                 `protobuf:"varint,9,opt,name=local_responses_total,json=localResponsesTotal,proto3" json:"local_responses_total,omitempty"` // of those, sent by the data plane itself
+	ClientAbortsTotal      uint64                 `protobuf:"varint,10,opt,name=client_aborts_total,json=clientAbortsTotal,proto3" json:"client_aborts_total,omitempty"`
+	ReceivedBytesTotal     uint64                 `protobuf:"varint,11,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
+	SentBytesTotal         uint64                 `protobuf:"varint,12,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
+	Errors                 []*ErrorCounter        `protobuf:"bytes,13,rep,name=errors,proto3" json:"errors,omitempty"`
+	ReceivedDatagramsTotal uint64                 `protobuf:"varint,110,opt,name=received_datagrams_total,json=receivedDatagramsTotal,proto3" json:"received_datagrams_total,omitempty"` // of clients
+	SentDatagramsTotal     uint64                 `protobuf:"varint,111,opt,name=sent_datagrams_total,json=sentDatagramsTotal,proto3" json:"sent_datagrams_total,omitempty"`             // to clients
+	ReselectsTotal         uint64                 `protobuf:"varint,153,opt,name=reselects_total,json=reselectsTotal,proto3" json:"reselects_total,omitempty"`                           // requests that went to another server after a response, see Reselect
+	WebsocketsTotal        uint64                 `protobuf:"varint,130,opt,name=websockets_total,json=websocketsTotal,proto3" json:"websockets_total,omitempty"`                        // requests that became tunnels of WebSocket
+	OpenWebsockets         uint64                 `protobuf:"varint,131,opt,name=open_websockets,json=openWebsockets,proto3" json:"open_websockets,omitempty"`                           // a gauge
+	Http2ConnectionsTotal  uint64                 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"`    // of connections_total, those that speak HTTP/2
+	OpenHttp2Connections   uint64                 `protobuf:"varint,191,opt,name=open_http2_connections,json=openHttp2Connections,proto3" json:"open_http2_connections,omitempty"`       // a gauge
+	Http2RequestsTotal     uint64                 `protobuf:"varint,192,opt,name=http2_requests_total,json=http2RequestsTotal,proto3" json:"http2_requests_total,omitempty"`             // of requests_total, those over HTTP/2
+	OpenHttp2Requests      uint64                 `protobuf:"varint,193,opt,name=open_http2_requests,json=openHttp2Requests,proto3" json:"open_http2_requests,omitempty"`                // a gauge: streams of clients
+	GrpcCallsTotal         uint64                 `protobuf:"varint,194,opt,name=grpc_calls_total,json=grpcCallsTotal,proto3" json:"grpc_calls_total,omitempty"`                         // of requests_total
+	Tls13HandshakesTotal   uint64                 `protobuf:"varint,195,opt,name=tls13_handshakes_total,json=tls13HandshakesTotal,proto3" json:"tls13_handshakes_total,omitempty"`       // of tls_handshakes_total; the others are of TLS 1.2
+	Times                  *Times                 `protobuf:"bytes,200,opt,name=times,proto3" json:"times,omitempty"`                                                                    // absent: no server has answered a request yet
 	// The round trip to clients: of one in eight connections over HTTP, once for each. Absent: of none yet.
 	ClientRtt *Histogram   `protobuf:"bytes,201,opt,name=client_rtt,json=clientRtt,proto3" json:"client_rtt,omitempty"`
 	Tls       *TlsCounters `protobuf:"bytes,350,opt,name=tls,proto3" json:"tls,omitempty"` // absent: no handshake yet
 	// Of requests_total, by method: GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH, all others.
-	RequestsByMethodTotal []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
-	// of local_responses_total; index 0-4: 1xx-5xx
-	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"`
+	RequestsByMethodTotal      []uint64 `protobuf:"varint,351,rep,packed,name=requests_by_method_total,json=requestsByMethodTotal,proto3" json:"requests_by_method_total,omitempty"`
+	LocalResponsesByClassTotal []uint64 `protobuf:"varint,352,rep,packed,name=local_responses_by_class_total,json=localResponsesByClassTotal,proto3" json:"local_responses_by_class_total,omitempty"` // of local_responses_total; index 0-4: 1xx-5xx
 	// Of responses_total, those with a status of not_errors of Analytics, or that answer a failure with a cause of
 	// causes_not_errors; index 0-4: 1xx-5xx. Empty: there was none.
 	ExcludedResponsesTotal []uint64 `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
@@ -5892,13 +5755,10 @@ func (x *VirtualServiceCounters) GetExcludedResponsesTotal() []uint64 {
 
 // The handshakes with clients.
 type TlsCounters struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// at most 31
-	Rows []*TlsRow `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
-	// handshakes without a row of their own
-	OthersTotal uint64 `protobuf:"varint,2,opt,name=others_total,json=othersTotal,proto3" json:"others_total,omitempty"`
-	// by cause: "no_cipher_suite"
-	Failures      []*ErrorCounter `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*TlsRow              `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`                                   // at most 31
+	OthersTotal   uint64                 `protobuf:"varint,2,opt,name=others_total,json=othersTotal,proto3" json:"others_total,omitempty"` // handshakes without a row of their own
+	Failures      []*ErrorCounter        `protobuf:"bytes,3,rep,name=failures,proto3" json:"failures,omitempty"`                           // by cause: "no_cipher_suite"
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5956,17 +5816,13 @@ func (x *TlsCounters) GetFailures() []*ErrorCounter {
 
 // Handshakes that agreed on the same.
 type TlsRow struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "TLS 1.3"
-	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// IANA's name
-	CipherSuite string `protobuf:"bytes,2,opt,name=cipher_suite,json=cipherSuite,proto3" json:"cipher_suite,omitempty"`
-	// of the key exchange; empty: a session was resumed without one
-	Group string `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`
-	// what the certificate signs with: "RSA", "ECDSA", "EdDSA"; empty: a session was resumed
-	Key           string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	Resumed       bool   `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
-	Total         uint64 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`                            // "TLS 1.3"
+	CipherSuite   string                 `protobuf:"bytes,2,opt,name=cipher_suite,json=cipherSuite,proto3" json:"cipher_suite,omitempty"` // IANA's name
+	Group         string                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`                                // of the key exchange; empty: a session was resumed without one
+	Key           string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                                    // what the certificate signs with: "RSA", "ECDSA", "EdDSA"; empty: a session was resumed
+	Resumed       bool                   `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	Total         uint64                 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6046,18 +5902,13 @@ func (x *TlsRow) GetTotal() uint64 {
 // How long requests took that a server has answered to the end. To the tick, wait, response and transfer make up the
 // total, and server_rtt and app_response the response.
 type Times struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Total *Histogram             `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
-	// from the request's head until all of the request was handed to a connection to its server
-	Wait *Histogram `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
-	// from then until the response's head
-	Response *Histogram `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
-	// from then until the end of the response was handed to the client's connection
-	Transfer *Histogram `protobuf:"bytes,4,opt,name=transfer,proto3" json:"transfer,omitempty"`
-	// of response, the round trip to the server, as far as the connection to it has shown that
-	ServerRtt *Histogram `protobuf:"bytes,5,opt,name=server_rtt,json=serverRtt,proto3" json:"server_rtt,omitempty"`
-	// the rest of response
-	AppResponse   *Histogram `protobuf:"bytes,6,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Total         *Histogram             `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
+	Wait          *Histogram             `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`                                  // from the request's head until all of the request was handed to a connection to its server
+	Response      *Histogram             `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`                          // from then until the response's head
+	Transfer      *Histogram             `protobuf:"bytes,4,opt,name=transfer,proto3" json:"transfer,omitempty"`                          // from then until the end of the response was handed to the client's connection
+	ServerRtt     *Histogram             `protobuf:"bytes,5,opt,name=server_rtt,json=serverRtt,proto3" json:"server_rtt,omitempty"`       // of response, the round trip to the server, as far as the connection to it has shown that
+	AppResponse   *Histogram             `protobuf:"bytes,6,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"` // the rest of response
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6134,16 +5985,14 @@ func (x *Times) GetAppResponse() *Histogram {
 	return nil
 }
 
-// Times in ticks of 2^-20 s. Bucket 0 counts those of at most 1 tick, bucket i those of more than 2^((i-1)/8) and at
-// most 2^(i/8) ticks, and bucket 209 those of more than 2^26 ticks, which are 64 s. These are the buckets of an
-// exponential histogram of scale 3 (Prometheus, OpenTelemetry).
+// Times in ticks of 2^-20 s. Bucket 0 counts those of at most 1 tick, bucket i those of more than 2^((i-1)/8) and at most
+// 2^(i/8) ticks, and bucket 209 those of more than 2^26 ticks, which are 64 s. These are the buckets of an exponential
+// histogram of scale 3 (Prometheus, OpenTelemetry).
 type Histogram struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	SumTicks uint64                 `protobuf:"varint,1,opt,name=sum_ticks,json=sumTicks,proto3" json:"sum_ticks,omitempty"`
-	// the bucket of counts[0]
-	First uint32 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
-	// without empty buckets at both ends; each begins again at 0 after 2^32
-	Counts        []uint32 `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SumTicks      uint64                 `protobuf:"varint,1,opt,name=sum_ticks,json=sumTicks,proto3" json:"sum_ticks,omitempty"`
+	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`          // the bucket of counts[0]
+	Counts        []uint32               `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"` // without empty buckets at both ends; each begins again at 0 after 2^32
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6200,10 +6049,9 @@ func (x *Histogram) GetCounts() []uint32 {
 }
 
 type ErrorCounter struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "server_connect_timeout"
-	Cause         string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
-	Total         uint64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cause         string                 `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"` // "server_connect_timeout"
+	Total         uint64                 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6253,39 +6101,29 @@ func (x *ErrorCounter) GetTotal() uint64 {
 }
 
 type ServerCounters struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	PoolUuid         string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
-	ServerId         string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	ConnectionsTotal uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
-	// a gauge
-	OpenConnections uint64 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"`
-	RequestsTotal   uint64 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
-	FailuresTotal   uint64 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
-	// requests on a connection that had served another one
-	ReusedTotal uint64 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"`
-	Up          bool   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
-	// a gauge: the workers that suspect it, see inline_health
-	SuspectingWorkers uint32 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"`
-	// of connections_total, those that speak HTTP/2
-	Http2ConnectionsTotal uint64 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"`
-	// from the server, with the bytes of TLS
-	ReceivedBytesTotal uint64 `protobuf:"varint,200,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`
-	// to the server
-	SentBytesTotal uint64 `protobuf:"varint,201,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`
-	// index 0–4: 1xx–5xx
-	ResponsesTotal []uint64 `protobuf:"varint,202,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`
-	// how long all connects took together, see Histogram; connections_total counts them
-	ConnectTicksTotal uint64 `protobuf:"varint,203,opt,name=connect_ticks_total,json=connectTicksTotal,proto3" json:"connect_ticks_total,omitempty"`
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	PoolUuid              string                 `protobuf:"bytes,1,opt,name=pool_uuid,json=poolUuid,proto3" json:"pool_uuid,omitempty"`
+	ServerId              string                 `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ConnectionsTotal      uint64                 `protobuf:"varint,3,opt,name=connections_total,json=connectionsTotal,proto3" json:"connections_total,omitempty"`
+	OpenConnections       uint64                 `protobuf:"varint,4,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"` // a gauge
+	RequestsTotal         uint64                 `protobuf:"varint,5,opt,name=requests_total,json=requestsTotal,proto3" json:"requests_total,omitempty"`
+	FailuresTotal         uint64                 `protobuf:"varint,6,opt,name=failures_total,json=failuresTotal,proto3" json:"failures_total,omitempty"`
+	ReusedTotal           uint64                 `protobuf:"varint,7,opt,name=reused_total,json=reusedTotal,proto3" json:"reused_total,omitempty"` // requests on a connection that had served another one
+	Up                    bool                   `protobuf:"varint,8,opt,name=up,proto3" json:"up,omitempty"`
+	SuspectingWorkers     uint32                 `protobuf:"varint,60,opt,name=suspecting_workers,json=suspectingWorkers,proto3" json:"suspecting_workers,omitempty"`                // a gauge: the workers that suspect it, see inline_health
+	Http2ConnectionsTotal uint64                 `protobuf:"varint,190,opt,name=http2_connections_total,json=http2ConnectionsTotal,proto3" json:"http2_connections_total,omitempty"` // of connections_total, those that speak HTTP/2
+	ReceivedBytesTotal    uint64                 `protobuf:"varint,200,opt,name=received_bytes_total,json=receivedBytesTotal,proto3" json:"received_bytes_total,omitempty"`          // from the server, with the bytes of TLS
+	SentBytesTotal        uint64                 `protobuf:"varint,201,opt,name=sent_bytes_total,json=sentBytesTotal,proto3" json:"sent_bytes_total,omitempty"`                      // to the server
+	ResponsesTotal        []uint64               `protobuf:"varint,202,rep,packed,name=responses_total,json=responsesTotal,proto3" json:"responses_total,omitempty"`                 // index 0–4: 1xx–5xx
+	ConnectTicksTotal     uint64                 `protobuf:"varint,203,opt,name=connect_ticks_total,json=connectTicksTotal,proto3" json:"connect_ticks_total,omitempty"`             // how long all connects took together, see Histogram; connections_total counts them
 	// How long the server itself needed to answer requests, as app_response of Times. It is of scale 1: bucket 0 counts
-	// times of at most 1 tick, bucket i those of more than 2^((i-1)/2) and at most 2^(i/2) ticks, and bucket 53 those
-	// of more than 2^26 ticks. Absent: it has answered no request to the end.
-	AppResponse *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
-	// as that of VirtualServiceCounters, with not_errors of Pool
-	ExcludedResponsesTotal []uint64 `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"`
-	// of failures_total, those that were resets by the server
-	ResetsTotal   uint64 `protobuf:"varint,362,opt,name=resets_total,json=resetsTotal,proto3" json:"resets_total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// times of at most 1 tick, bucket i those of more than 2^((i-1)/2) and at most 2^(i/2) ticks, and bucket 53 those of more
+	// than 2^26 ticks. Absent: it has answered no request to the end.
+	AppResponse            *Histogram `protobuf:"bytes,204,opt,name=app_response,json=appResponse,proto3" json:"app_response,omitempty"`
+	ExcludedResponsesTotal []uint64   `protobuf:"varint,361,rep,packed,name=excluded_responses_total,json=excludedResponsesTotal,proto3" json:"excluded_responses_total,omitempty"` // as that of VirtualServiceCounters, with not_errors of Pool
+	ResetsTotal            uint64     `protobuf:"varint,362,opt,name=resets_total,json=resetsTotal,proto3" json:"resets_total,omitempty"`                                           // of failures_total, those that were resets by the server
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *ServerCounters) Reset() {
@@ -6439,23 +6277,16 @@ func (x *ServerCounters) GetResetsTotal() uint64 {
 
 // One worker, since the process started.
 type WorkerCounters struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// 0 for the first
-	Worker uint32 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
-	// that its thread has used
-	CpuUs uint64 `protobuf:"varint,2,opt,name=cpu_us,json=cpuUs,proto3" json:"cpu_us,omitempty"`
-	// turns of its loop
-	BatchesTotal uint64 `protobuf:"varint,3,opt,name=batches_total,json=batchesTotal,proto3" json:"batches_total,omitempty"`
-	// of connections, and datagrams
-	EventsTotal uint64 `protobuf:"varint,4,opt,name=events_total,json=eventsTotal,proto3" json:"events_total,omitempty"`
-	// a gauge: those to clients and to servers
-	OpenConnections uint32 `protobuf:"varint,5,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"`
-	// how long its batches took, from when their events were ready; 2^-20 s
-	ReadyTicksTotal uint64 `protobuf:"varint,355,opt,name=ready_ticks_total,json=readyTicksTotal,proto3" json:"ready_ticks_total,omitempty"`
-	// a gauge: the longest batch since the Sample before
-	LongestTicks  uint64 `protobuf:"varint,356,opt,name=longest_ticks,json=longestTicks,proto3" json:"longest_ticks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Worker          uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`                                              // 0 for the first
+	CpuUs           uint64                 `protobuf:"varint,2,opt,name=cpu_us,json=cpuUs,proto3" json:"cpu_us,omitempty"`                                   // that its thread has used
+	BatchesTotal    uint64                 `protobuf:"varint,3,opt,name=batches_total,json=batchesTotal,proto3" json:"batches_total,omitempty"`              // turns of its loop
+	EventsTotal     uint64                 `protobuf:"varint,4,opt,name=events_total,json=eventsTotal,proto3" json:"events_total,omitempty"`                 // of connections, and datagrams
+	OpenConnections uint32                 `protobuf:"varint,5,opt,name=open_connections,json=openConnections,proto3" json:"open_connections,omitempty"`     // a gauge: those to clients and to servers
+	ReadyTicksTotal uint64                 `protobuf:"varint,355,opt,name=ready_ticks_total,json=readyTicksTotal,proto3" json:"ready_ticks_total,omitempty"` // how long its batches took, from when their events were ready; 2^-20 s
+	LongestTicks    uint64                 `protobuf:"varint,356,opt,name=longest_ticks,json=longestTicks,proto3" json:"longest_ticks,omitempty"`            // a gauge: the longest batch since the Sample before
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *WorkerCounters) Reset() {
@@ -6541,7 +6372,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x1adataplane/v1/content.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6662,7 +6493,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xe0\x05\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xae\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6675,12 +6506,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
 	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
 	"poolGroups\x12T\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\"\x9a\x01\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12L\n" +
+	"\x10network_policies\x18\x8e\a \x03(\v2 .weir.dataplane.v1.NetworkPolicyR\x0fnetworkPolicies\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xdd\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x89\x03\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6691,7 +6523,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8a\t\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12*\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x93\n" +
+	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6717,7 +6551,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
-	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
+	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
+	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
+	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
+	"\n" +
+	"pool_rules\x18\x8f\a \x03(\v2\x1b.weir.dataplane.v1.PoolRuleR\tpoolRules\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -7135,9 +6973,7 @@ var (
 
 func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	file_dataplane_v1_dataplane_proto_rawDescOnce.Do(func() {
-		file_dataplane_v1_dataplane_proto_rawDescData = protoimpl.X.CompressGZIP(
-			unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc),
-				len(file_dataplane_v1_dataplane_proto_rawDesc)))
+		file_dataplane_v1_dataplane_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)))
 	})
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
@@ -7226,12 +7062,14 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
 	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 82: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 83: weir.dataplane.v1.TextMatch
-	(*Compression)(nil),            // 84: weir.dataplane.v1.Compression
-	(*Revocation)(nil),             // 85: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 86: weir.dataplane.v1.FailAnswer
+	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 84: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 85: weir.dataplane.v1.TextMatch
+	(*Compression)(nil),            // 86: weir.dataplane.v1.Compression
+	(*Revocation)(nil),             // 87: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 88: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7275,76 +7113,78 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
 	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
 	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	34,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	82,  // 55: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 56: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 57: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 58: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 59: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 60: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	83,  // 61: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	83,  // 62: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 63: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	83,  // 64: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 65: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 66: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 67: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 68: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	84,  // 69: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
-	8,   // 70: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 71: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 72: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 73: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	85,  // 74: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 75: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 76: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 77: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 78: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 79: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 80: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 81: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 82: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 83: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	86,  // 84: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 85: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 86: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 87: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 88: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 89: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 90: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 91: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 92: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 93: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 94: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 95: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 96: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 97: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 98: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 99: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 104: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 105: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	81,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	34,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	82,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	83,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	83,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	84,  // 57: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	40,  // 58: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 59: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 60: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 61: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 62: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	85,  // 63: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	85,  // 64: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 65: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	85,  // 66: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 67: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 68: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 69: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 70: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	86,  // 71: weir.dataplane.v1.HttpProfile.compression:type_name -> weir.dataplane.v1.Compression
+	8,   // 72: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 73: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 74: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 75: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	87,  // 76: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 77: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 78: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 79: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 80: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 81: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 82: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 83: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 84: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 85: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	88,  // 86: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 87: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 88: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 89: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 90: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 91: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 92: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 93: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 94: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 95: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 96: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 97: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 98: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 99: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 100: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 101: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 104: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 105: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 106: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 107: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7352,6 +7192,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_connections_proto_init()
 	file_dataplane_v1_content_proto_init()
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
@@ -7380,8 +7221,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc),
-				len(file_dataplane_v1_dataplane_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
 			NumEnums:      16,
 			NumMessages:   59,
 			NumExtensions: 0,
