@@ -5,7 +5,7 @@ use std::{mem, net::IpAddr, sync::Arc};
 use weir_coding::{Compression, Wanted};
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -75,6 +75,7 @@ pub(super) struct Ruled<'p> {
     within: Within,
     server: Option<u32>,
     due: Vec<Due>,
+    failing: Vec<Counted>,
     certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
@@ -86,13 +87,22 @@ impl<'p> Ruled<'p> {
         judged: Box<Judged<'p>>,
         certificate: Option<Arc<ClientCertificate>>,
     ) -> Self {
-        let Judged { edits, pool: choice, due, .. } = *judged;
+        let Judged { edits, pool: choice, due, failing, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
             Some(to) => place_of(to),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, compressed: None }
+        Self {
+            edits: (!edits.is_empty()).then_some(edits),
+            pool,
+            within,
+            server,
+            due,
+            failing,
+            certificate,
+            compressed: None,
+        }
     }
 
     /// Has the response compressed, if that is possible.
@@ -133,6 +143,9 @@ impl<'p> Ruled<'p> {
         }
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
+        }
+        if !self.failing.is_empty() {
+            exchange.count_if_failing(mem::take(&mut self.failing));
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);
