@@ -66,6 +66,10 @@ const (
 	OwnSpan // Span is the data plane's, and the text ClientSpan that of the client
 	// Three bits are a number: see Compressions.
 	compression
+	_
+	_
+	CacheHit  // a stored response has answered
+	Cacheable // the response was stored, or is
 )
 
 const compressionBits = 7 * compression

@@ -303,6 +303,8 @@ func (f *fields) response(r record.Record) {
 	f.number("request_length", r.RequestBytes)
 	f.number("response_length", r.ResponseBytes)
 	f.number("server_response_length", r.ServerResponseBytes)
+	f.isTrue("cache_hit", r.Flags&record.CacheHit != 0)
+	f.isTrue("cacheable", r.Flags&record.Cacheable != 0)
 	f.text("compression", record.Compressions[r.Flags.Compression()])
 	if r.Flags.Compression() == record.Compressed && r.ServerResponseBytes > 0 {
 		saved := r.ServerResponseBytes - min(r.ResponseBytes, r.ServerResponseBytes)

@@ -13,16 +13,31 @@ type Content struct {
 	AddressGroups map[string]*kinds.IpAddrGroup
 }
 
+const ofHTTP = "application_profile_ref.http_profile."
+
 // resolveContent finds these groups.
 func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
-	if vs.HTTP == nil || vs.HTTP.Compression == nil || !vs.HTTP.Compression.Enabled {
+	if vs.HTTP == nil {
 		return
 	}
-	vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*kinds.IpAddrGroup{}}
-	compression, field := vs.HTTP.Compression, "application_profile_ref.http_profile.compression_profile."
+	compression, cache := vs.HTTP.Compression, vs.HTTP.Cache
+	compresses, caches := compression != nil && compression.Enabled, cache != nil && cache.Enabled
+	if compresses || caches {
+		vs.Content = &Content{map[string]*kinds.StringGroup{}, map[string]*kinds.IpAddrGroup{}}
+	}
+	if compresses {
+		k.resolveCompression(from, vs.Content, compression)
+	}
+	if caches {
+		k.resolveCache(from, vs.Content, cache)
+	}
+}
+
+func (k *Keeper) resolveCompression(from *source, to *Content, compression *kinds.CompressionProfile) {
+	const field = ofHTTP + "compression_profile."
 	texts := func(field, reference string) {
 		if group := follow(from, k.stringGroups, field, reference); group != nil {
-			vs.Content.StringGroups[reference] = group
+			to.StringGroups[reference] = group
 		}
 	}
 	texts(field+"compressible_content_ref", compression.ContentRef)
@@ -31,7 +46,16 @@ func (k *Keeper) resolveContent(from *source, vs *VirtualService) {
 		filter, at := &compression.Filters[i], fmt.Sprintf("%sfilter[%d].", field, i)
 		texts(at+"devices_ref", filter.DevicesRef)
 		if group := follow(from, k.addressGroups, at+"ip_addrs_ref", filter.AddrsRef); group != nil {
-			vs.Content.AddressGroups[filter.AddrsRef] = group
+			to.AddressGroups[filter.AddrsRef] = group
 		}
+	}
+}
+
+func (k *Keeper) resolveCache(from *source, to *Content, cache *kinds.CacheConfig) {
+	const field = ofHTTP + "cache_config."
+	followInto(from, k.stringGroups, field+"mime_types_group_refs", cache.MimeTypeRefs, to.StringGroups)
+	followInto(from, k.stringGroups, field+"mime_types_block_group_refs", cache.BlockedTypeRefs, to.StringGroups)
+	if paths := cache.URINonCacheable; paths != nil {
+		followInto(from, k.stringGroups, field+"uri_non_cacheable.string_group_refs", paths.GroupRefs, to.StringGroups)
 	}
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
@@ -8,9 +10,9 @@ import (
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
-// compressionBytesMost limits a compression profile with the groups that it names, because the Plan of an engine is
-// limited. Each virtual service has a copy.
-const compressionBytesMost = 256 << 10
+// contentBytesMost limits a compression profile, and the configuration of a cache, with the groups that they name,
+// because the Plan of an engine is limited. Each virtual service has a copy.
+const contentBytesMost = 256 << 10
 
 const ofCompression = "application_profile_ref.http_profile.compression_profile"
 
@@ -42,24 +44,27 @@ func compression(subject subject, vs *model.VirtualService, report *report) *dat
 			LowMs: from.MaxLowRTTMs, HighMs: from.MinHighRTTMs, Mobile: keys(vs.Content, from.MobileRef),
 		}
 	}
-	if len(vs.Content.StringGroups)+len(vs.Content.AddressGroups) < groupsOf(from) {
+	if lacksGroup(vs.Content, from) {
 		report.blocked = true // model has a finding about that
 	}
-	if size := proto.Size(to); size > compressionBytesMost {
+	if size := proto.Size(to); size > contentBytesMost {
 		report.block(subject, ofCompression, "has %d bytes with the groups that it names: give at most %d", size,
-			compressionBytesMost)
+			contentBytesMost)
 	}
 	return to
 }
 
-// groupsOf counts the groups that a profile names.
-func groupsOf(from *kinds.CompressionProfile) int {
-	names := map[string]bool{from.ContentRef: true, from.MobileRef: true}
+// lacksGroup tells whether a group that a profile names is not there.
+func lacksGroup(groups *model.Content, from *kinds.CompressionProfile) bool {
+	texts, addresses := []string{from.ContentRef, from.MobileRef}, []string(nil)
 	for i := range from.Filters {
-		names[from.Filters[i].DevicesRef], names[from.Filters[i].AddrsRef] = true, true
+		texts, addresses = append(texts, from.Filters[i].DevicesRef), append(addresses, from.Filters[i].AddrsRef)
 	}
-	delete(names, "")
-	return len(names)
+	return slices.ContainsFunc(texts, func(reference string) bool {
+		return reference != "" && groups.StringGroups[reference] == nil
+	}) || slices.ContainsFunc(addresses, func(reference string) bool {
+		return reference != "" && groups.AddressGroups[reference] == nil
+	})
 }
 
 func compressionFilter(groups *model.Content, from *kinds.CompressionFilter) *dataplanev1.CompressionFilter {

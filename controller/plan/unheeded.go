@@ -128,8 +128,9 @@ var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 		c := h.Compression
 		return c != nil && c.Enabled && !c.FiltersRequests() && len(c.Filters) > 0
 	}, "is for CUSTOM_COMPRESSION: has no effect"},
-	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },
-		"engines do not cache yet: has no effect"},
+	{"cache_config.max_cache_size", func(h *kinds.HTTPProfile) bool {
+		return h.Cache != nil && h.Cache.Enabled && h.Cache.MaxCacheBytes > 0
+	}, "virtual services share the memory that a worker has for stored responses: has no effect"},
 	{"use_true_client_ip", func(h *kinds.HTTPProfile) bool { return h.UseTrueClientIP },
 		"engines use the source address of a connection as the address of the client: has no effect"},
 }

@@ -169,3 +169,67 @@ func (s *stage) partsArriveOneByOne(more chan struct{}) {
 		s.Errorf("the second part is %q: %v", rest, err)
 	}
 }
+
+// The other example of that page.
+func TestDocumentedCacheAnswersWithoutAServer(t *testing.T) {
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		w.Header().Set("Cache-Control", "max-age=600")
+		w.Header().Set("ETag", `"v1"`)
+		_, _ = io.WriteString(w, pageOf(40_000))
+	}))
+	t.Cleanup(server.Close)
+	s := policyStage(t, client.Object{}, func(s *stage) {
+		s.change("pool", "web", func(o client.Object) {
+			o["servers"] = serverList([]string{server.Listener.Addr().String()})
+		})
+	})
+	var objects map[string]json.RawMessage
+	s.must(json.Unmarshal([]byte(blocks(t, "content.md", "json")[1]), &objects))
+	s.must(os.WriteFile(filepath.Join(s.dir, "caching.json"), objects["applicationprofile"], 0o600))
+	run := s.commands()
+	for line := range strings.Lines(blocks(t, "content.md", "")[1]) {
+		words := strings.Fields(strings.ReplaceAll(line, "vs set shop", "vs set web"))
+		for i, word := range words {
+			if strings.HasSuffix(word, ".json") {
+				words[i] = filepath.Join(s.dir, word)
+			}
+		}
+		if out := run(words[1:]...); strings.Contains(strings.ToLower(out), "warning") {
+			t.Errorf("%s says %s", line, out)
+		}
+	}
+	s.eventually("responses are stored in each worker", func() error {
+		for range 20 {
+			if head, _ := readAnswer(t, s.ask(false, "shop.test", "/a", "-i")); !strings.Contains(
+				head, "x-cache: hit") {
+				return fmt.Errorf("got %s", head)
+			}
+		}
+		return nil
+	})
+	for len(asked) > 0 {
+		<-asked
+	}
+	head, body := readAnswer(t, s.ask(false, "shop.test", "/a", "-i"))
+	contains(t, head, "x-cache: hit", "age: ", "content-length: ", `etag: "v1"`)
+	if body != pageOf(40_000) || len(asked) > 0 {
+		t.Errorf("got %d bytes, and the server was asked %d times", len(body), len(asked))
+	}
+	head, _ = readAnswer(t, s.ask(false, "shop.test", "/a", "-i", "-H", `If-None-Match: "v1"`))
+	contains(t, head, "304 not modified")
+	for range 3 {
+		head, _ := readAnswer(t, s.ask(false, "shop.test", "/account/a", "-i"))
+		if strings.Contains(head, "x-cache") {
+			t.Errorf("what is not to be stored answers: %s", head)
+		}
+	}
+	s.eventually("records say so", func() error {
+		page, err := s.records("type=1&filter=eq(cache_hit,true)")
+		if err == nil && page.Count == 0 {
+			err = fmt.Errorf("none of the records says so")
+		}
+		return err
+	})
+}

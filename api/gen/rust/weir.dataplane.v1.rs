@@ -739,6 +739,44 @@ pub struct CompressionFilter {
     #[prost(string, repeated, tag = "7")]
     pub devices: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// Stores responses, and answers requests with them (RFC 9111).
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Cache {
+    /// of the content of one response
+    #[prost(uint32, tag = "1")]
+    pub min_bytes: u32,
+    #[prost(uint32, tag = "2")]
+    pub max_bytes: u32,
+    /// of responses that do not say how long they are fresh
+    #[prost(uint32, tag = "3")]
+    pub default_expire_s: u32,
+    /// a tenth of the time since Last-Modified instead
+    #[prost(bool, tag = "4")]
+    pub heuristic_expire: bool,
+    /// responses without Cache-Control are stored, too
+    #[prost(bool, tag = "5")]
+    pub aggressive: bool,
+    /// paths with a query, too
+    #[prost(bool, tag = "6")]
+    pub queries: bool,
+    #[prost(bool, tag = "7")]
+    pub ignore_request_directives: bool,
+    /// what stored responses say when they answer
+    #[prost(bool, tag = "8")]
+    pub age_field: bool,
+    #[prost(bool, tag = "9")]
+    pub date_field: bool,
+    #[prost(bool, tag = "10")]
+    pub x_cache_field: bool,
+    /// "text/css", "image/*"; none: all
+    #[prost(string, repeated, tag = "11")]
+    pub types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "12")]
+    pub blocked_types: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// unset: none
+    #[prost(message, optional, tag = "13")]
+    pub blocked_paths: ::core::option::Option<TextMatch>,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum CompressionLevel {
@@ -1563,6 +1601,9 @@ pub struct HttpProfile {
     /// unset: none
     #[prost(message, optional, tag = "700")]
     pub compression: ::core::option::Option<Compression>,
+    /// unset: none
+    #[prost(message, optional, tag = "701")]
+    pub cache: ::core::option::Option<Cache>,
     /// of a child that was chosen by server name: requests may be for other hosts than this name
     #[prost(bool, tag = "120")]
     pub any_host: bool,

@@ -58,7 +58,6 @@ func init() {
 			schema.NoEffect(noDNS, "dns_service_profile"),
 			schema.NoEffect("engines do not speak SIP", "sip_service_profile"),
 			schema.NoEffect("engines do not look into FTP", "tcp_app_profile.ftp_profile"),
-			schema.NoEffect("engines do not cache yet", "http_profile.cache_config"),
 			schema.NoEffect("engines choose the buffers and windows of their encoders themselves",
 				"http_profile.compression_profile.buf_num http_profile.compression_profile.buf_size "+
 					"http_profile.compression_profile.hash_size http_profile.compression_profile.window_size"),
@@ -152,22 +151,6 @@ type HTTPProfile struct {
 	ClientCertificateAction *SSLClientCertificateAction `json:"ssl_client_certificate_action"`
 }
 
-// CacheConfig caches responses.
-type CacheConfig struct {
-	Enabled        bool     `json:"enabled" default:"false"`
-	MaxCacheBytes  int64    `json:"max_cache_size" min:"0" default:"0"`
-	MinObjectBytes uint32   `json:"min_object_size" default:"100"`
-	MaxObjectBytes uint32   `json:"max_object_size" default:"4194304"`
-	DefaultExpireS uint32   `json:"default_expire" default:"600"`
-	HeuristicAge   bool     `json:"heuristic_expire" default:"false"`
-	XCacheHeader   bool     `json:"xcache_header" default:"true"`
-	AgeHeader      bool     `json:"age_header" default:"true"`
-	DateHeader     bool     `json:"date_header" default:"true"`
-	Aggressive     bool     `json:"aggressive" default:"false"`
-	QueryCacheable bool     `json:"query_cacheable" default:"false"`
-	MimeTypes      []string `json:"mime_types_list"`
-}
-
 // HTTP2Profile has the limits for HTTP/2 of clients.
 type HTTP2Profile struct {
 	MaxStreams          uint32 `json:"max_http2_concurrent_streams_per_connection" min:"1" max:"256" default:"128"`
@@ -229,7 +212,8 @@ func (p *ApplicationProfile) Validate() *schema.FieldError {
 	if p.HTTP != nil {
 		const field = "http_profile.ssl_client_certificate_action"
 		if problem := cmp.Or(p.HTTP.ClientCertificateAction.check(field),
-			p.HTTP.Compression.check("http_profile.compression_profile")); problem != nil {
+			p.HTTP.Compression.check("http_profile.compression_profile"),
+			p.HTTP.Cache.check("http_profile.cache_config")); problem != nil {
 			return problem
 		}
 	}

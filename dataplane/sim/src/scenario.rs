@@ -121,6 +121,7 @@ impl Scenario {
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         refuse(rng.clone(), calm, &mut servers);
         compress(rng.clone(), &mut plan);
+        cache(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -274,6 +275,26 @@ fn compress(mut rng: Rng, plan: &mut api::Plan) {
             level_normal: rng.between(1, 9) as u32,
             level_aggressive: 1,
             remove_accept_encoding: rng.chance(50),
+            ..Default::default()
+        });
+    });
+}
+
+/// Has the responses of some scenarios stored. Draws from `rng` disturb nothing else.
+fn cache(mut rng: Rng, plan: &mut api::Plan) {
+    // Not in the same as compression: in any combination.
+    rng.next();
+    if !rng.chance(40) {
+        return;
+    }
+    let http = plan.virtual_services.iter_mut().filter_map(|service| service.http.as_mut());
+    http.for_each(|http| {
+        http.cache = Some(api::Cache {
+            max_bytes: rng.pick(&[1000, 1 << 20]),
+            default_expire_s: 600,
+            aggressive: true,
+            age_field: true,
+            date_field: rng.chance(50),
             ..Default::default()
         });
     });

@@ -1,12 +1,18 @@
 //! What a virtual service does to the content of responses.
 
-use std::time::Duration;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
 use weir_api::dataplane::v1;
+use weir_cache::{CacheProfile, Invalidations, Settings};
 use weir_coding::{By, Compression, Devices, Filter, Level, MediaTypes};
 
 use crate::{
     finding::{Findings, Subject},
+    path,
     policies::addresses,
 };
 
@@ -14,18 +20,78 @@ use crate::{
 pub struct Content {
     /// `None`: nothing is compressed.
     pub compression: Option<Compression>,
+    /// `None`: nothing is stored.
+    pub cached: Option<Cached>,
 }
 
+/// What is stored of a virtual service.
+#[derive(Debug)]
+pub struct Cached {
+    pub profile: CacheProfile,
+    /// Of all workers.
+    pub invalidations: Arc<Invalidations>,
+    /// Names the virtual service and these settings: what was stored under others is not found.
+    pub tag: String,
+}
+
+const CACHE: &str = "application_profile_ref.http_profile.cache_config";
 const COMPRESSION: &str = "application_profile_ref.http_profile.compression_profile";
 
 /// The outer `None`: it cannot be used, and the findings say why. The inner: content stays as it is.
 pub(crate) fn read(
     service: Subject<'_>,
     source: &v1::VirtualService,
+    invalidations: &Arc<Invalidations>,
     findings: &mut Findings,
 ) -> Option<Option<Content>> {
-    let Some(from) = source.http.as_ref().and_then(|http| http.compression.as_ref()) else { return Some(None) };
-    Some(Some(Content { compression: Some(compression(service, from, findings)?) }))
+    let Some(http) = &source.http else { return Some(None) };
+    let compression = match &http.compression {
+        None => None,
+        Some(from) => Some(compression(service, from, findings)?),
+    };
+    let cached = match &http.cache {
+        None => None,
+        Some(from) => Some(cached(service, from, invalidations, findings)?),
+    };
+    let is_something = compression.is_some() || cached.is_some();
+    Some(is_something.then_some(Content { compression, cached }))
+}
+
+fn cached(
+    service: Subject<'_>,
+    from: &v1::Cache,
+    invalidations: &Arc<Invalidations>,
+    findings: &mut Findings,
+) -> Option<Cached> {
+    let types = |types: &[String]| MediaTypes::of(types.iter().map(String::as_str));
+    let blocked_paths = match &from.blocked_paths {
+        None => None,
+        Some(paths) => Some(path::read(service, &format!("{CACHE}.uri_non_cacheable"), paths, findings)?),
+    };
+    if from.max_bytes < from.min_bytes {
+        let message = format!("{} is less than min_object_size", from.max_bytes);
+        findings.error(service, format!("{CACHE}.max_object_size"), message);
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    format!("{from:?}").hash(&mut hasher);
+    let profile = CacheProfile::new(Settings {
+        min_bytes: from.min_bytes.into(),
+        max_bytes: from.max_bytes.into(),
+        default_expire_s: from.default_expire_s.into(),
+        heuristic: from.heuristic_expire,
+        aggressive: from.aggressive,
+        queries: from.queries,
+        ignores_request_directives: from.ignore_request_directives,
+        age_field: from.age_field,
+        date_field: from.date_field,
+        x_cache_field: from.x_cache_field,
+        types: types(&from.types),
+        blocked_types: types(&from.blocked_types),
+        blocked_paths,
+    });
+    let tag = format!("{} {:x} ", service.uuid, hasher.finish());
+    Some(Cached { profile, invalidations: invalidations.clone(), tag })
 }
 
 fn compression(service: Subject<'_>, from: &v1::Compression, findings: &mut Findings) -> Option<Compression> {

@@ -51,7 +51,7 @@ mod worker;
 pub use analytics::{Analytics, Hidden, Mask, RecordFilter, Traces};
 pub use change::Change;
 pub use children::AmbiguousPath;
-pub use content::Content;
+pub use content::{Cached, Content};
 pub use difference::{Difference, Gone, Recycled};
 pub use error_pages::{ErrorPage, ErrorPages};
 pub use fail_action::FailAction;

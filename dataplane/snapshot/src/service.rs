@@ -265,7 +265,7 @@ impl ServiceReader<'_> {
         let udp = udp::read(subject, source, pools, findings);
         let tcp = tcp(subject, source, findings);
         let gate = gate::read(subject, source, findings);
-        let content = content::read(subject, source, findings);
+        let content = content::read(subject, source, &self.worker.invalidations, findings);
         check_http2(subject, source, findings);
         let wishes = role::wishes(subject, source, findings);
         let workers = self.worker.workers;

@@ -115,6 +115,8 @@ const alsoOfRequests: Field[] = [
   { name: 'server_connection_reused', field: 'server_connection_reused', kind: 'boolean', title: 'The connection to the server had served before' },
   { name: 'persistence_used', field: 'persistence_used', kind: 'boolean', title: 'The client returned to its server' },
   { name: 'server_response_length', field: 'server_response_length', kind: 'bytes', title: 'Bytes of the response of the server' },
+  { name: 'cache_hit', field: 'cache_hit', kind: 'boolean', title: 'Answered from the cache of the engine' },
+  { name: 'cacheable', field: 'cacheable', kind: 'boolean', title: 'The response could be stored' },
   { name: 'compression', field: 'compression', kind: 'text', title: 'Whether the response was compressed, or why not' },
   { name: 'compression_percentage', field: 'compression_percentage', kind: 'number', title: 'By how many percent compression made the response shorter' },
   { name: 'app_response_time_us', field: 'app_response_time_us', kind: 'number', title: 'App response in µs' },

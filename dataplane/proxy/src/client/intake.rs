@@ -140,11 +140,11 @@ impl Received<'_> {
         {
             ruled.send_to(to);
         }
-        if let Some(compression) = service.content.as_ref().and_then(|content| content.compression.as_ref())
+        if let Some(content) = service.content.as_deref()
             && !matches!(self.to_client, Target::Call)
             && self.websocket.is_none()
         {
-            ruled.compress(compression, self.head, client.peer.ip());
+            ruled.look_at_content(content, self.head, client);
         }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         if !ruled.choose(service, pick) {

@@ -1,20 +1,22 @@
 //! Rules of HTTP policies: what they see of a client and its request, and what a request becomes by them.
 
-use std::{mem, net::IpAddr, sync::Arc};
+use std::{mem, sync::Arc};
 
-use weir_coding::{Compression, Wanted};
+use weir_cache::Key;
+use weir_coding::Wanted;
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
+use weir_snapshot::{Content, Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
-    head::{HeadSink, RequestHead, Version},
+    head::{HeadSink, Method, RequestHead, Version},
     x509::Says,
 };
 
 use crate::{
+    cache::role::What,
     call,
     client::{Client, answer::Answer},
     error::Error,
@@ -79,6 +81,8 @@ pub(super) struct Ruled<'p> {
     certificate: Option<Arc<ClientCertificate>>,
     /// `None`: its response is not compressed.
     compressed: Option<Wanted>,
+    /// `None`: the cache has nothing to do with it.
+    caching: Option<What>,
 }
 
 impl<'p> Ruled<'p> {
@@ -102,14 +106,35 @@ impl<'p> Ruled<'p> {
             failing,
             certificate,
             compressed: None,
+            caching: None,
         }
     }
 
-    /// Has the response compressed, if that is possible.
-    pub fn compress(&mut self, compression: &'p Compression, head: &RequestHead<'_>, client: IpAddr) {
-        self.compressed = Some(compression.wanted(head, client));
-        if let Some(edit) = compression.edit() {
-            self.edits.get_or_insert_default().also_remove(edit);
+    /// Has the response compressed, stored, or given from what is stored, where that is possible.
+    pub fn look_at_content(&mut self, content: &'p Content, head: &RequestHead<'_>, client: &Client) {
+        let mut hides_accept_encoding = false;
+        if let Some(compression) = &content.compression {
+            self.compressed = Some(compression.wanted(head, client.peer.ip()));
+            if let Some(edit) = compression.edit() {
+                hides_accept_encoding = true;
+                self.edits.get_or_insert_default().also_remove(edit);
+            }
+        }
+        let edits = self.edits.as_ref();
+        let host = edits.and_then(Edits::host).or(head.host);
+        if let (Some(cached), Some(host)) = (&content.cached, host) {
+            let scheme: &[u8] = if client.facts.is_tls() { b"https" } else { b"http" };
+            // Where a rule chooses the pool, the same path is another resource.
+            let pool = self.pool.as_ref().map_or(&b""[..], |pool| pool.uuid.as_bytes());
+            let within = [cached.tag.as_bytes(), pool, b" ", scheme].concat();
+            let target = edits.and_then(Edits::target).unwrap_or(head.path);
+            let key = || Key::of(&within, host, target);
+            self.caching = match head.method {
+                Method::Get | Method::Head => weir_cache::Asked::of(&cached.profile, head, key, hides_accept_encoding)
+                    .map(|asked| What::Asks(Box::new(asked))),
+                Method::Options | Method::Trace => None,
+                _ => Some(What::Changes(key())),
+            };
         }
     }
 
@@ -143,6 +168,9 @@ impl<'p> Ruled<'p> {
         }
         if let Some(wanted) = self.compressed {
             exchange.compress_response(wanted);
+        }
+        if let Some(what) = self.caching.take() {
+            exchange.cache(what);
         }
         if !self.failing.is_empty() {
             exchange.count_if_failing(mem::take(&mut self.failing));

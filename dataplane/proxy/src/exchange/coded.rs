@@ -1,4 +1,4 @@
-//! A response that goes through an encoder on its way to the client.
+//! A response of which something is made on its way to the client: it goes through an encoder, into the cache, or both.
 //!
 //! Encoding takes long, so one exchange takes only so much of its body in one batch. What the encoder holds back comes
 //! out at the end of the batch, because nobody knows when the server sends more.
@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use weir_coding::{Outcome, Pooled, Until, Wanted, keeps_trailer};
 
-use crate::{buf::Buf, error::Error, io::Io};
+use crate::{buf::Buf, cache::object::Filling, error::Error, exchange::incoming::chunk, io::Io};
 
 /// What is taken of one body in one batch: up to two milliseconds of work at the slowest level.
 const BYTES_PER_BATCH: usize = 64 * 1024;
@@ -18,14 +18,15 @@ const LINE_END: &[u8] = b"\r\n";
 /// Of an exchange whose response may be compressed.
 pub(crate) struct Compressing {
     pub wanted: Wanted,
-    /// `Some` once the head of a response has said so that is compressed.
-    pub coder: Cell<Option<Box<Coder>>>,
     /// What became of it.
     pub outcome: Cell<Option<Outcome>>,
 }
 
 pub(crate) struct Coder {
-    encoder: Pooled,
+    /// `None`: the content stays as it is.
+    encoder: Option<Pooled>,
+    /// It is stored, too, once all of it has come.
+    pub filling: Option<Filling>,
     /// The client gets chunks of HTTP/1.
     pub in_chunks: bool,
     /// What was encoded, and has not gone to the client.
@@ -42,21 +43,13 @@ pub(crate) struct Coder {
 
 impl Compressing {
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, coder: Cell::new(None), outcome: Cell::new(None) }
-    }
-
-    /// What went to the client of a response that is compressed.
-    pub fn sent_bytes(&self) -> Option<u64> {
-        let coder = self.coder.take()?;
-        let sent_bytes = coder.sent_bytes;
-        self.coder.set(Some(coder));
-        Some(sent_bytes)
+        Self { wanted, outcome: Cell::new(None) }
     }
 }
 
 impl Coder {
-    pub fn new(encoder: Pooled, in_chunks: bool) -> Self {
-        Self { encoder, in_chunks, out: None, taken_bytes: 0, sent_bytes: 0, trailers: None, is_listed: false }
+    pub fn new(encoder: Option<Pooled>, in_chunks: bool, filling: Option<Filling>) -> Self {
+        Self { encoder, filling, in_chunks, out: None, taken_bytes: 0, sent_bytes: 0, trailers: None, is_listed: false }
     }
 
     /// Whether it has taken its share of this batch.
@@ -75,22 +68,33 @@ impl Coder {
     }
 
     /// Takes a piece of the content. `send` gets what is ready for the client.
-    pub fn encode<I: Io>(&mut self, io: &mut I, piece: &[u8], send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
-        self.taken_bytes += piece.len();
-        self.run(io, piece, Until::More, send)
+    pub fn encode<I: Io>(&mut self, io: &mut I, piece: Buf, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
+        if let Some(filling) = &mut self.filling
+            && !filling.take(&piece)
+        {
+            self.filling = None;
+        }
+        if self.encoder.is_some() {
+            self.taken_bytes += piece.len();
+            return self.run(io, &piece, Until::More, send);
+        }
+        self.sent_bytes += piece.len() as u64;
+        let out = if self.in_chunks { chunk(io, &piece) } else { piece };
+        send(io, out);
+        Ok(())
     }
 
     /// Sends all that was taken.
     pub fn flush<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
         self.run(io, &[], Until::Flush, &mut send)?;
-        self.send_out(io, &mut send);
+        send_out(&mut self.out, &mut self.sent_bytes, self.in_chunks, io, &mut send);
         Ok(())
     }
 
     /// The same at the end of the content.
     pub fn finish<I: Io>(&mut self, io: &mut I, mut send: impl FnMut(&mut I, Buf)) -> Result<(), Error> {
         self.run(io, &[], Until::End, &mut send)?;
-        self.send_out(io, &mut send);
+        send_out(&mut self.out, &mut self.sent_bytes, self.in_chunks, io, &mut send);
         Ok(())
     }
 
@@ -107,12 +111,13 @@ impl Coder {
         until: Until,
         mut send: impl FnMut(&mut I, Buf),
     ) -> Result<(), Error> {
+        let Some(encoder) = &mut self.encoder else { return Ok(()) };
         loop {
             let (behind, in_chunks) = (if self.in_chunks { LINE_END.len() } else { 0 }, self.in_chunks);
             let out = self.out.get_or_insert_with(|| begin(io, in_chunks));
             let room = out.room();
             let most = room.len().saturating_sub(behind);
-            let step = self.encoder.step(input, &mut room[..most], until).map_err(|_| Error::Defect)?;
+            let step = encoder.step(input, &mut room[..most], until).map_err(|_| Error::Defect)?;
             out.filled(step.written);
             input = input.get(step.read..).unwrap_or_default();
             if step.is_done {
@@ -122,26 +127,32 @@ impl Coder {
                 return Err(Error::Defect); // it would never end
             }
             if step.written == most {
-                self.send_out(io, &mut send);
+                send_out(&mut self.out, &mut self.sent_bytes, in_chunks, io, &mut send);
             }
         }
     }
+}
 
-    fn send_out<I: Io>(&mut self, io: &mut I, send: &mut impl FnMut(&mut I, Buf)) {
-        let Some(mut out) = self.out.take() else { return };
-        let content_bytes = out.len() - if self.in_chunks { CHUNK_HEAD.len() } else { 0 };
-        if content_bytes == 0 {
-            return;
-        }
-        if self.in_chunks {
-            if let Some(head) = out.bytes_mut().and_then(|bytes| bytes.first_chunk_mut::<4>()) {
-                *head = digits(content_bytes);
-            }
-            out.append(LINE_END);
-        }
-        self.sent_bytes += content_bytes as u64;
-        send(io, out);
+fn send_out<I: Io>(
+    out: &mut Option<Buf>,
+    sent_bytes: &mut u64,
+    in_chunks: bool,
+    io: &mut I,
+    send: &mut impl FnMut(&mut I, Buf),
+) {
+    let Some(mut out) = out.take() else { return };
+    let content_bytes = out.len() - if in_chunks { CHUNK_HEAD.len() } else { 0 };
+    if content_bytes == 0 {
+        return;
     }
+    if in_chunks {
+        if let Some(head) = out.bytes_mut().and_then(|bytes| bytes.first_chunk_mut::<4>()) {
+            *head = digits(content_bytes);
+        }
+        out.append(LINE_END);
+    }
+    *sent_bytes += content_bytes as u64;
+    send(io, out);
 }
 
 fn begin<I: Io>(io: &mut I, in_chunks: bool) -> Buf {

@@ -13,7 +13,7 @@ pub(crate) mod table;
 mod websocket;
 pub(crate) mod within;
 
-use std::{sync::Arc, time::Duration};
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use weir_balance::HashKey;
 use weir_coding::Wanted;
@@ -29,6 +29,10 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
+    cache::{
+        object::Serving,
+        role::{Caching, What},
+    },
     connection::inbox::Inbox,
     error::{Error, defect},
     exchange::{
@@ -40,6 +44,7 @@ use crate::{
         stamps::Stamps,
         within::Elsewhere,
     },
+    head,
     io::{Conn, Io, Time},
 };
 
@@ -102,6 +107,10 @@ struct Aside {
     failing: Vec<Counted>,
     /// `None`: its response is not compressed, whatever it is.
     compressing: Option<Compressing>,
+    /// `None`: the cache has nothing to do with it.
+    caching: Option<Box<Caching>>,
+    /// What makes something of its response.
+    coder: Cell<Option<Box<Coder>>>,
     elsewhere: Elsewhere,
 }
 
@@ -113,6 +122,8 @@ pub(crate) enum Phase {
     Sending { server: Conn, repeatable: Option<Repeatable> },
     /// The response is being passed on.
     Streaming { server: Conn, delivery: Delivery },
+    /// A stored response answers.
+    Serving { serving: Serving, delivery: Delivery },
 }
 
 #[derive(Clone, Copy)]
@@ -121,6 +132,8 @@ pub(crate) enum Wait {
     Body,
     /// Waits for a server to be chosen.
     Place,
+    /// Waits for the response to another request, which may answer this one, too.
+    Stored,
     /// Waits for a connect, or for the end of the batch, when an idle connection gets the request, unless it has ended
     /// by then.
     Server(Conn),
@@ -232,33 +245,84 @@ impl Exchange {
         self.aside.as_ref()?.compressing.as_ref()
     }
 
-    /// The response goes through an encoder.
-    pub fn compress_by(&self, coder: Coder) {
-        if let Some(compressing) = self.compressing() {
-            compressing.coder.set(Some(Box::new(coder)));
+    /// Has the cache answer it, or store its response.
+    pub fn cache(&mut self, what: What) {
+        self.aside().caching = Some(Box::new(Caching::new(what)));
+    }
+
+    #[inline]
+    pub fn caching(&self) -> Option<&Caching> {
+        self.aside.as_ref()?.caching.as_deref()
+    }
+
+    pub fn caching_mut(&mut self) -> Option<&mut Caching> {
+        self.aside.as_mut()?.caching.as_deref_mut()
+    }
+
+    /// Something is made of the response.
+    pub fn make(&self, coder: Coder) {
+        if let Some(aside) = &self.aside {
+            aside.coder.set(Some(Box::new(coder)));
         }
+    }
+
+    pub fn coder(&mut self) -> Result<&mut Coder, Error> {
+        self.aside.as_mut().and_then(|aside| aside.coder.get_mut().as_deref_mut()).ok_or(Error::Defect)
+    }
+
+    /// The stored response that answers, and whether something is made of it.
+    pub fn serving(&mut self) -> Result<(&mut Serving, bool), Error> {
+        match &mut self.phase {
+            Phase::Serving { serving, delivery } => Ok((serving, delivery.is_coded())),
+            _ => Err(Error::Defect),
+        }
+    }
+
+    /// Adds lines to the head that waits for its server.
+    pub fn add_lines<I: Io>(&mut self, io: &mut I, lines: &[u8]) -> Result<(), Error> {
+        let form = self.form;
+        let Phase::Waiting { head, .. } = &mut self.phase else { return Err(Error::Defect) };
+        *head = head::with_lines(io, head, form, lines)?;
+        Ok(())
+    }
+
+    /// The response of its server is not needed.
+    pub fn leave_server(&mut self) {
+        self.phase = Phase::Waiting { head: Buf::from_vec(Vec::new()), on: Wait::Stored };
     }
 
     /// Whether more becomes of the response than the profile says.
     #[inline]
     pub fn treats_response(&self) -> bool {
-        self.aside.as_ref().is_some_and(|aside| aside.awaited.is_some() || aside.compressing.is_some())
+        self.aside
+            .as_ref()
+            .is_some_and(|aside| aside.awaited.is_some() || aside.compressing.is_some() || aside.caching.is_some())
     }
 
-    /// A response that is being compressed.
+    /// A response of which something is made.
     pub fn coded(&mut self) -> Result<(&mut Delivery, &mut Coder), Error> {
-        let coder = self.aside.as_mut().and_then(|aside| aside.compressing.as_mut()).map(|of| of.coder.get_mut());
+        let coder = self.aside.as_mut().and_then(|aside| aside.coder.get_mut().as_deref_mut());
         match (&mut self.phase, coder) {
-            (Phase::Streaming { delivery, .. }, Some(Some(coder))) => Ok((delivery, coder)),
+            (Phase::Streaming { delivery, .. }, Some(coder)) => Ok((delivery, coder)),
             _ => Err(Error::Defect),
         }
     }
 
-    /// Bytes of the body of the response that went to the client.
-    pub fn delivered_bytes(&self, delivery: &Delivery) -> u64 {
-        match delivery.form {
-            Form::Coded { .. } => self.compressing().and_then(Compressing::sent_bytes).unwrap_or_default(),
-            _ => delivery.body.content_bytes,
+    /// Bytes of content that went to the client: of the response of a server, and of a stored one.
+    pub fn delivered_bytes(&self) -> u64 {
+        let made = |aside: &Aside| {
+            let coder = aside.coder.take()?;
+            let sent_bytes = coder.sent_bytes;
+            aside.coder.set(Some(coder));
+            Some(sent_bytes)
+        };
+        match &self.phase {
+            Phase::Streaming { delivery, .. } | Phase::Serving { delivery, .. } if delivery.is_coded() => {
+                self.aside.as_deref().and_then(made).unwrap_or_default()
+            }
+            Phase::Streaming { delivery, .. } => delivery.body.content_bytes,
+            Phase::Serving { serving, .. } => serving.sent_bytes,
+            Phase::Waiting { .. } | Phase::Sending { .. } => 0,
         }
     }
 
@@ -269,7 +333,7 @@ impl Exchange {
             Phase::Waiting { on: Wait::Server(server), .. }
             | Phase::Sending { server, .. }
             | Phase::Streaming { server, .. } => Some(server),
-            Phase::Waiting { on: Wait::Body | Wait::Place, .. } => None,
+            Phase::Waiting { on: Wait::Body | Wait::Place | Wait::Stored, .. } | Phase::Serving { .. } => None,
         }
     }
 
@@ -298,12 +362,24 @@ impl Exchange {
     }
 
     pub fn has_begun_response(&self) -> bool {
-        matches!(self.phase, Phase::Streaming { .. })
+        matches!(self.phase, Phase::Streaming { .. } | Phase::Serving { .. })
+    }
+
+    /// Whether a stored response answers it.
+    #[inline]
+    pub fn is_served(&self) -> bool {
+        matches!(self.phase, Phase::Serving { .. })
+    }
+
+    /// Whether it waits for the response to another request.
+    pub fn awaits_stored(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { on: Wait::Stored, .. })
     }
 
     /// Whether the framing alone would show the client that the rest of the response is missing.
     pub fn shows_cut(&self) -> bool {
-        matches!(&self.phase, Phase::Streaming { delivery, .. } if delivery.shows_cut())
+        matches!(&self.phase,
+            Phase::Streaming { delivery, .. } | Phase::Serving { delivery, .. } if delivery.shows_cut())
     }
 
     /// Whether trailers may stand behind what the client has got: no length was announced.
@@ -315,7 +391,7 @@ impl Exchange {
     pub fn wait_for(&mut self, what: Wait) {
         match &mut self.phase {
             Phase::Waiting { on, .. } => *on = what,
-            Phase::Sending { .. } | Phase::Streaming { .. } => {
+            Phase::Sending { .. } | Phase::Streaming { .. } | Phase::Serving { .. } => {
                 debug_assert!(false, "an exchange that has been sent waits for nothing")
             }
         }
@@ -339,7 +415,7 @@ impl Exchange {
         let of_phase = match &self.phase {
             Phase::Waiting { .. } => 1,
             Phase::Sending { repeatable, .. } => repeatable.as_ref().map_or(0, Repeatable::pieces),
-            Phase::Streaming { .. } => 0,
+            Phase::Streaming { .. } | Phase::Serving { .. } => 0,
         };
         of_phase + self.aside.as_ref().map_or(0, |aside| aside.held.pieces())
     }

@@ -76,6 +76,9 @@ impl Proxy {
         opened.drain(..).for_each(|id| self.begin_stream(io, id));
         debug_assert!(self.core.opened.is_empty(), "no stream opens while others begin");
         self.core.opened = opened;
+        if self.core.cache.has_landed() {
+            self.land(io);
+        }
         self.start_requests(io);
         if !self.core.coding.is_empty() {
             self.flush_coders(io);

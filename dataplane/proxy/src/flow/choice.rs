@@ -11,6 +11,7 @@ use crate::{
     client::hosted::lacks_pool,
     error::Error,
     exchange::{Wait, incoming::Form, table::ExchangeId},
+    flow::caching::Looked,
     io::{Close, Conn, Io},
     pool::Place,
     proxy::{ClientSide, Parties, Proxy},
@@ -31,6 +32,11 @@ impl Proxy {
     }
 
     pub(crate) fn find_server<I: Io>(&mut self, io: &mut I, id: ExchangeId, otherwise: Error) -> Result<(), Error> {
+        if self.exchanges.live(id)?.caching().is_some()
+            && let Looked::Taken = self.look_up(io, id)?
+        {
+            return Ok(());
+        }
         if let Some(reserved) = self.client_side(id)?.client.reserved.take() {
             if self.take_reserved(io, id, reserved)? {
                 return Ok(());

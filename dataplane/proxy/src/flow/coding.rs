@@ -13,7 +13,7 @@ use crate::{
         table::ExchangeId,
     },
     io::{Conn, Io},
-    proxy::{Parties, Proxy},
+    proxy::{ClientSide, Parties, Proxy},
 };
 
 /// More than a coding adds to the text of a head.
@@ -49,7 +49,7 @@ impl Parties<'_> {
         let mut outcome = Ok(());
         let take = |io: &mut I, part| match part {
             Part::Bytes(piece) if outcome.is_ok() => {
-                outcome = coder.encode(io, &piece, |io, out| to.deliver(io, &mut core.unflushed, out));
+                outcome = coder.encode(io, piece, |io, out| to.deliver(io, &mut core.unflushed, out));
             }
             Part::Bytes(_) => {}
             Part::Trailers(lines) => coder.trailers = Some(lines),
@@ -73,6 +73,11 @@ impl Parties<'_> {
         } else if !trailers.is_empty() {
             to.deliver_trailers(io, &mut core.unflushed, &trailers);
         }
+        if let Some(filling) = coder.filling.take()
+            && let Some(caching) = exchange.caching()
+        {
+            core.cache.finish(caching, filling);
+        }
         Ok(())
     }
 }
@@ -81,7 +86,7 @@ impl Proxy {
     /// Whether responses wait for the next batch, although nothing may happen until then.
     #[inline]
     pub fn has_more_to_do(&self) -> bool {
-        !self.core.paced.is_empty()
+        !self.core.paced.is_empty() || self.core.cache.has_landed()
     }
 
     /// Goes on with responses that had their share of the last batch.
@@ -103,10 +108,10 @@ impl Proxy {
         let mut coding = std::mem::take(&mut self.core.coding);
         for id in coding.drain(..) {
             // The exchange may be over.
-            if self.exchanges.find(id).is_none_or(|exchange| exchange.coded().is_err()) {
+            if self.exchanges.find(id).is_none_or(|exchange| exchange.coder().is_err()) {
                 continue;
             }
-            match self.parties(id).and_then(|mut parties| parties.flush_coder(io)) {
+            match self.client_side(id).and_then(|mut side| side.flush_coder(io)) {
                 Ok(true) => self.core.paced.push(id),
                 Ok(false) => {}
                 Err(error) => {
@@ -122,11 +127,11 @@ impl Proxy {
     }
 }
 
-impl Parties<'_> {
+impl ClientSide<'_> {
     /// Returns whether the encoder has had its share of this batch.
     fn flush_coder<I: Io>(&mut self, io: &mut I) -> Result<bool, Error> {
-        let Parties { exchange, client, core, .. } = self;
-        let (_, coder) = exchange.coded()?;
+        let Self { exchange, client, core } = self;
+        let coder = exchange.coder()?;
         let has_more = coder.has_had_its_share();
         coder.rest();
         if !has_more {

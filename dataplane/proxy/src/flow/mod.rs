@@ -1,6 +1,7 @@
 //! Handlers of events, one file per subject: each adds methods to [`Proxy`](crate::proxy::Proxy).
 
 mod batch;
+mod caching;
 mod carrier_ends;
 pub(crate) mod carriers;
 mod carry;
@@ -22,5 +23,6 @@ mod reselect;
 mod response;
 mod server_events;
 mod server_streams;
+mod storing;
 mod streams;
 mod websocket;

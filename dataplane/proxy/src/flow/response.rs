@@ -15,6 +15,7 @@ use weir_wire::{
 
 use crate::{
     buf::Buf,
+    cache::stored::Cache,
     client::{Client, answer::Answer},
     error::Error,
     exchange::{
@@ -23,7 +24,11 @@ use crate::{
         incoming::{Form, Incoming, Part, last_chunk},
         table::ExchangeId,
     },
-    flow::{coding, excluded, reselect::is_withheld},
+    flow::{
+        coding, excluded,
+        reselect::is_withheld,
+        storing::{self, Stored},
+    },
     head::{self, Target},
     io::{After, Close, Conn, Io},
     pool::Idle,
@@ -37,13 +42,18 @@ impl Proxy {
     /// Passes on what has arrived of the response, as far as the client takes it.
     /// `conn` is the connection that names the exchange.
     pub(crate) fn respond<I: Io>(&mut self, io: &mut I, conn: Conn, id: ExchangeId) {
-        let Ok(client) = self.exchanges.live(id).map(|exchange| exchange.client) else {
+        let Ok((client, is_served)) = self.exchanges.live(id).map(|exchange| (exchange.client, exchange.is_served()))
+        else {
             return self.abandon(io, conn);
         };
+        if is_served {
+            self.serve_on(io, id);
+            return self.proceed(io, client);
+        }
         match self.pass_response(io, id) {
             Ok(Outcome::NeedsMore) => {}
             Ok(Outcome::Advanced) => self.proceed(io, client),
-            Ok(Outcome::Withheld) => self.reselect(io, id),
+            Ok(Outcome::Withheld) => self.withheld(io, id),
             Err(error) => {
                 if !self.repeat(io, id, error) {
                     self.fail_exchange(io, id, error);
@@ -61,7 +71,7 @@ impl Proxy {
             let may_wait = server.lost().is_none() || server.connection.conn().is_stream();
             let client_is_full = may_wait && client.connection.line.is_full(io, &core.room);
             match &mut exchange.phase {
-                Phase::Waiting { .. } => return Ok(Outcome::NeedsMore),
+                Phase::Waiting { .. } | Phase::Serving { .. } => return Ok(Outcome::NeedsMore),
                 Phase::Streaming { delivery, .. } if is_over(delivery, server) => break,
                 _ if client_is_full => {
                     server.connection.line.read(io, false);
@@ -128,6 +138,14 @@ impl Proxy {
         Ok(Outcome::Advanced)
     }
 
+    /// The client gets another response than the one that came.
+    #[cold]
+    pub(crate) fn withheld<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
+        if !self.serve_validated(io, id) {
+            self.reselect(io, id);
+        }
+    }
+
     /// Lets the driver relay the rest of a body. Call this at the end of a batch, when no more `Data` of it is pending
     /// and the number of missing bytes is exact: one byte more could belong to another client.
     pub(crate) fn relay<I: Io>(&mut self, io: &mut I, id: ExchangeId) {
@@ -163,7 +181,7 @@ impl Proxy {
 // The end of a response.
 impl Proxy {
     /// Ends a request that has been answered.
-    fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
+    pub(super) fn finish_client<I: Io>(&mut self, io: &mut I, conn: Conn, goes_on: bool) {
         let Ok(mut client) = self.clients.live(conn) else { return };
         client.report_bytes(&mut self.core);
         if client.noted.is_something() {
@@ -224,7 +242,7 @@ impl Parties<'_> {
 
     /// Keeps a server's connection for another request if possible. Returns a connection that must be closed instead:
     /// this one, or an idle one for which it has no room.
-    fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
+    pub(super) fn release_server<I: Io>(&mut self, io: &mut I, goes_on: bool) -> Result<Option<(Conn, Close)>, Error> {
         let Parties { exchange, client, server, core } = self;
         server.report_bytes(core);
         let (place, conn, connection) = (server.place, server.connection.conn(), &server.connection);
@@ -255,7 +273,8 @@ impl Parties<'_> {
     fn pass_head<I: Io>(&mut self, io: &mut I) -> Result<Passed, Error> {
         let Parties { exchange, client, server, core } = self;
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let context = Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders))?;
+        let context =
+            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (limits, place, binds) = (&context.http.response_limits, server.place, server.binds);
         let may_switch = context.may_switch;
         let written = server.response_head(exchange.method, may_switch, limits, &mut core.fields, |received| {
@@ -272,7 +291,7 @@ impl Parties<'_> {
                     return Ok(None);
                 }
             }
-            context.translate(io, received, Incoming::of_server(received.framing)).map(Some)
+            context.translate(io, received, Incoming::of_server(received.framing))
         });
         let Some(written) = written.map_err(Error::Response)? else { return Ok(Passed::Nothing) };
         self.pass_written(io, written?)
@@ -292,7 +311,8 @@ impl Parties<'_> {
             return Err(Error::Response(weir_wire::Error::HeadTooLarge));
         }
         let goes_on = client.may_stay(core) && !client.connection.is_exhausted();
-        let context = Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders))?;
+        let context =
+            Context::of(exchange, client, server.place.server, goes_on, (core.date.line(), &core.coders, &core.cache))?;
         let (status, binds) = (received.head.status, server.binds || context.http.binds_connection_by(&received.head));
         core.counters.note(Happening::ServerResponse { server: server.place.server, status });
         if status >= 400 {
@@ -307,7 +327,7 @@ impl Parties<'_> {
         let may_withhold = status >= 400 && !binds;
         let written = match may_withhold && is_withheld(exchange, &mut core.pools, server.place, status) {
             true => None,
-            false => Some(context.translate(io, received, body)?),
+            false => context.translate(io, received, body)?,
         };
         self.pass_written(io, written)
     }
@@ -346,10 +366,11 @@ impl Parties<'_> {
 }
 
 /// What decides how the head of a response goes on to its client.
-struct Context<'p> {
+pub(super) struct Context<'p> {
     http: &'p HttpProfile,
     client: &'p Client,
     coders: &'p weir_coding::Pool,
+    cache: &'p Cache,
     facts: &'p ClientFacts,
     reply: Reply<'p>,
     version: Version,
@@ -363,10 +384,10 @@ struct Context<'p> {
 }
 
 /// The head of a response in its client's form.
-struct Written {
-    status: u16,
-    out: Buf,
-    delivery: Delivery,
+pub(super) struct Written {
+    pub status: u16,
+    pub out: Buf,
+    pub delivery: Delivery,
     /// The server's connection is for this client alone.
     binds: bool,
 }
@@ -378,15 +399,37 @@ impl<'p> Context<'p> {
         client: &'p Client,
         server: u32,
         goes_on: bool,
-        (date, coders): (&'p [u8], &'p weir_coding::Pool),
+        with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
+    ) -> Result<Self, Error> {
+        let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
+        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, &client.facts));
+        Self::of_reply(exchange, client, goes_on, cookie, with)
+    }
+
+    /// Of a stored response, which binds its client to no server.
+    pub(super) fn of_stored(
+        exchange: &'p Exchange,
+        client: &'p Client,
+        goes_on: bool,
+        with: (&'p [u8], &'p weir_coding::Pool, &'p Cache),
+    ) -> Result<Self, Error> {
+        Self::of_reply(exchange, client, goes_on, b"", with)
+    }
+
+    #[inline(always)]
+    fn of_reply(
+        exchange: &'p Exchange,
+        client: &'p Client,
+        goes_on: bool,
+        cookie: &'p [u8],
+        (date, coders, cache): (&'p [u8], &'p weir_coding::Pool, &'p Cache),
     ) -> Result<Self, Error> {
         let facts = &client.facts;
-        let persistence = exchange.pool().and_then(|pool| pool.persistence.as_ref());
-        let cookie = persistence.map_or(&b""[..], |p| p.line(server, exchange.named, facts));
         Ok(Self {
             http: exchange.http()?,
             client,
             coders,
+            cache,
             facts,
             reply: Reply { cookie, date },
             version: exchange.version,
@@ -398,7 +441,7 @@ impl<'p> Context<'p> {
     }
 
     #[inline(always)]
-    fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
+    fn translate<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, .. } = *self;
         let head = &received.head;
         let outgoing = Outgoing::of(received, self.version, self.keep_alive);
@@ -418,15 +461,25 @@ impl<'p> Context<'p> {
             client_goes_on: outgoing.keep_alive,
             server_goes_on: received.keep_alive,
         };
-        Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
+        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 
-    /// Writes the head as rules and the coding of the content change it.
+    /// Writes the head as rules and the coding of the content change it. `None`: a stored response still holds, and answers.
     #[cold]
     #[inline(never)]
-    fn treat<I: Io>(&self, io: &mut I, received: &Response<'_>, body: Incoming) -> Result<Written, Error> {
+    pub(super) fn treat<I: Io>(
+        &self,
+        io: &mut I,
+        received: &Response<'_>,
+        body: Incoming,
+    ) -> Result<Option<Written>, Error> {
         let Self { http, facts, reply, exchange, .. } = *self;
         let head = &received.head;
+        let filling = match storing::store(io, exchange, (self.cache, self.reply.date), received) {
+            Stored::No => None,
+            Stored::Fills(filling) => Some(filling),
+            Stored::Validated => return Ok(None),
+        };
         let treatment = coding::treat(io, exchange, self.client, self.coders, received);
         let encoder = treatment.as_ref().and_then(|treatment| treatment.encoder.as_ref());
         let coding = encoder.map(weir_coding::Pooled::coding);
@@ -449,17 +502,19 @@ impl<'p> Context<'p> {
                 coded.end();
             }
         })?;
-        let form = match (coding, self.is_stream) {
-            (Some(_), is_stream) => Form::Coded { in_chunks: !is_stream && self.version == Version::Http11 },
-            (None, true) => Form::Content,
-            (None, false) => Form::of(outgoing.body),
+        let form = if self.is_stream { Form::Content } else { Form::of(outgoing.body) };
+        let in_chunks = form == Form::Chunks || form == Form::AsReceived && framing == Framing::Chunked;
+        let form = match coding.is_some() || filling.is_some() {
+            true => {
+                let encoder = treatment.and_then(|treatment| treatment.encoder);
+                exchange.make(Coder::new(encoder, in_chunks, filling));
+                Form::Coded { in_chunks }
+            }
+            false => form,
         };
-        if let (Some(encoder), Form::Coded { in_chunks }) = (treatment.and_then(|treatment| treatment.encoder), form) {
-            exchange.compress_by(Coder::new(encoder, in_chunks));
-        }
         let delivery =
             Delivery { body, form, client_goes_on: outgoing.keep_alive, server_goes_on: received.keep_alive };
-        Ok(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) })
+        Ok(Some(Written { status: head.status, out, delivery, binds: http.binds_connection_by(head) }))
     }
 }
 

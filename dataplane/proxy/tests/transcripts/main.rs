@@ -2,6 +2,7 @@
 
 mod authenticated;
 mod barred;
+mod caching;
 mod calls;
 mod compression;
 mod datagrams;

@@ -45,6 +45,12 @@ fn compressing(plan: &mut Plan, edit: impl FnOnce(&mut Compression)) {
     plan.virtual_services[0].http.as_mut().unwrap().compression = Some(compression);
 }
 
+fn caching(plan: &mut Plan, edit: impl FnOnce(&mut Cache)) {
+    let mut cache = Cache { max_bytes: 1000, ..Cache::default() };
+    edit(&mut cache);
+    plan.virtual_services[0].http.as_mut().unwrap().cache = Some(cache);
+}
+
 pub type Case = (&'static str, fn(&mut Plan));
 
 pub const CASES: &[Case] = &[
@@ -55,6 +61,14 @@ pub const CASES: &[Case] = &[
     ("a listener on a port that is none", |p| p.virtual_services[0].listeners[0].port = 70_000),
     ("two services on one address", |p| p.virtual_services[1].listeners.push(listener("192.0.2.10", 443, false))),
     ("one service twice on one address", |p| p.virtual_services[1].listeners.push(listener("2001:db8::1", 80, false))),
+    ("a cache", |p| caching(p, |_| {})),
+    ("a cache for nothing", |p| caching(p, |cache| cache.min_bytes = 1001)),
+    ("a cache that leaves out paths by an expression", |p| {
+        let criterion = TextCriterion::Regex.into();
+        caching(p, |cache| {
+            cache.blocked_paths = Some(TextMatch { criterion, values: vec!["a".to_owned()], ..TextMatch::default() });
+        })
+    }),
     ("compression", |p| compressing(p, |_| {})),
     ("compression of nothing", |p| compressing(p, |compression| compression.content_types.clear())),
     ("compression at levels that are none", |p| {

@@ -319,6 +319,147 @@ func (x *CompressionFilter) GetDevices() []string {
 	return nil
 }
 
+// Stores responses, and answers requests with them (RFC 9111).
+type Cache struct {
+	state                   protoimpl.MessageState `protogen:"open.v1"`
+	MinBytes                uint32                 `protobuf:"varint,1,opt,name=min_bytes,json=minBytes,proto3" json:"min_bytes,omitempty"` // of the content of one response
+	MaxBytes                uint32                 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	DefaultExpireS          uint32                 `protobuf:"varint,3,opt,name=default_expire_s,json=defaultExpireS,proto3" json:"default_expire_s,omitempty"`  // of responses that do not say how long they are fresh
+	HeuristicExpire         bool                   `protobuf:"varint,4,opt,name=heuristic_expire,json=heuristicExpire,proto3" json:"heuristic_expire,omitempty"` // a tenth of the time since Last-Modified instead
+	Aggressive              bool                   `protobuf:"varint,5,opt,name=aggressive,proto3" json:"aggressive,omitempty"`                                  // responses without Cache-Control are stored, too
+	Queries                 bool                   `protobuf:"varint,6,opt,name=queries,proto3" json:"queries,omitempty"`                                        // paths with a query, too
+	IgnoreRequestDirectives bool                   `protobuf:"varint,7,opt,name=ignore_request_directives,json=ignoreRequestDirectives,proto3" json:"ignore_request_directives,omitempty"`
+	AgeField                bool                   `protobuf:"varint,8,opt,name=age_field,json=ageField,proto3" json:"age_field,omitempty"` // what stored responses say when they answer
+	DateField               bool                   `protobuf:"varint,9,opt,name=date_field,json=dateField,proto3" json:"date_field,omitempty"`
+	XCacheField             bool                   `protobuf:"varint,10,opt,name=x_cache_field,json=xCacheField,proto3" json:"x_cache_field,omitempty"`
+	Types                   []string               `protobuf:"bytes,11,rep,name=types,proto3" json:"types,omitempty"` // "text/css", "image/*"; none: all
+	BlockedTypes            []string               `protobuf:"bytes,12,rep,name=blocked_types,json=blockedTypes,proto3" json:"blocked_types,omitempty"`
+	BlockedPaths            *TextMatch             `protobuf:"bytes,13,opt,name=blocked_paths,json=blockedPaths,proto3" json:"blocked_paths,omitempty"` // unset: none
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *Cache) Reset() {
+	*x = Cache{}
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cache) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cache) ProtoMessage() {}
+
+func (x *Cache) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_content_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cache.ProtoReflect.Descriptor instead.
+func (*Cache) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_content_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Cache) GetMinBytes() uint32 {
+	if x != nil {
+		return x.MinBytes
+	}
+	return 0
+}
+
+func (x *Cache) GetMaxBytes() uint32 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *Cache) GetDefaultExpireS() uint32 {
+	if x != nil {
+		return x.DefaultExpireS
+	}
+	return 0
+}
+
+func (x *Cache) GetHeuristicExpire() bool {
+	if x != nil {
+		return x.HeuristicExpire
+	}
+	return false
+}
+
+func (x *Cache) GetAggressive() bool {
+	if x != nil {
+		return x.Aggressive
+	}
+	return false
+}
+
+func (x *Cache) GetQueries() bool {
+	if x != nil {
+		return x.Queries
+	}
+	return false
+}
+
+func (x *Cache) GetIgnoreRequestDirectives() bool {
+	if x != nil {
+		return x.IgnoreRequestDirectives
+	}
+	return false
+}
+
+func (x *Cache) GetAgeField() bool {
+	if x != nil {
+		return x.AgeField
+	}
+	return false
+}
+
+func (x *Cache) GetDateField() bool {
+	if x != nil {
+		return x.DateField
+	}
+	return false
+}
+
+func (x *Cache) GetXCacheField() bool {
+	if x != nil {
+		return x.XCacheField
+	}
+	return false
+}
+
+func (x *Cache) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *Cache) GetBlockedTypes() []string {
+	if x != nil {
+		return x.BlockedTypes
+	}
+	return nil
+}
+
+func (x *Cache) GetBlockedPaths() *TextMatch {
+	if x != nil {
+		return x.BlockedPaths
+	}
+	return nil
+}
+
 var File_dataplane_v1_content_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_content_proto_rawDesc = "" +
@@ -343,7 +484,25 @@ const file_dataplane_v1_content_proto_rawDesc = "" +
 	"\asubnets\x18\x04 \x03(\tR\asubnets\x127\n" +
 	"\x06ranges\x18\x05 \x03(\v2\x1f.weir.dataplane.v1.AddressRangeR\x06ranges\x12)\n" +
 	"\x10compares_devices\x18\x06 \x01(\bR\x0fcomparesDevices\x12\x18\n" +
-	"\adevices\x18\a \x03(\tR\adevices*n\n" +
+	"\adevices\x18\a \x03(\tR\adevices\"\xea\x03\n" +
+	"\x05Cache\x12\x1b\n" +
+	"\tmin_bytes\x18\x01 \x01(\rR\bminBytes\x12\x1b\n" +
+	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\x12(\n" +
+	"\x10default_expire_s\x18\x03 \x01(\rR\x0edefaultExpireS\x12)\n" +
+	"\x10heuristic_expire\x18\x04 \x01(\bR\x0fheuristicExpire\x12\x1e\n" +
+	"\n" +
+	"aggressive\x18\x05 \x01(\bR\n" +
+	"aggressive\x12\x18\n" +
+	"\aqueries\x18\x06 \x01(\bR\aqueries\x12:\n" +
+	"\x19ignore_request_directives\x18\a \x01(\bR\x17ignoreRequestDirectives\x12\x1b\n" +
+	"\tage_field\x18\b \x01(\bR\bageField\x12\x1d\n" +
+	"\n" +
+	"date_field\x18\t \x01(\bR\tdateField\x12\"\n" +
+	"\rx_cache_field\x18\n" +
+	" \x01(\bR\vxCacheField\x12\x14\n" +
+	"\x05types\x18\v \x03(\tR\x05types\x12#\n" +
+	"\rblocked_types\x18\f \x03(\tR\fblockedTypes\x12A\n" +
+	"\rblocked_paths\x18\r \x01(\v2\x1c.weir.dataplane.v1.TextMatchR\fblockedPaths*n\n" +
 	"\x10CompressionLevel\x12\x1a\n" +
 	"\x16COMPRESSION_LEVEL_NONE\x10\x00\x12\x1c\n" +
 	"\x18COMPRESSION_LEVEL_NORMAL\x10\x01\x12 \n" +
@@ -362,24 +521,27 @@ func file_dataplane_v1_content_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_v1_content_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_dataplane_v1_content_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_dataplane_v1_content_proto_goTypes = []any{
 	(CompressionLevel)(0),     // 0: weir.dataplane.v1.CompressionLevel
 	(*Compression)(nil),       // 1: weir.dataplane.v1.Compression
 	(*RoundTripLevels)(nil),   // 2: weir.dataplane.v1.RoundTripLevels
 	(*CompressionFilter)(nil), // 3: weir.dataplane.v1.CompressionFilter
-	(*AddressRange)(nil),      // 4: weir.dataplane.v1.AddressRange
+	(*Cache)(nil),             // 4: weir.dataplane.v1.Cache
+	(*AddressRange)(nil),      // 5: weir.dataplane.v1.AddressRange
+	(*TextMatch)(nil),         // 6: weir.dataplane.v1.TextMatch
 }
 var file_dataplane_v1_content_proto_depIdxs = []int32{
 	2, // 0: weir.dataplane.v1.Compression.by_round_trip:type_name -> weir.dataplane.v1.RoundTripLevels
 	3, // 1: weir.dataplane.v1.Compression.filters:type_name -> weir.dataplane.v1.CompressionFilter
 	0, // 2: weir.dataplane.v1.CompressionFilter.level:type_name -> weir.dataplane.v1.CompressionLevel
-	4, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	5, // 3: weir.dataplane.v1.CompressionFilter.ranges:type_name -> weir.dataplane.v1.AddressRange
+	6, // 4: weir.dataplane.v1.Cache.blocked_paths:type_name -> weir.dataplane.v1.TextMatch
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_content_proto_init() }
@@ -394,7 +556,7 @@ func file_dataplane_v1_content_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_content_proto_rawDesc), len(file_dataplane_v1_content_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
