@@ -95,6 +95,7 @@ fn cause_of(fault: CertificateFault) -> Cause {
         | CertificateFault::Purpose
         | CertificateFault::Names
         | CertificateFault::Chain
+        | CertificateFault::TooLong
         | CertificateFault::Unreadable
         | CertificateFault::Proof => Cause::ClientCertificateUntrusted,
     }
