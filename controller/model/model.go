@@ -42,6 +42,7 @@ type VirtualService struct {
 	Backups            []*Pool          // of its pools, also of those that rules choose; each once
 	Policies           []*HTTPPolicySet // in their order
 	ErrorPages         *ErrorPages      // nil: clients get the pages of engines
+	SSOPolicy          *SSOPolicy       // nil: requests need no token
 	Group              *Group
 	ClientPKI          *kinds.PKIProfile // that the application profile names for the certificates of clients
 

@@ -244,7 +244,7 @@ func (s *survey) sample(field []string) any {
 
 // saidByCertificate are fields that the controller computes, whatever the client sends.
 var saidByCertificate = regexp.MustCompile(
-	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm)$|^/api/pkiprofile/\S+ crls\..*$`)
+	`^/api/sslkeyandcertificate/\S+ (certificate\..*|status|key_params\.algorithm|ocsp_error_status|ocsp_resp\S*)$|^/api/pkiprofile/\S+ crls\..*$`)
 
 // try sends the smallest object with one more field, which put adds. If the object is refused, try sends each part of
 // the field by itself.

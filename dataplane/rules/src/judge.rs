@@ -91,8 +91,15 @@ impl Policies {
         &self.limits
     }
 
-    /// Tries the limits, then the security rules of all sets, then their request rules.
-    pub fn judge<'p>(&'p self, asked: &Asked<'_>, scratch: &mut Scratch, at: Moment) -> Judged<'p> {
+    /// Tries the limits, then the security rules of all sets, then their request rules, if `admits` lets the request go on
+    /// to them.
+    pub fn judge<'p>(
+        &'p self,
+        asked: &Asked<'_>,
+        scratch: &mut Scratch,
+        at: Moment,
+        admits: &mut dyn FnMut() -> bool,
+    ) -> Judged<'p> {
         let (view, found) = scratch.view(asked, &self.needs);
         let mut judged = Judged {
             verdict: Verdict::Pass,
@@ -119,7 +126,7 @@ impl Policies {
                 break;
             }
         }
-        if !matches!(judged.verdict, Verdict::Pass) {
+        if !matches!(judged.verdict, Verdict::Pass) || !admits() {
             return judged;
         }
         for (at, set) in self.sets.iter().enumerate() {
