@@ -36,7 +36,7 @@ func init() {
 	schema.Register[JWTServerProfile](schema.Definition{
 		Short:   []string{"jwtserver"},
 		Serving: schema.PartOfService,
-		Example: `  weir jwtserverprofile create login issuer=https://login.example jwks_keys="$(cat jwks.json)"`,
+		Example: `  weir jwtserverprofile create login issuer=https://login.example jwks_keys="$(jq tojson jwks.json)"`,
 		Kept: []schema.Rule{
 			schema.Closes("the controller signs no tokens", "controller_internal_auth"),
 			schema.NoEffect(computed, ""),
