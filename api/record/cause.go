@@ -54,6 +54,8 @@ var causeNames = [...]string{
 	"client_token_for_others",
 	"client_connection_rate",
 	"client_connections",
+	"client_network_denied",
+	"client_network_rate",
 	"internal",
 }
 

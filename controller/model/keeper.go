@@ -61,6 +61,8 @@ type Keeper struct {
 	authProfiles    resolved[AuthProfile]
 	ssoPolicies     resolved[SSOPolicy]
 	policySets      resolved[HTTPPolicySet]
+	networkPolicies resolved[NetworkPolicy]
+	l4Sets          resolved[L4PolicySet]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
 	engines         resolved[Engine]

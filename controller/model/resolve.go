@@ -59,6 +59,8 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "authprofile", &k.authProfiles, k.resolveAuthProfile, (*AuthProfile).Key)
 	resolve(k, stale, "ssopolicy", &k.ssoPolicies, k.resolveSSOPolicy, (*SSOPolicy).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
+	resolve(k, stale, "l4policyset", &k.l4Sets, k.resolveL4Set, (*L4PolicySet).Key)
+	resolve(k, stale, "networksecuritypolicy", &k.networkPolicies, k.resolveNetworkPolicy, (*NetworkPolicy).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
@@ -142,6 +144,10 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.ssoPolicies.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
+	case "l4policyset":
+		return k.l4Sets.findingsOf(about.uuid)
+	case "networksecuritypolicy":
+		return k.networkPolicies.findingsOf(about.uuid)
 	case "virtualservice":
 		return k.virtualServices.findingsOf(about.uuid)
 	}
@@ -225,6 +231,8 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	k.resolveL4(from, vs)
+	vs.NetworkPolicy = follow(from, k.networkPolicies, "network_security_policy_ref", vs.NetworkSecurityPolicyRef)
 	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)

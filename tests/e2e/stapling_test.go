@@ -19,7 +19,8 @@ func TestAnswersOfARealResponderAreStapledAsTheDocumentSays(t *testing.T) {
 	}
 	c.sh(c.blocks[0])
 	defer func() {
-		_, _ = c.trySh("kill $(cat ocsp.pid); while kill -0 $(cat ocsp.pid) 2>/dev/null; do sleep 0.05; done")
+		_, _ = c.trySh(
+			"kill $(cat ocsp.pid); for i in $(seq 100); do kill -0 $(cat ocsp.pid) 2>/dev/null || break; sleep 0.05; done")
 	}()
 	c.sh(c.blocks[1])
 	c.waitUp("shop")

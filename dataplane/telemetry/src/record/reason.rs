@@ -89,6 +89,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientNetworkDenied
             | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
@@ -103,7 +104,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
-            ClientRequestRate | ClientConnectionRate | ClientConnections => Self::RATE_LIMITED,
+            ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
         }
     }
 }
