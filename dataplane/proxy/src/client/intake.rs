@@ -130,10 +130,10 @@ impl Received<'_> {
                 Some(Err(next)) => return *next,
             };
             let shown = (client, certificate.as_deref());
-            let (mut token, now_unix_s) = (Ok(()), io.unix_us() / 1_000_000);
+            let (mut token, clock) = (Ok(()), &*io);
             let mut admits = || {
                 if let Some(tokens) = &policies.tokens {
-                    token = token::check(tokens, self.head, now_unix_s, verified);
+                    token = token::check(tokens, self.head, clock.unix_us() / 1_000_000, verified);
                 }
                 token.is_ok()
             };
