@@ -13,6 +13,7 @@ var crateMayKnow = map[string][]string{
 	"api":                 {},
 	"dataplane/wire":      {},
 	"dataplane/tls":       {"weir-wire"},
+	"dataplane/jwt":       {"weir-tls"},
 	"dataplane/balance":   {},
 	"dataplane/telemetry": {},
 	"dataplane/policy":    {"weir-wire"},
@@ -20,10 +21,10 @@ var crateMayKnow = map[string][]string{
 	"dataplane/rules":     {"weir-wire", "weir-rate"},
 	"dataplane/coding":    {"weir-wire", "weir-rules"},
 	"dataplane/cache":     {"weir-wire", "weir-policy", "weir-coding"},
-	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-balance", "weir-policy",
+	"dataplane/snapshot": {"weir-api", "weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy",
 		"weir-rules", "weir-rate", "weir-coding", "weir-cache",
 		"weir-telemetry"},
-	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-balance", "weir-policy", "weir-rules",
+	"dataplane/proxy": {"weir-wire", "weir-tls", "weir-jwt", "weir-balance", "weir-policy", "weir-rules",
 		"weir-rate", "weir-coding", "weir-cache", "weir-snapshot",
 		"weir-telemetry"},
 	"dataplane/reactor": {"weir-proxy"},
@@ -37,7 +38,7 @@ var crateMayKnow = map[string][]string{
 }
 
 // pureCrates compute; the rest of the world is handed to them.
-var pureCrates = []string{"dataplane/wire", "dataplane/balance", "dataplane/policy",
+var pureCrates = []string{"dataplane/wire", "dataplane/jwt", "dataplane/balance", "dataplane/policy",
 	"dataplane/rules", "dataplane/rate", "dataplane/coding", "dataplane/cache",
 	"dataplane/telemetry",
 	"dataplane/snapshot", "dataplane/proxy"}
