@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
 use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
-use weir_snapshot::{Destination, Pool, PoolGroup, ServicePolicies, VirtualService};
+use weir_snapshot::{Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
 use weir_wire::{
@@ -72,6 +72,8 @@ pub(super) struct Ruled<'p> {
     pub pool: Option<Arc<Pool>>,
     /// Where the request finds another pool.
     within: Within,
+    /// The pool is the backup of a group without pools.
+    at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
     certificate: Option<Arc<ClientCertificate>>,
@@ -90,11 +92,16 @@ impl<'p> Ruled<'p> {
             Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
             Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate }
+        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, at_backup: false }
     }
 
-    /// Has `pick` choose a pool if the request is for a group. `false`: a rule has chosen a group without pools.
-    pub fn choose(&mut self, service: &VirtualService, pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>) -> bool {
+    /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
+    pub fn choose(
+        &mut self,
+        service: &VirtualService,
+        snapshot: &Snapshot,
+        pick: impl FnOnce(&PoolGroup) -> Option<Arc<Pool>>,
+    ) {
         let group = match &self.within {
             Within::Service => service.group.as_deref(),
             Within::Pool => None,
@@ -102,8 +109,21 @@ impl<'p> Ruled<'p> {
         };
         if let Some(group) = group {
             self.pool = pick(group);
+            if self.pool.is_none()
+                && let Some(backup) = group.fail_action.as_ref().and_then(FailAction::backup)
+            {
+                self.pool = snapshot.pool(backup).cloned();
+                self.at_backup = self.pool.is_some();
+            }
         }
-        self.pool.is_some() || !matches!(self.within, Within::Group(_))
+    }
+
+    /// The pool that the request is written for. `None`: it is for a group without pools, or the service has none.
+    pub fn pool<'r>(&'r self, service: &'r VirtualService) -> Option<&'r Pool> {
+        match self.within {
+            Within::Group(_) => self.pool.as_deref(),
+            Within::Service | Within::Pool => self.pool.as_deref().or(service.pool.as_deref()),
+        }
     }
 
     pub fn apply(&mut self, exchange: &mut Exchange, client: &Client) {
@@ -113,6 +133,9 @@ impl<'p> Ruled<'p> {
             Within::Service => {}
             Within::Pool if exchange.service.group.is_none() => {}
             within => exchange.stay_within(within),
+        }
+        if self.at_backup {
+            exchange.begin_at_backup();
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);

@@ -94,6 +94,8 @@ struct Aside {
     /// What rules wait for the response.
     awaited: Option<Awaited>,
     elsewhere: Elsewhere,
+    /// Path and query that the client asked for, if rules have changed them for the server.
+    asked_target: Option<Box<[u8]>>,
 }
 
 pub(crate) enum Phase {
@@ -184,7 +186,10 @@ impl Exchange {
     /// The pool whose servers may get the request.
     #[inline]
     pub fn pool(&self) -> Option<&Arc<Pool>> {
-        self.chosen.as_ref().or(self.service.pool.as_ref())
+        match &self.chosen {
+            Some(chosen) => Some(chosen),
+            None => self.service.pool.as_ref().filter(|_| !self.is_for_group()),
+        }
     }
 
     /// Has rules look at the response.

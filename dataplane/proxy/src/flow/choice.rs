@@ -10,7 +10,7 @@ use weir_snapshot::Pool;
 use crate::{
     client::hosted::lacks_pool,
     error::Error,
-    exchange::{Wait, incoming::Form, table::ExchangeId},
+    exchange::{Exchange, Wait, incoming::Form, table::ExchangeId},
     io::{Close, Conn, Io},
     pool::Place,
     proxy::{ClientSide, Parties, Proxy},
@@ -39,7 +39,7 @@ impl Proxy {
         }
         let Self { exchanges, core, .. } = self;
         let exchange = exchanges.live(id)?;
-        let pool = exchange.pool().ok_or_else(|| lacks_pool(&exchange.service))?;
+        let pool = exchange.pool().ok_or_else(|| without_pool(exchange))?;
         if !exchange.tried.is_empty() && core.leaves_pool(exchange, pool) {
             return self.find_elsewhere(io, id, otherwise);
         }
@@ -211,4 +211,10 @@ impl Proxy {
         self.proceed(io, client);
         true
     }
+}
+
+/// Why a request without a pool cannot be answered.
+#[cold]
+fn without_pool(exchange: &Exchange) -> Error {
+    if exchange.is_for_group() { Error::NoServer } else { lacks_pool(&exchange.service) }
 }
