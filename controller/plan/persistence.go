@@ -40,6 +40,7 @@ func persist(from *model.Pool, into *dataplanev1.Pool, report *report) {
 		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
 		into.Algorithm = dataplanev1.Algorithm_ALGORITHM_CONSISTENT_HASH
 		into.HashInput = dataplanev1.HashInput_HASH_INPUT_SOURCE_ADDRESS
+		into.HashAddresses = from.IgnoreServerPort
 	case profile.Type == "PERSISTENCE_TYPE_HTTP_COOKIE" && profile.HTTPCookie != nil:
 		warnUnheeded(subject, "", unheededOfPersistence, profile, report)
 		persistByCookie(from, into)

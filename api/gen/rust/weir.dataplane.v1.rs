@@ -1056,6 +1056,9 @@ pub struct Standing {
     pub max_connections: u32,
     #[prost(uint32, tag = "5")]
     pub ratio: u32,
+    /// of the ratio: less than 100 while the server comes up
+    #[prost(uint32, tag = "660")]
+    pub share_percent: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Plan {
@@ -1576,6 +1579,15 @@ pub struct Pool {
     /// for FAIL_ACTION_ANSWER
     #[prost(message, optional, tag = "641")]
     pub fail_answer: ::core::option::Option<FailAnswer>,
+    /// a server that has come up gets its whole share after this time; 0: at once
+    #[prost(uint32, tag = "660")]
+    pub ramp_ms: u32,
+    /// for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
+    #[prost(uint32, tag = "661")]
+    pub slow_ms: u32,
+    /// for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
+    #[prost(bool, tag = "662")]
+    pub hash_addresses: bool,
 }
 /// After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2434,6 +2446,10 @@ pub enum Algorithm {
     LeastConnections = 0,
     RoundRobin = 1,
     ConsistentHash = 2,
+    Random = 3,
+    FastestResponse = 4,
+    LeastLoad = 5,
+    FewestServers = 6,
 }
 impl Algorithm {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2445,6 +2461,10 @@ impl Algorithm {
             Self::LeastConnections => "ALGORITHM_LEAST_CONNECTIONS",
             Self::RoundRobin => "ALGORITHM_ROUND_ROBIN",
             Self::ConsistentHash => "ALGORITHM_CONSISTENT_HASH",
+            Self::Random => "ALGORITHM_RANDOM",
+            Self::FastestResponse => "ALGORITHM_FASTEST_RESPONSE",
+            Self::LeastLoad => "ALGORITHM_LEAST_LOAD",
+            Self::FewestServers => "ALGORITHM_FEWEST_SERVERS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2453,6 +2473,10 @@ impl Algorithm {
             "ALGORITHM_LEAST_CONNECTIONS" => Some(Self::LeastConnections),
             "ALGORITHM_ROUND_ROBIN" => Some(Self::RoundRobin),
             "ALGORITHM_CONSISTENT_HASH" => Some(Self::ConsistentHash),
+            "ALGORITHM_RANDOM" => Some(Self::Random),
+            "ALGORITHM_FASTEST_RESPONSE" => Some(Self::FastestResponse),
+            "ALGORITHM_LEAST_LOAD" => Some(Self::LeastLoad),
+            "ALGORITHM_FEWEST_SERVERS" => Some(Self::FewestServers),
             _ => None,
         }
     }

@@ -12,7 +12,7 @@ fn server(id: u32, ratio: u32) -> ServerSpec {
 
 fn pool(algorithm: Algorithm, ratios: &[u32]) -> PoolSpec {
     let servers = ratios.iter().enumerate().map(|(id, ratio)| server(id as u32, *ratio)).collect();
-    PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 0 }
+    PoolSpec { algorithm, servers, monitored: false, watches: true, offset: 0, ramp_ns: 0, slow_ns: 0 }
 }
 
 fn key(number: u32) -> HashKey {
@@ -34,7 +34,15 @@ fn ratios() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1..=20u32, 1..12)
 }
 
-const ALGORITHMS: [Algorithm; 3] = [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::ConsistentHash];
+const ALGORITHMS: [Algorithm; 7] = [
+    Algorithm::RoundRobin,
+    Algorithm::LeastConnections,
+    Algorithm::ConsistentHash,
+    Algorithm::Random,
+    Algorithm::FastestResponse,
+    Algorithm::LeastLoad,
+    Algorithm::FewestServers,
+];
 
 proptest! {
     #[test]

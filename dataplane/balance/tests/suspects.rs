@@ -13,7 +13,15 @@ fn pool(algorithm: Algorithm, servers: u32) -> PoolSpec {
         let key = HashKey::of(format!("10.0.0.{id}:80").as_bytes());
         ServerSpec { id, key, ratio: 1, enabled: true, max_connections: 0 }
     };
-    PoolSpec { algorithm, servers: (0..servers).map(server).collect(), monitored: false, watches: true, offset: 0 }
+    PoolSpec {
+        algorithm,
+        servers: (0..servers).map(server).collect(),
+        monitored: false,
+        watches: true,
+        offset: 0,
+        ramp_ns: 0,
+        slow_ns: 0,
+    }
 }
 
 fn key(number: u64) -> HashKey {

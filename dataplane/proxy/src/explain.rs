@@ -66,9 +66,18 @@ pub struct Explanation {
     /// The operator's name of the limit beside rules that the request would be beyond.
     pub limit: Option<String>,
     /// Of the pool, by position; at most [`SERVERS_MAX`](Self::SERVERS_MAX).
-    pub servers: Vec<(Standing, u32)>,
+    pub servers: Vec<ServerTold>,
     /// By position.
     pub picked: Option<(usize, Picked)>,
+}
+
+/// A server of the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServerTold {
+    pub standing: Standing,
+    pub connections: u32,
+    /// Of its ratio; less than 100 while it comes up.
+    pub share_percent: u32,
 }
 
 impl Explanation {
@@ -330,7 +339,13 @@ fn tell_pick(
     let named = head.and_then(|head| pool.persistence.as_ref()?.named_by(&head.fields));
     if let Some((preview, balancer)) = core.pools.preview(now, &pool, key, ruled.or(named)) {
         let servers = pool.servers.iter().enumerate().take(Explanation::SERVERS_MAX);
-        told.servers = servers.map(|(at, server)| (balancer.standing(at), balancer.connections(server.id))).collect();
+        told.servers = servers
+            .map(|(at, server)| ServerTold {
+                standing: balancer.standing(at),
+                connections: balancer.connections(server.id),
+                share_percent: balancer.share(at),
+            })
+            .collect();
         told.picked = preview.map(|preview| match preview {
             Preview::Named(position) => (position, Picked::ByPersistence),
             Preview::Picked(position, Reason::Algorithm) => (position, Picked::ByAlgorithm),

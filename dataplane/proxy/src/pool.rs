@@ -192,6 +192,22 @@ impl Pools {
         }
     }
 
+    /// The response of this server has begun, so long after its request.
+    #[inline]
+    pub fn timed(&mut self, at: Place, nanos: u64, now: Time) {
+        if let Some(row) = self.row(at.pool).filter(|row| row.balancer.wants_times()) {
+            row.balancer.timed(at.server, nanos, now.nanos);
+        }
+    }
+
+    /// A response of this server, of so many bytes, is over.
+    #[inline]
+    pub fn sent(&mut self, at: Place, bytes: u64, now: Time) {
+        if let Some(row) = self.row(at.pool).filter(|row| row.balancer.wants_bytes()) {
+            row.balancer.sent(at.server, bytes, now.nanos);
+        }
+    }
+
     /// A connection to this server, begun at `since`, has failed. If that made the server suspect, returns its idle
     /// connections and those that carry streams: requests on them might wait just as long.
     pub fn failed(&mut self, at: Place, failure: Failure, since: Time, now: Time) -> Vec<Conn> {
@@ -450,8 +466,11 @@ pub(crate) fn balance_key(pool: &Pool, head: Option<&RequestHead<'_>>, peer: Soc
         return HashKey::default();
     }
     match (&pool.hash_input, head) {
-        (HashInput::Uri, Some(head)) => HashKey::of(head.target),
-        (HashInput::Header(name), Some(head)) => HashKey::of(head.fields.find(name.as_bytes()).unwrap_or_default()),
+        (HashInput::Uri, Some(head)) => HashKey::of_both(head.host.unwrap_or_default(), head.path),
+        (HashInput::Header(name), Some(head)) => match head.fields.find(name.as_bytes()) {
+            Some(value) => HashKey::of(value),
+            None => address_key(peer),
+        },
         (HashInput::SourceAddressAndPort, _) => {
             let mut address = [0; 18];
             address[..16].copy_from_slice(&octets(peer.ip()));

@@ -27,6 +27,8 @@ pub const STREAMS_MAX: u32 = 100;
 /// The ALPN protocols that servers may choose between.
 const PROTOCOLS: &[&str] = &["h2", "http/1.1"];
 
+const NANOS_PER_MS: u64 = 1_000_000;
+
 const RATIOS: std::ops::RangeInclusive<u32> = 1..=20;
 
 #[derive(Debug)]
@@ -193,6 +195,8 @@ impl PoolReader<'_> {
                 monitored: source.monitored,
                 watches: source.inline_health,
                 offset: self.offset,
+                ramp_ns: u64::from(source.ramp_ms) * NANOS_PER_MS,
+                slow_ns: u64::from(source.slow_ms) * NANOS_PER_MS,
             },
             hash_input: hash_input?,
             timeouts: timeouts(source),
@@ -249,10 +253,13 @@ impl PoolReader<'_> {
 
     /// The balancer counts requests. Where a connection carries many of them, the limit of connections is the proxy's.
     fn specs(&self, source: &v1::Pool, servers: &[Server]) -> Vec<ServerSpec> {
-        let is_shared = source.http2.is_some();
+        let (is_shared, hashes_addresses) = (source.http2.is_some(), source.hash_addresses);
         let spec = |(server, source): (&Server, &v1::Server)| ServerSpec {
             id: server.id,
-            key: HashKey::of(server.name.as_bytes()),
+            key: match hashes_addresses {
+                true => HashKey::of(source.address.as_bytes()),
+                false => HashKey::of(server.name.as_bytes()),
+            },
             ratio: source.ratio,
             enabled: source.enabled,
             max_connections: if is_shared { 0 } else { self.share(source.max_connections) },
@@ -351,6 +358,10 @@ fn algorithm(source: &v1::Pool, pool: Subject<'_>, findings: &mut Findings) -> O
         Ok(v1::Algorithm::LeastConnections) => Some(Algorithm::LeastConnections),
         Ok(v1::Algorithm::RoundRobin) => Some(Algorithm::RoundRobin),
         Ok(v1::Algorithm::ConsistentHash) => Some(Algorithm::ConsistentHash),
+        Ok(v1::Algorithm::Random) => Some(Algorithm::Random),
+        Ok(v1::Algorithm::FastestResponse) => Some(Algorithm::FastestResponse),
+        Ok(v1::Algorithm::LeastLoad) => Some(Algorithm::LeastLoad),
+        Ok(v1::Algorithm::FewestServers) => Some(Algorithm::FewestServers),
         Err(_) => {
             findings.error(pool, "lb_algorithm", "is unknown to this engine; upgrade the engine");
             None

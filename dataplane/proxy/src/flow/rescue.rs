@@ -274,11 +274,16 @@ impl Proxy {
             stream.code = call::reset_by(error);
         }
         let instead = if error == Error::NoServer { Instead::of(exchange) } else { Instead::Page };
-        let server_conn = exchange.server();
+        let (server_conn, waited) = (exchange.server(), exchange.stamps.waited(io.now()));
         if client.noted.is_something() {
             self.note_failed(io, id, remedy.cause);
         }
         if let Some(server_conn) = server_conn {
+            if error == Error::ResponseTimeout
+                && let Some(server) = self.servers.peek(server_conn)
+            {
+                self.core.pools.timed(server.place, waited, io.now());
+            }
             self.blame(io, server_conn, error);
             self.close_server(io, server_conn, Close::Abort);
         }

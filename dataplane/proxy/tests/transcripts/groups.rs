@@ -389,11 +389,8 @@ fn redirect_has_path_and_query_of_the_request_unless_it_has_its_own() {
 fn redirect_has_what_the_client_asked_for_and_not_what_rules_made_of_it() {
     let mut plan = monitored(plan(1));
     (plan.pools[0].fail_action, plan.pools[0].fail_answer) = (api::FailAction::Answer.into(), redirect(""));
-    let path = vec![api::UriToken {
-        kind: api::UriTokenKind::Text.into(),
-        text: "/inside".into(),
-        ..Default::default()
-    }];
+    let path =
+        vec![api::UriToken { kind: api::UriTokenKind::Text.into(), text: "/inside".into(), ..Default::default() }];
     let rewrite = api::HttpRewrite { path, add_query: "x=y".into(), ..Default::default() };
     plan.http_policy_sets = vec![api::HttpPolicySet {
         uuid: "set".into(),

@@ -702,6 +702,10 @@ const (
 	Algorithm_ALGORITHM_LEAST_CONNECTIONS Algorithm = 0
 	Algorithm_ALGORITHM_ROUND_ROBIN       Algorithm = 1
 	Algorithm_ALGORITHM_CONSISTENT_HASH   Algorithm = 2
+	Algorithm_ALGORITHM_RANDOM            Algorithm = 3
+	Algorithm_ALGORITHM_FASTEST_RESPONSE  Algorithm = 4
+	Algorithm_ALGORITHM_LEAST_LOAD        Algorithm = 5
+	Algorithm_ALGORITHM_FEWEST_SERVERS    Algorithm = 6
 )
 
 // Enum value maps for Algorithm.
@@ -710,11 +714,19 @@ var (
 		0: "ALGORITHM_LEAST_CONNECTIONS",
 		1: "ALGORITHM_ROUND_ROBIN",
 		2: "ALGORITHM_CONSISTENT_HASH",
+		3: "ALGORITHM_RANDOM",
+		4: "ALGORITHM_FASTEST_RESPONSE",
+		5: "ALGORITHM_LEAST_LOAD",
+		6: "ALGORITHM_FEWEST_SERVERS",
 	}
 	Algorithm_value = map[string]int32{
 		"ALGORITHM_LEAST_CONNECTIONS": 0,
 		"ALGORITHM_ROUND_ROBIN":       1,
 		"ALGORITHM_CONSISTENT_HASH":   2,
+		"ALGORITHM_RANDOM":            3,
+		"ALGORITHM_FASTEST_RESPONSE":  4,
+		"ALGORITHM_LEAST_LOAD":        5,
+		"ALGORITHM_FEWEST_SERVERS":    6,
 	}
 )
 
@@ -2324,6 +2336,7 @@ type Standing struct {
 	Connections    uint32                 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`                             // requests and tunnels that this worker has there
 	MaxConnections uint32                 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"` // of this worker; 0: no limit
 	Ratio          uint32                 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	SharePercent   uint32                 `protobuf:"varint,660,opt,name=share_percent,json=sharePercent,proto3" json:"share_percent,omitempty"` // of the ratio: less than 100 while the server comes up
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2389,6 +2402,13 @@ func (x *Standing) GetMaxConnections() uint32 {
 func (x *Standing) GetRatio() uint32 {
 	if x != nil {
 		return x.Ratio
+	}
+	return 0
+}
+
+func (x *Standing) GetSharePercent() uint32 {
+	if x != nil {
+		return x.SharePercent
 	}
 	return 0
 }
@@ -4335,14 +4355,17 @@ type Pool struct {
 	MaxConnectionReuse      uint32                 `protobuf:"varint,14,opt,name=max_connection_reuse,json=maxConnectionReuse,proto3" json:"max_connection_reuse,omitempty"` // requests per connection
 	MaxIdleConnections      uint32                 `protobuf:"varint,15,opt,name=max_idle_connections,json=maxIdleConnections,proto3" json:"max_idle_connections,omitempty"` // per server and worker; 0: the operator sets no limit
 	FailAction              FailAction             `protobuf:"varint,16,opt,name=fail_action,json=failAction,proto3,enum=weir.dataplane.v1.FailAction" json:"fail_action,omitempty"`
-	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`              // unset: connections to servers are not encrypted
-	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                           // unset: the algorithm alone chooses each request's server
-	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`    // a server to which new connections fail is suspect, and skipped
-	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                      // unset: HTTP/1.1
-	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                // unset: clients get the first response
-	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`             // statuses that are no errors of its servers, 400-599
-	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"` // a group passes the pool over while fewer are up; 0: 1
-	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`          // for FAIL_ACTION_ANSWER
+	ServerTls               *ServerTls             `protobuf:"bytes,17,opt,name=server_tls,json=serverTls,proto3" json:"server_tls,omitempty"`               // unset: connections to servers are not encrypted
+	Persistence             *CookiePersistence     `protobuf:"bytes,18,opt,name=persistence,proto3" json:"persistence,omitempty"`                            // unset: the algorithm alone chooses each request's server
+	InlineHealth            bool                   `protobuf:"varint,60,opt,name=inline_health,json=inlineHealth,proto3" json:"inline_health,omitempty"`     // a server to which new connections fail is suspect, and skipped
+	Http2                   *Http2ToServers        `protobuf:"bytes,140,opt,name=http2,proto3" json:"http2,omitempty"`                                       // unset: HTTP/1.1
+	Reselect                *Reselect              `protobuf:"bytes,152,opt,name=reselect,proto3" json:"reselect,omitempty"`                                 // unset: clients get the first response
+	NotErrors               []*StatusRange         `protobuf:"bytes,360,rep,name=not_errors,json=notErrors,proto3" json:"not_errors,omitempty"`              // statuses that are no errors of its servers, 400-599
+	MinServersUp            uint32                 `protobuf:"varint,640,opt,name=min_servers_up,json=minServersUp,proto3" json:"min_servers_up,omitempty"`  // a group passes the pool over while fewer are up; 0: 1
+	FailAnswer              *FailAnswer            `protobuf:"bytes,641,opt,name=fail_answer,json=failAnswer,proto3" json:"fail_answer,omitempty"`           // for FAIL_ACTION_ANSWER
+	RampMs                  uint32                 `protobuf:"varint,660,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`                      // a server that has come up gets its whole share after this time; 0: at once
+	SlowMs                  uint32                 `protobuf:"varint,661,opt,name=slow_ms,json=slowMs,proto3" json:"slow_ms,omitempty"`                      // for ALGORITHM_FEWEST_SERVERS: answers that take longer are slow; 0: twice as long as usual
+	HashAddresses           bool                   `protobuf:"varint,662,opt,name=hash_addresses,json=hashAddresses,proto3" json:"hash_addresses,omitempty"` // for ALGORITHM_CONSISTENT_HASH: the port of a server does not count
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -4529,6 +4552,27 @@ func (x *Pool) GetFailAnswer() *FailAnswer {
 		return x.FailAnswer
 	}
 	return nil
+}
+
+func (x *Pool) GetRampMs() uint32 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
+}
+
+func (x *Pool) GetSlowMs() uint32 {
+	if x != nil {
+		return x.SlowMs
+	}
+	return 0
+}
+
+func (x *Pool) GetHashAddresses() bool {
+	if x != nil {
+		return x.HashAddresses
+	}
+	return false
 }
 
 // After some responses of a server the request goes to another server, as long as all that was sent of it is kept.
@@ -6439,13 +6483,14 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
 	"\n" +
-	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xca\x01\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xf0\x01\n" +
 	"\bStanding\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
 	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\"\xe0\x05\n" +
+	"\x05ratio\x18\x05 \x01(\rR\x05ratio\x12$\n" +
+	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"\xe0\x05\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6641,7 +6686,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11ignore_peer_chain\x18\xf8\x05 \x01(\bR\x0fignorePeerChain\x12>\n" +
 	"\n" +
 	"revocation\x18\xf9\x05 \x01(\v2\x1d.weir.dataplane.v1.RevocationR\n" +
-	"revocation\"\xd6\b\n" +
+	"revocation\"\xb2\t\n" +
 	"\x04Pool\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12:\n" +
@@ -6671,7 +6716,10 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"not_errors\x18\xe8\x02 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\tnotErrors\x12%\n" +
 	"\x0emin_servers_up\x18\x80\x05 \x01(\rR\fminServersUp\x12?\n" +
 	"\vfail_answer\x18\x81\x05 \x01(\v2\x1d.weir.dataplane.v1.FailAnswerR\n" +
-	"failAnswer\"\xb0\x01\n" +
+	"failAnswer\x12\x18\n" +
+	"\aramp_ms\x18\x94\x05 \x01(\rR\x06rampMs\x12\x18\n" +
+	"\aslow_ms\x18\x95\x05 \x01(\rR\x06slowMs\x12&\n" +
+	"\x0ehash_addresses\x18\x96\x05 \x01(\bR\rhashAddresses\"\xb0\x01\n" +
 	"\bReselect\x12:\n" +
 	"\bstatuses\x18\x01 \x03(\v2\x1e.weir.dataplane.v1.StatusRangeR\bstatuses\x12\x1f\n" +
 	"\vmax_retries\x18\x02 \x01(\rR\n" +
@@ -6894,11 +6942,15 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0fTLS_VERSION_1_0\x10\x01\x12\x13\n" +
 	"\x0fTLS_VERSION_1_1\x10\x02\x12\x13\n" +
 	"\x0fTLS_VERSION_1_2\x10\x03\x12\x13\n" +
-	"\x0fTLS_VERSION_1_3\x10\x04*f\n" +
+	"\x0fTLS_VERSION_1_3\x10\x04*\xd4\x01\n" +
 	"\tAlgorithm\x12\x1f\n" +
 	"\x1bALGORITHM_LEAST_CONNECTIONS\x10\x00\x12\x19\n" +
 	"\x15ALGORITHM_ROUND_ROBIN\x10\x01\x12\x1d\n" +
-	"\x19ALGORITHM_CONSISTENT_HASH\x10\x02*}\n" +
+	"\x19ALGORITHM_CONSISTENT_HASH\x10\x02\x12\x14\n" +
+	"\x10ALGORITHM_RANDOM\x10\x03\x12\x1e\n" +
+	"\x1aALGORITHM_FASTEST_RESPONSE\x10\x04\x12\x18\n" +
+	"\x14ALGORITHM_LEAST_LOAD\x10\x05\x12\x1c\n" +
+	"\x18ALGORITHM_FEWEST_SERVERS\x10\x06*}\n" +
 	"\tHashInput\x12\x1d\n" +
 	"\x19HASH_INPUT_SOURCE_ADDRESS\x10\x00\x12&\n" +
 	"\"HASH_INPUT_SOURCE_ADDRESS_AND_PORT\x10\x01\x12\x12\n" +
