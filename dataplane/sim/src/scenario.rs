@@ -120,6 +120,7 @@ impl Scenario {
         let promises =
             Promises { half_close, keepalive, reselect: reselect(rng.clone(), calm, &mut plan, &mut servers) };
         refuse(rng.clone(), calm, &mut servers);
+        measure(rng.clone(), &mut plan);
         let server_tls = tls && rng.chance(50);
         if server_tls {
             let profile = Some(tls_profile(rng));
@@ -142,7 +143,7 @@ impl Scenario {
         let crowd = if !tls && rng.chance(5) { crowd(rng, calm, &mut ids) } else { vec![] };
         if calm && http2 && !crowd.is_empty() {
             // Where memory is short, little of a body is kept, so that its request cannot follow when a server leaves.
-            servers.iter_mut().for_each(|server| server.temper.idle_time = FOR_EVER);
+            servers.iter_mut().for_each(|server| server.temper.stays = true);
         }
         // Where memory is short, a tunnel that carries a few bytes at a time goes with good reason.
         let streams = if crowd.is_empty() { rng.between(0, 3) } else { 0 };
@@ -264,8 +265,20 @@ fn refuse(mut rng: Rng, calm: bool, servers: &mut [ServerPlan]) {
     }
 }
 
-/// Longer than a run.
-const FOR_EVER: Duration = Duration::from_secs(3600);
+/// Has some pools draw their servers, or look at times and bytes of answers. Draws from `rng` disturb nothing else.
+fn measure(mut rng: Rng, plan: &mut api::Plan) {
+    let algorithms = [
+        api::Algorithm::Random,
+        api::Algorithm::FastestResponse,
+        api::Algorithm::LeastLoad,
+        api::Algorithm::FewestServers,
+    ];
+    if rng.chance(40) {
+        let (algorithm, slow_ms) = (rng.pick(&algorithms), rng.pick(&[0, 5]));
+        plan.pools.iter_mut().for_each(|pool| (pool.algorithm, pool.slow_ms) = (algorithm.into(), slow_ms));
+    }
+    plan.pools.iter_mut().for_each(|pool| pool.ramp_ms = rng.pick(&[0, 10, 60_000]));
+}
 
 fn server_address(n: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 1, 0, n as u8 + 1), 8000))
@@ -274,7 +287,8 @@ fn server_address(n: u64) -> SocketAddr {
 fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
     let think_time_us = rng.pick(&[0, 200, 20_000]);
     if calm {
-        let idle_time = if keepalive { FOR_EVER } else { Duration::from_micros(rng.pick(&[1, 500, 20_000])) };
+        let forever = Duration::from_secs(3600);
+        let idle_time = if keepalive { forever } else { Duration::from_micros(rng.pick(&[1, 500, 20_000])) };
         return Temper {
             faults: vec![],
             fault_percent: 0,
@@ -282,6 +296,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
             idle_time,
             think_time_us,
             refuse_percent: 0,
+            stays: false,
             busy_percent: 0,
         };
     }
@@ -291,6 +306,7 @@ fn temper(rng: &mut Rng, calm: bool, keepalive: bool) -> Temper {
         faults,
         fault_percent,
         refuse_percent: fault_percent / 2,
+        stays: false,
         busy_percent: 0,
         requests_max: rng.pick(&[1, 3, u64::MAX]),
         idle_time: Duration::from_micros(rng.pick(&[1, 500, 20_000, 3_600_000_000])),
@@ -381,15 +397,7 @@ fn http_profile(rng: &mut Rng) -> api::HttpProfile {
 }
 
 fn pool(rng: &mut Rng, servers: &[ServerPlan], calm: bool) -> api::Pool {
-    let algorithms = [
-        api::Algorithm::LeastConnections,
-        api::Algorithm::RoundRobin,
-        api::Algorithm::ConsistentHash,
-        api::Algorithm::Random,
-        api::Algorithm::FastestResponse,
-        api::Algorithm::LeastLoad,
-        api::Algorithm::FewestServers,
-    ];
+    let algorithms = [api::Algorithm::LeastConnections, api::Algorithm::RoundRobin, api::Algorithm::ConsistentHash];
     api::Pool {
         uuid: "pool".into(),
         name: "pool".into(),
