@@ -49,6 +49,8 @@ var causeNames = [...]string{
 	"client_forged_field",
 	"client_connection_rate",
 	"client_connections",
+	"client_network_denied",
+	"client_network_rate",
 	"internal",
 }
 

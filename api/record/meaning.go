@@ -32,6 +32,8 @@ var meanings = map[string]string{
 	"client_forged_field":          "a client sent a field that only the engine may write (ssl_client_certificate_action)",
 	"client_connection_rate":       "a client connected beyond a rate limit (docs/limits.md)",
 	"client_connections":           "the virtual service had as many open connections as performance_limits allow",
+	"client_network_denied":        "a rule of a network security policy barred a connection, or a UDP session (docs/network-policies.md)",
+	"client_network_rate":          "a connection, or a UDP session, was beyond the rate of a rule of a network security policy",
 	"server_refused":               "a server refused a connection, its host a datagram (ICMP), or servers of HTTP/2 did not take a request",
 	"server_unreachable":           "there was no route to a server",
 	"server_connect_timeout":       "a server did not accept a connection in time",

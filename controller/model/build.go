@@ -44,6 +44,12 @@ var readers = map[string]func(*Keeper, *reading, subject){
 	"ipaddrgroup":      into(func(k *Keeper) *table[kinds.IpAddrGroup] { return &k.addressGroups }, itself),
 	"httppolicyset": into(func(k *Keeper) *table[HTTPPolicySet] { return &k.policySets.read },
 		func(_ *reading, s *kinds.HTTPPolicySet) *HTTPPolicySet { return &HTTPPolicySet{HTTPPolicySet: *s} }),
+	"l4policyset": into(func(k *Keeper) *table[L4PolicySet] { return &k.l4Sets.read },
+		func(_ *reading, s *kinds.L4PolicySet) *L4PolicySet { return &L4PolicySet{L4PolicySet: *s} }),
+	"networksecuritypolicy": into(func(k *Keeper) *table[NetworkPolicy] { return &k.networkPolicies.read },
+		func(_ *reading, p *kinds.NetworkSecurityPolicy) *NetworkPolicy {
+			return &NetworkPolicy{NetworkSecurityPolicy: *p}
+		}),
 	"vsvip":      into(func(k *Keeper) *table[kinds.VsVip] { return &k.vsVips }, itself),
 	"vrfcontext": into(func(k *Keeper) *table[kinds.VrfContext] { return &k.vrfContexts }, itself),
 	"sslkeyandcertificate": into(func(k *Keeper) *table[Certificate] {

@@ -58,6 +58,8 @@ type Keeper struct {
 	poolGroups      resolved[PoolGroup]
 	errorPages      resolved[ErrorPages]
 	policySets      resolved[HTTPPolicySet]
+	networkPolicies resolved[NetworkPolicy]
+	l4Sets          resolved[L4PolicySet]
 	clouds          resolved[Cloud]
 	groups          resolved[Group]
 	engines         resolved[Engine]

@@ -57,6 +57,8 @@ func (k *Keeper) resolveAll(stale stale) {
 	resolve(k, stale, "poolgroup", &k.poolGroups, k.resolvePoolGroup, (*PoolGroup).Key)
 	resolve(k, stale, "errorpageprofile", &k.errorPages, k.resolveErrorPages, (*ErrorPages).Key)
 	resolve(k, stale, "httppolicyset", &k.policySets, k.resolvePolicySet, (*HTTPPolicySet).Key)
+	resolve(k, stale, "l4policyset", &k.l4Sets, k.resolveL4Set, (*L4PolicySet).Key)
+	resolve(k, stale, "networksecuritypolicy", &k.networkPolicies, k.resolveNetworkPolicy, (*NetworkPolicy).Key)
 	resolve(k, stale, "virtualservice", &k.virtualServices, k.resolveVirtualService, (*VirtualService).Key)
 }
 
@@ -136,6 +138,10 @@ func (k *Keeper) unresolved(about subject) []Finding {
 		return k.errorPages.findingsOf(about.uuid)
 	case "httppolicyset":
 		return k.policySets.findingsOf(about.uuid)
+	case "l4policyset":
+		return k.l4Sets.findingsOf(about.uuid)
+	case "networksecuritypolicy":
+		return k.networkPolicies.findingsOf(about.uuid)
 	case "virtualservice":
 		return k.virtualServices.findingsOf(about.uuid)
 	}
@@ -218,6 +224,8 @@ func (k *Keeper) resolveVirtualService(from *source, vs *VirtualService) {
 			vs.Policies = append(vs.Policies, set)
 		}
 	}
+	k.resolveL4(from, vs)
+	vs.NetworkPolicy = follow(from, k.networkPolicies, "network_security_policy_ref", vs.NetworkSecurityPolicyRef)
 	k.resolveBackups(from, vs)
 	vs.Certificates = followAll(from, k.certificates, "ssl_key_and_certificate_refs", vs.CertificateRefs)
 	vs.SSLProfile = follow(from, k.sslProfiles, "ssl_profile_ref", vs.SSLProfileRef)

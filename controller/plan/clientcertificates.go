@@ -92,8 +92,9 @@ func allowsInvalid(subject subject, vs *model.VirtualService, in asked, report *
 		vs.Parent.AllowInvalidCertificate {
 		return vs.AllowInvalidCertificate
 	}
-	report.warn(subject, "allow_invalid_client_cert", "has no effect: its parent %s asks clients for certificates, and "+
-		"does not have it", vs.Parent.Name)
+	report.warn(subject, "allow_invalid_client_cert",
+		"has no effect: its parent %s asks clients for certificates, and "+
+			"does not have it", vs.Parent.Name)
 	return false
 }
 

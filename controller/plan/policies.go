@@ -55,12 +55,20 @@ func groups(set *model.HTTPPolicySet) (parts []*enginev1.Resource) {
 		body := &enginev1.Resource_StringGroup{StringGroup: to}
 		parts = append(parts, &enginev1.Resource{Uuid: from.UUID, Body: body})
 	}
-	for _, from := range set.AddressGroups {
+	return sortedByUUID(append(parts, addressGroups(set.AddressGroups)...))
+}
+
+func addressGroups(groups map[string]*kinds.IpAddrGroup) (parts []*enginev1.Resource) {
+	for _, from := range groups {
 		to := &dataplanev1.AddressGroup{Uuid: from.UUID, Name: from.Name}
 		to.Subnets, to.Ranges = addressSet(from.Addrs, from.Prefixes, from.Ranges)
 		body := &enginev1.Resource_AddressGroup{AddressGroup: to}
 		parts = append(parts, &enginev1.Resource{Uuid: from.UUID, Body: body})
 	}
+	return sortedByUUID(parts)
+}
+
+func sortedByUUID(parts []*enginev1.Resource) []*enginev1.Resource {
 	slices.SortFunc(parts, func(a, b *enginev1.Resource) int { return strings.Compare(a.GetUuid(), b.GetUuid()) })
 	return parts
 }

@@ -2,9 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	dataplanev1 "github.com/weir-lb/weir/api/gen/go/dataplane/v1"
+	enginev1 "github.com/weir-lb/weir/api/gen/go/engine/v1"
 	"github.com/weir-lb/weir/controller/model"
+	"github.com/weir-lb/weir/controller/schema"
 	"github.com/weir-lb/weir/controller/schema/kinds"
 )
 
@@ -21,6 +24,11 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 		limits = append(limits, limit)
 	}
 	add("requests_rate_limit", vs.RequestsRateLimit, false, false)
+	if http := vs.HTTP; http != nil {
+		add("http_profile.max_rps_cip", perSecond(http.MaxRPSPerCIP), true, false)
+		add("http_profile.max_rps_cip_uri", perSecond(http.MaxRPSPerCIPURI), true, true)
+		add("http_profile.max_rps_uri", perSecond(http.MaxRPSPerURI), false, true)
+	}
 	profile := rateLimits(vs.ApplicationProfile)
 	if profile == nil {
 		return limits
@@ -32,6 +40,16 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 	add(ofProfile+"client_ip_to_uri_requests_rate_limit", profile.ClientIPToURIRequests, true, true)
 	add(ofProfile+"uri_requests_rate_limit", profile.URIRequests, false, true)
 	return limits
+}
+
+// perSecond is a limit of the HTTP profile: requests in a second, and 429 for the others; nil: there is none.
+func perSecond(most uint32) *kinds.RateProfile {
+	if most == 0 {
+		return nil
+	}
+	action := schema.Defaults[kinds.RateLimiterAction]()
+	action.Type = kinds.RespondExcess
+	return &kinds.RateProfile{RateLimiter: &kinds.RateLimiter{Count: most, Period: 1}, Action: action}
 }
 
 // limitConnections has engines limit the connections of a virtual service: how often they come, and how many there are.
@@ -56,6 +74,24 @@ func limitConnections(vs *model.VirtualService, to *dataplanev1.VirtualService) 
 	if vs.PerformanceLimits != nil {
 		to.MaxOpenConnections = uint32(vs.PerformanceLimits.MaxConcurrentConnections)
 	}
+}
+
+// hasLimitOfAll tells whether some limit counts all clients together: one of the virtual service, or of a rule.
+func (d *draft) hasLimitOfAll() bool {
+	isOfAll := func(limit *dataplanev1.RateLimit) bool {
+		return limit != nil && !limit.GetByClient() && !limit.GetByPath() && limit.GetByField() == "" &&
+			limit.GetByCookie() == ""
+	}
+	if slices.ContainsFunc(d.service.GetConnectionLimits(), isOfAll) ||
+		slices.ContainsFunc(d.service.GetRequestLimits(), isOfAll) {
+		return true
+	}
+	return slices.ContainsFunc(d.parts, func(part *enginev1.Resource) bool {
+		ofRule := func(rule *dataplanev1.HttpSecurityRule) bool { return isOfAll(rule.GetRateLimit()) }
+		ofNetwork := func(rule *dataplanev1.NetworkRule) bool { return rule.GetRate() != nil }
+		return slices.ContainsFunc(part.GetHttpPolicySet().GetSecurityRules(), ofRule) ||
+			slices.ContainsFunc(part.GetNetworkPolicy().GetRules(), ofNetwork)
+	})
 }
 
 // ofConnections warns where a virtual service cannot have limits of connections.

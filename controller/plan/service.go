@@ -23,6 +23,8 @@ type draft struct {
 	parts   []*enginev1.Resource // service last
 	report  report
 
+	limitsAll bool // it has a limit of all clients together, which its engines share out
+
 	refusal *draft // of a child that is not served; nil: not made yet, or not needed
 
 	advertisement *enginev1.Resource // nil: its addresses are not advertised
@@ -82,6 +84,9 @@ func (c *Compiler) newDraft(vs *model.VirtualService) *draft {
 	d.addPools()
 	d.addErrorPages()
 	c.addPolicies(d)
+	c.addNetworkPolicy(d)
+	addPoolRules(d)
+	d.limitsAll = d.hasLimitOfAll()
 	if httpsPort(vs) != 0 && hasOwnTLS(vs) {
 		d.parts = append(d.parts, secure(d.subject, vs, c.rings, d.service, &d.report)...)
 	}

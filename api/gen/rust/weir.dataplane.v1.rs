@@ -605,6 +605,80 @@ impl TextCriterion {
         }
     }
 }
+/// Who is let in. Rules are tried in their order when a connection is accepted, before TLS. The first that lets in or
+/// refuses ends them; a connection that none refuses is let in. Disabled rules are not here.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NetworkPolicy {
+    #[prost(string, tag = "1")]
+    pub uuid: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "3")]
+    pub rules: ::prost::alloc::vec::Vec<NetworkRule>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NetworkRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// in the list of the operator's object, from 0: findings name it
+    #[prost(uint32, tag = "2")]
+    pub position: u32,
+    /// all that is set must match; unset: every connection
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<ConnectionMatch>,
+    /// the rule holds until then; the largest number: always
+    #[prost(uint64, tag = "4")]
+    pub until_unix_s: u64,
+    #[prost(oneof = "network_rule::Action", tags = "5, 6, 7")]
+    pub action: ::core::option::Option<network_rule::Action>,
+}
+/// Nested message and enum types in `NetworkRule`.
+pub mod network_rule {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Action {
+        #[prost(message, tag = "5")]
+        Allow(super::Allow),
+        #[prost(message, tag = "6")]
+        Deny(super::Close),
+        /// a connection within the rate goes on to the next rule, the others are reset
+        #[prost(message, tag = "7")]
+        Rate(super::ConnectionRate),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConnectionMatch {
+    /// the client's address, as a PROXY header gives it, else that of the connection
+    #[prost(message, optional, tag = "1")]
+    pub client: ::core::option::Option<AddressMatch>,
+    #[prost(message, optional, tag = "2")]
+    pub client_port: ::core::option::Option<NumberMatch>,
+    #[prost(message, optional, tag = "3")]
+    pub listener_port: ::core::option::Option<NumberMatch>,
+}
+/// Chooses where connections go, and requests that no rule of HTTP sends elsewhere.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PoolRule {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// of the operator's virtual service: findings name it
+    #[prost(string, tag = "2")]
+    pub field: ::prost::alloc::string::String,
+    /// one of what is set must match; unset: every connection
+    #[prost(message, optional, tag = "3")]
+    pub r#match: ::core::option::Option<ConnectionMatch>,
+    /// without a server
+    #[prost(message, optional, tag = "4")]
+    pub pool: ::core::option::Option<PoolChoice>,
+}
+/// Of all connections that a rule matches together. All workers of an engine count together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConnectionRate {
+    #[prost(uint32, tag = "1")]
+    pub per_s: u32,
+    /// that may come at once after a pause; less than per_s: per_s
+    #[prost(uint32, tag = "2")]
+    pub burst: u32,
+}
 /// Pools between which each request is shared out. It goes to the pools of the highest priority that has servers enough.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PoolGroup {
@@ -1084,6 +1158,8 @@ pub struct Plan {
     pub pool_groups: ::prost::alloc::vec::Vec<PoolGroup>,
     #[prost(message, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<ErrorPageProfile>,
+    #[prost(message, repeated, tag = "910")]
+    pub network_policies: ::prost::alloc::vec::Vec<NetworkPolicy>,
 }
 /// Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 /// this connection.
@@ -1119,6 +1195,8 @@ pub struct Removed {
     pub pool_groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "641")]
     pub error_page_profiles: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "910")]
+    pub network_policies: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct VirtualService {
@@ -1186,6 +1264,15 @@ pub struct VirtualService {
     /// needs http; empty: clients get the pages of the engine
     #[prost(string, tag = "641")]
     pub error_page_profile_uuid: ::prost::alloc::string::String,
+    /// not of a child; empty: everybody is let in
+    #[prost(string, tag = "910")]
+    pub network_policy_uuid: ::prost::alloc::string::String,
+    /// that serve it: its limits of all clients together are shared out over them. 0: one
+    #[prost(uint32, tag = "912")]
+    pub engines: u32,
+    /// the first that matches chooses; if none does: pool_uuid or pool_group_uuid
+    #[prost(message, repeated, tag = "911")]
+    pub pool_rules: ::prost::alloc::vec::Vec<PoolRule>,
 }
 /// Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
 /// significant, filtered and all that holds for it. Each class has a rate of its own.

@@ -61,7 +61,7 @@ impl Lots {
     }
 
     fn column(&self, number: u64) -> usize {
-        ((number >> 32) * self.columns.len() as u64 >> 32) as usize
+        (((number >> 32) * self.columns.len() as u64) >> 32) as usize
     }
 }
 

@@ -87,7 +87,7 @@ impl Ring {
         let begin = self.begins.get((probe >> self.shift) as usize).map_or(0, |begin| *begin as usize);
         let places = &self.standing[begin..];
         // Counted without a branch for each, because nobody can foresee which it is.
-        if let Some(next) = places.first_chunk::<FEW>() {
+        if let Some(next) = places.get(..FEW) {
             let before: usize = next.iter().map(|place| usize::from(place.at < probe)).sum();
             if before < FEW {
                 return begin + before;

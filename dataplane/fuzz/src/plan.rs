@@ -40,6 +40,7 @@ fn check_changes(plan: &Plan, snapshot: &Snapshot, worker: &Worker) {
         http_policy_sets: plan.http_policy_sets.iter().map(|set| set.uuid.clone()).collect(),
         string_groups: plan.string_groups.iter().map(|group| group.uuid.clone()).collect(),
         address_groups: plan.address_groups.iter().map(|group| group.uuid.clone()).collect(),
+        network_policies: plan.network_policies.iter().map(|policy| policy.uuid.clone()).collect(),
     };
     let empty = Plan { revision: plan.revision, ..Plan::default() };
     let away = PlanChange { base_revision: plan.revision, changed: Some(empty), removed: Some(removed) };

@@ -1,11 +1,11 @@
 //! What all sessions of a worker share.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use foldhash::{HashMap, HashMapExt};
 use weir_policy::Date;
 use weir_rate::Place;
-use weir_rules::Scratch;
+use weir_rules::{Arriving, Scratch};
 use weir_snapshot::Snapshot;
 use weir_telemetry::Counters;
 use weir_wire::head::FieldTable;
@@ -101,6 +101,11 @@ impl Core {
             carriers: Vec::new(),
             full_carriers: Vec::new(),
         }
+    }
+
+    /// A connection or a session that comes to a listener, from a client.
+    pub fn arriving(&self, (listener, client): (SocketAddr, SocketAddr)) -> Arriving {
+        Arriving { client, listener_port: listener.port(), unix_s: self.records.unix_s() }
     }
 
     /// Prepares for a batch.

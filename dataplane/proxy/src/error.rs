@@ -1,5 +1,6 @@
 //! What can go wrong with an exchange or with a client's connection, and who caused it.
 
+use weir_rules::Barred;
 use weir_telemetry::HandshakeFault;
 use weir_tls::CertificateFault;
 use weir_wire::http2::Code;
@@ -72,6 +73,8 @@ pub enum Error {
     },
     /// The virtual service has as many connections as it may have.
     TooManyConnections,
+    /// A rule for connections bars it.
+    Barred(Barred),
     /// The deadline of a gRPC call has passed.
     DeadlineExceeded,
     /// A defect of Weir: a head exceeded the room that policy asked for, or a session names another that does not

@@ -46,6 +46,12 @@ pub struct Question {
     pub head: Vec<u8>,
 }
 
+impl Question {
+    fn ends(&self) -> (SocketAddr, SocketAddr) {
+        (self.listener, self.client)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Explanation {
     /// That has the listener. `None`: nothing listens there.
@@ -149,6 +155,10 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
     let Some(listener) = core.snapshot.listener(TransportAddress::tcp(question.listener)) else { return Ok(()) };
     let mut service = listener.service.clone();
     told.service = Some(service.clone());
+    if let Some(gate) = &service.gate {
+        let arriving = core.arriving(question.ends());
+        gate.look(&arriving, now.nanos).map_err(Error::Barred)?;
+    }
     match (listener.tls, question.tls) {
         (true, false) => return Err(Local::because(None, TLS_EXPECTED)),
         (false, true) if service.http().is_some() => return Err(Local::because(None, TLS_UNEXPECTED)),
@@ -162,7 +172,7 @@ fn tell(core: &mut Core, now: Time, question: &Question, told: &mut Explanation)
         service = child;
     }
     if service.http().is_none() {
-        return tell_server(core, now, (&service, Ruled::default()), None, question.client, told);
+        return tell_server(core, now, (&service, Ruled::default()), None, question.ends(), told);
     }
     let Some(limits) = service.http().map(|http| http.request_limits) else { return Ok(()) };
     let mut fields = FieldTable::new();
@@ -236,7 +246,7 @@ fn tell_request(
     if matches!((head.body, http.max_body_bytes), (BodyLength::Bytes(bytes), Some(most)) if bytes > most) {
         return Err(Error::BodyTooLarge.into());
     }
-    tell_server(core, now, (&service, ruled), Some(head), question.client, told)
+    tell_server(core, now, (&service, ruled), Some(head), question.ends(), told)
 }
 
 fn redirected(http: &HttpProfile, head: &RequestHead<'_>, facts: &ClientFacts) -> Result<(), Local> {
@@ -277,12 +287,13 @@ fn tell_server(
     now: Time,
     (service, ruled): (&Arc<VirtualService>, Ruled),
     head: Option<&RequestHead<'_>>,
-    client: SocketAddr,
+    (listener, client): (SocketAddr, SocketAddr),
     told: &mut Explanation,
 ) -> Result<(), Local> {
     let to = ruled.to.or_else(|| {
-        let group = service.group.clone().map(Destination::Group);
-        service.pool.clone().map(Destination::Pool).or(group)
+        let aim = service.aim(client, listener.port());
+        let group = aim.group.cloned().map(Destination::Group);
+        aim.pool.cloned().map(Destination::Pool).or(group)
     });
     let fields = head.map(|head| &head.fields);
     let (pool, mut action) = match to {

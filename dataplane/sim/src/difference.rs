@@ -17,6 +17,8 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
     let (string_groups, gone_string_groups) = parted(&before.string_groups, &after.string_groups, |group| &group.uuid);
     let (address_groups, gone_address_groups) =
         parted(&before.address_groups, &after.address_groups, |group| &group.uuid);
+    let (network_policies, gone_network_policies) =
+        parted(&before.network_policies, &after.network_policies, |policy| &policy.uuid);
     let changed = Plan {
         revision,
         virtual_services,
@@ -29,6 +31,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: policy_sets,
         string_groups,
         address_groups,
+        network_policies,
     };
     let removed = Removed {
         virtual_services: gone_services,
@@ -40,6 +43,7 @@ pub fn between(before: &Plan, after: &Plan) -> PlanChange {
         http_policy_sets: gone_policy_sets,
         string_groups: gone_string_groups,
         address_groups: gone_address_groups,
+        network_policies: gone_network_policies,
     };
     PlanChange { base_revision: before.revision, changed: Some(changed), removed: Some(removed) }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use weir_api::dataplane::v1::{self, Plan, PlanChange, Removed};
 
-use crate::{certificate, error_pages, finding::Subject, pki_profile, policies, pool, pool_group, service};
+use crate::{
+    certificate, error_pages, finding::Subject, network_policy, pki_profile, policies, pool, pool_group, service,
+};
 
 #[derive(Debug)]
 pub struct Change {
@@ -20,6 +22,7 @@ pub struct Change {
     pub(crate) policy_sets: Vec<Arc<v1::HttpPolicySet>>,
     pub(crate) string_groups: Vec<Arc<v1::StringGroup>>,
     pub(crate) address_groups: Vec<Arc<v1::AddressGroup>>,
+    pub(crate) network_policies: Vec<Arc<v1::NetworkPolicy>>,
     pub(crate) removed: Removed,
     worker_pinning: i32,
 }
@@ -63,6 +66,7 @@ impl Change {
             policy_sets: shared(plan.http_policy_sets),
             string_groups: shared(plan.string_groups),
             address_groups: shared(plan.address_groups),
+            network_policies: shared(plan.network_policies),
             removed,
         }
     }
@@ -123,6 +127,12 @@ impl Source for v1::PkiProfile {
 impl Source for v1::HttpPolicySet {
     fn subject(&self) -> Subject<'_> {
         policies::subject_of_set(self)
+    }
+}
+
+impl Source for v1::NetworkPolicy {
+    fn subject(&self) -> Subject<'_> {
+        network_policy::subject(self)
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::{policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup, service::KeptService, shared::Shared};
+use crate::{
+    network_policy::KeptNetworkPolicy, policies::KeptPolicySet, pool::KeptPool, pool_group::KeptGroup,
+    service::KeptService, shared::Shared,
+};
 
 /// Which objects refer to which.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +17,9 @@ pub(crate) struct References {
     pub services_of_policy_sets: Users,
     pub sets_of_string_groups: Users,
     pub sets_of_address_groups: Users,
+    pub network_policies_of_address_groups: Users,
+    pub services_of_network_policies: Users,
+    pub services_of_address_groups: Users,
     pub children_of_services: Users,
     pub groups_of_pools: Users,
     pub pools_of_backups: Users,
@@ -61,6 +67,19 @@ impl References {
         );
     }
 
+    pub fn follow_network_policy(
+        &mut self,
+        uuid: &str,
+        before: Option<&KeptNetworkPolicy>,
+        after: Option<&KeptNetworkPolicy>,
+    ) {
+        self.network_policies_of_address_groups.follow(
+            uuid,
+            before.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+            after.into_iter().flat_map(KeptNetworkPolicy::address_groups),
+        );
+    }
+
     pub fn follow_service(&mut self, uuid: &str, before: Option<&KeptService>, after: Option<&KeptService>) {
         let parents = (before.and_then(KeptService::parent), after.and_then(KeptService::parent));
         if parents.0 != parents.1 {
@@ -90,6 +109,18 @@ impl References {
                 before.into_iter().flat_map(KeptService::policy_sets),
                 after.into_iter().flat_map(KeptService::policy_sets),
             );
+        }
+        let compares = |kept: Option<&KeptService>| kept.is_some_and(|kept| kept.address_groups().next().is_some());
+        if compares(before) || compares(after) {
+            self.services_of_address_groups.follow(
+                uuid,
+                before.into_iter().flat_map(KeptService::address_groups),
+                after.into_iter().flat_map(KeptService::address_groups),
+            );
+        }
+        let network = (before.and_then(KeptService::network_policy), after.and_then(KeptService::network_policy));
+        if network.0 != network.1 {
+            self.services_of_network_policies.follow(uuid, network.0, network.1);
         }
         let profiles = (before.and_then(KeptService::pki_profile), after.and_then(KeptService::pki_profile));
         if profiles.0 != profiles.1 {

@@ -101,6 +101,10 @@ causes! {
     ClientConnectionRate = "client_connection_rate",
     /// There are as many connections as the virtual service may have.
     ClientConnections = "client_connections",
+    /// A rule of a network security policy bars a connection, or a session of datagrams.
+    ClientNetworkDenied = "client_network_denied",
+    /// It is beyond the rate of such a rule.
+    ClientNetworkRate = "client_network_rate",
     /// A defect of ours; the connection ended, the process went on.
     Internal = "internal",
 }

@@ -145,6 +145,11 @@ impl Received<'_> {
             reported = judged.reported;
             ruled = Ruled::of(policies, judged, certificate);
         }
+        if let Some(rules) = &service.pool_rules
+            && let Some(to) = rules.choose(client.peer, client.facts.listener().port())
+        {
+            ruled.send_to(to);
+        }
         let pick = |group: &_| Core::choose_pool(pools, io.now(), group, &self.head.fields, client.peer);
         ruled.choose(service, snapshot, pick);
         match self.go_on(io, (client, conn), date, exchanges, Some(&mut ruled)) {

@@ -89,10 +89,16 @@ impl<'p> Ruled<'p> {
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
-            Some(Destination::Pool(pool)) => (Some(pool.clone()), Within::Pool),
-            Some(Destination::Group(group)) => (None, Within::Group(group.clone())),
+            Some(to) => place_of(to),
         };
         Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, at_backup: false }
+    }
+
+    /// Sends a request elsewhere that no rule of HTTP has sent anywhere.
+    pub fn send_to(&mut self, to: &Destination) {
+        if matches!(self.within, Within::Service) {
+            (self.pool, self.within) = place_of(to);
+        }
     }
 
     /// Chooses a pool if the request is for a group: by `pick`, or the backup of a group without pools.
@@ -141,6 +147,13 @@ impl<'p> Ruled<'p> {
             let due = mem::take(&mut self.due);
             exchange.await_response(Awaited::of(due, client.origin(None), self.certificate.take()));
         }
+    }
+}
+
+fn place_of(to: &Destination) -> (Option<Arc<Pool>>, Within) {
+    match to {
+        Destination::Pool(pool) => (Some(pool.clone()), Within::Pool),
+        Destination::Group(group) => (None, Within::Group(group.clone())),
     }
 }
 

@@ -2,7 +2,7 @@
 //! status and an error page; otherwise its connection ends. All failures pass through here.
 
 use weir_balance::Failure;
-use weir_rules::LocalResponse;
+use weir_rules::{Barred, LocalResponse};
 use weir_snapshot::FailAction;
 use weir_telemetry::{Cause, HandshakeFault, Happening};
 use weir_tls::CertificateFault;
@@ -51,6 +51,8 @@ pub(crate) fn remedy(error: Error) -> Remedy {
             let close = if reset { Close::Abort } else { Close::Flush };
             return without_page(close, Cause::ClientConnectionRate);
         }
+        Error::Barred(Barred::Denied) => return without_page(Close::Abort, Cause::ClientNetworkDenied),
+        Error::Barred(Barred::TooOften) => return without_page(Close::Abort, Cause::ClientNetworkRate),
         Error::TooManyConnections => return without_page(Close::Abort, Cause::ClientConnections),
         Error::ClientAborted => return without_page(Close::Abort, Cause::ClientAborted),
         Error::HeadTimeout => (408, Cause::ClientHeadTimeout),

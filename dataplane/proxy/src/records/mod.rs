@@ -101,6 +101,11 @@ impl Recorder {
         self.keeper.unix_s = unix_s;
     }
 
+    /// Seconds since 1970, as in this batch.
+    pub fn unix_s(&self) -> u64 {
+        self.keeper.unix_s
+    }
+
     #[inline]
     pub fn slot(&mut self, noted: Noted) -> Option<&mut Slot> {
         // Without a slot, it is a number beyond all of them.

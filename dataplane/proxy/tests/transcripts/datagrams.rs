@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// A client sends a datagram. Returns what was sent for it.
-    fn asks(&mut self, peer: &str, index: u32) -> String {
+    pub fn asks(&mut self, peer: &str, index: u32) -> String {
         self.arrive(vec![from(peer, index)]).join(", ")
     }
 
@@ -145,7 +145,7 @@ fn answer(slot: u32, index: u32) -> Arrival {
     Arrival::FromServer { socket: socket(slot), datagram: Datagram { at: index, bytes: 50 } }
 }
 
-fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {
+pub fn udp_plan(servers: usize, edit: impl FnOnce(&mut api::UdpProfile)) -> api::Plan {
     let mut plan = l4_plan(servers);
     let service = &mut plan.virtual_services[0];
     let mut profile = api::UdpProfile { idle_timeout_s: 10, ..Default::default() };

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod authenticated;
+mod barred;
 mod calls;
 mod datagrams;
 mod departures;
@@ -21,6 +22,7 @@ mod origin;
 mod pages;
 mod persistence;
 mod policies;
+mod pool_rules;
 mod records;
 mod repeats;
 mod reselects;

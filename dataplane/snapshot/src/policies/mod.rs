@@ -15,6 +15,7 @@ pub(crate) use groups::{
 };
 pub(crate) use rate::{check_numbers, read_limits};
 pub(crate) use read::{ChosenUuid, KeptPolicySet, subject as subject_of_set};
+pub(crate) use rule::number;
 
 use crate::{Identity, Pool, PoolGroup, Server, kept::both_or_neither};
 
@@ -26,7 +27,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Pool(one), Self::Pool(other)) => Arc::ptr_eq(one, other),
             (Self::Group(one), Self::Group(other)) => Arc::ptr_eq(one, other),

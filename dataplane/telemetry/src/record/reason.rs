@@ -83,6 +83,7 @@ impl Reasons {
             | ClientUnknownHost
             | ClientSessions
             | ClientDenied
+            | ClientNetworkDenied
             | ClientForgedField
             | ClientAddress => Self::CLIENT_REFUSED,
             ClientBadRequest | ClientUriTooLong | ClientHeadTooLarge | ClientBodyTooLarge | ClientUnsupported
@@ -97,7 +98,7 @@ impl Reasons {
             NoServer => Self::NO_SERVER,
             LocalResources | EngineEvicted | EngineRefused | EngineSessions | EngineMemory => Self::ENGINE_RESOURCES,
             Internal => Self::ENGINE_INTERNAL,
-            ClientRequestRate | ClientConnectionRate | ClientConnections => Self::RATE_LIMITED,
+            ClientRequestRate | ClientConnectionRate | ClientConnections | ClientNetworkRate => Self::RATE_LIMITED,
         }
     }
 }

@@ -2426,6 +2426,7 @@ type Plan struct {
 	AddressGroups     []*AddressGroup        `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []*PoolGroup           `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []*ErrorPageProfile    `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	NetworkPolicies   []*NetworkPolicy       `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2537,6 +2538,13 @@ func (x *Plan) GetErrorPageProfiles() []*ErrorPageProfile {
 	return nil
 }
 
+func (x *Plan) GetNetworkPolicies() []*NetworkPolicy {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 // Turns the Plan at base_revision into the Plan at changed.revision. The base is the last Plan that was acknowledged on
 // this connection.
 type PlanChange struct {
@@ -2611,6 +2619,7 @@ type Removed struct {
 	AddressGroups     []string               `protobuf:"bytes,602,rep,name=address_groups,json=addressGroups,proto3" json:"address_groups,omitempty"`
 	PoolGroups        []string               `protobuf:"bytes,640,rep,name=pool_groups,json=poolGroups,proto3" json:"pool_groups,omitempty"`
 	ErrorPageProfiles []string               `protobuf:"bytes,641,rep,name=error_page_profiles,json=errorPageProfiles,proto3" json:"error_page_profiles,omitempty"`
+	NetworkPolicies   []string               `protobuf:"bytes,910,rep,name=network_policies,json=networkPolicies,proto3" json:"network_policies,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -2708,6 +2717,13 @@ func (x *Removed) GetErrorPageProfiles() []string {
 	return nil
 }
 
+func (x *Removed) GetNetworkPolicies() []string {
+	if x != nil {
+		return x.NetworkPolicies
+	}
+	return nil
+}
+
 type VirtualService struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	Uuid                 string                 `protobuf:"bytes,1,opt,name=uuid,proto3" json:"uuid,omitempty"`
@@ -2733,6 +2749,9 @@ type VirtualService struct {
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
 	PoolGroupUuid        string                 `protobuf:"bytes,640,opt,name=pool_group_uuid,json=poolGroupUuid,proto3" json:"pool_group_uuid,omitempty"`                        // instead of a pool; empty: none
 	ErrorPageProfileUuid string                 `protobuf:"bytes,641,opt,name=error_page_profile_uuid,json=errorPageProfileUuid,proto3" json:"error_page_profile_uuid,omitempty"` // needs http; empty: clients get the pages of the engine
+	NetworkPolicyUuid    string                 `protobuf:"bytes,910,opt,name=network_policy_uuid,json=networkPolicyUuid,proto3" json:"network_policy_uuid,omitempty"`            // not of a child; empty: everybody is let in
+	Engines              uint32                 `protobuf:"varint,912,opt,name=engines,proto3" json:"engines,omitempty"`                                                          // that serve it: its limits of all clients together are shared out over them. 0: one
+	PoolRules            []*PoolRule            `protobuf:"bytes,911,rep,name=pool_rules,json=poolRules,proto3" json:"pool_rules,omitempty"`                                      // the first that matches chooses; if none does: pool_uuid or pool_group_uuid
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -2926,6 +2945,27 @@ func (x *VirtualService) GetErrorPageProfileUuid() string {
 		return x.ErrorPageProfileUuid
 	}
 	return ""
+}
+
+func (x *VirtualService) GetNetworkPolicyUuid() string {
+	if x != nil {
+		return x.NetworkPolicyUuid
+	}
+	return ""
+}
+
+func (x *VirtualService) GetEngines() uint32 {
+	if x != nil {
+		return x.Engines
+	}
+	return 0
+}
+
+func (x *VirtualService) GetPoolRules() []*PoolRule {
+	if x != nil {
+		return x.PoolRules
+	}
+	return nil
 }
 
 // Which requests and connections of a virtual service leave a record (api/record). A record has one class: the first of
@@ -6368,7 +6408,7 @@ var File_dataplane_v1_dataplane_proto protoreflect.FileDescriptor
 
 const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
-	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
+	"\x1cdataplane/v1/dataplane.proto\x12\x11weir.dataplane.v1\x1a\x1edataplane/v1/connections.proto\x1a\x19dataplane/v1/groups.proto\x1a\x1bdataplane/v1/identity.proto\x1a\x18dataplane/v1/rules.proto\"\xac\x04\n" +
 	"\vToDataplane\x126\n" +
 	"\asockets\x18\x01 \x01(\v2\x1a.weir.dataplane.v1.SocketsH\x00R\asockets\x12-\n" +
 	"\x04plan\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanH\x00R\x04plan\x12F\n" +
@@ -6490,7 +6530,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
 	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
 	"\x05ratio\x18\x05 \x01(\rR\x05ratio\x12$\n" +
-	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"\xe0\x05\n" +
+	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"\xae\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6503,12 +6543,13 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\v2\x1f.weir.dataplane.v1.AddressGroupR\raddressGroups\x12>\n" +
 	"\vpool_groups\x18\x80\x05 \x03(\v2\x1c.weir.dataplane.v1.PoolGroupR\n" +
 	"poolGroups\x12T\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\"\x9a\x01\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\v2#.weir.dataplane.v1.ErrorPageProfileR\x11errorPageProfiles\x12L\n" +
+	"\x10network_policies\x18\x8e\a \x03(\v2 .weir.dataplane.v1.NetworkPolicyR\x0fnetworkPolicies\"\x9a\x01\n" +
 	"\n" +
 	"PlanChange\x12#\n" +
 	"\rbase_revision\x18\x01 \x01(\x04R\fbaseRevision\x121\n" +
 	"\achanged\x18\x02 \x01(\v2\x17.weir.dataplane.v1.PlanR\achanged\x124\n" +
-	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\xdd\x02\n" +
+	"\aremoved\x18\x03 \x01(\v2\x1a.weir.dataplane.v1.RemovedR\aremoved\"\x89\x03\n" +
 	"\aRemoved\x12)\n" +
 	"\x10virtual_services\x18\x01 \x03(\tR\x0fvirtualServices\x12\x14\n" +
 	"\x05pools\x18\x02 \x03(\tR\x05pools\x12\"\n" +
@@ -6519,7 +6560,9 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x0eaddress_groups\x18\xda\x04 \x03(\tR\raddressGroups\x12 \n" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
-	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\"\x8a\t\n" +
+	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12*\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x93\n" +
+	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x129\n" +
@@ -6545,7 +6588,11 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
 	"\x0fpool_group_uuid\x18\x80\x05 \x01(\tR\rpoolGroupUuid\x126\n" +
-	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\"\xda\x05\n" +
+	"\x17error_page_profile_uuid\x18\x81\x05 \x01(\tR\x14errorPageProfileUuid\x12/\n" +
+	"\x13network_policy_uuid\x18\x8e\a \x01(\tR\x11networkPolicyUuid\x12\x19\n" +
+	"\aengines\x18\x90\a \x01(\rR\aengines\x12;\n" +
+	"\n" +
+	"pool_rules\x18\x8f\a \x03(\v2\x1b.weir.dataplane.v1.PoolRuleR\tpoolRules\"\xda\x05\n" +
 	"\tAnalytics\x12*\n" +
 	"\x11significant_per_s\x18\x01 \x01(\rR\x0fsignificantPerS\x12$\n" +
 	"\x0efiltered_per_s\x18\x02 \x01(\rR\ffilteredPerS\x12\x1a\n" +
@@ -7058,11 +7105,13 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*AddressGroup)(nil),           // 78: weir.dataplane.v1.AddressGroup
 	(*PoolGroup)(nil),              // 79: weir.dataplane.v1.PoolGroup
 	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
-	(*ClientCertificates)(nil),     // 81: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 82: weir.dataplane.v1.RateLimit
-	(*TextMatch)(nil),              // 83: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 84: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 85: weir.dataplane.v1.FailAnswer
+	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
+	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
+	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 84: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 85: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 86: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 87: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
@@ -7106,75 +7155,77 @@ var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
 	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
 	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
 	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	34,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	81,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	82,  // 54: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	82,  // 55: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	40,  // 56: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 57: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 58: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 59: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 60: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	83,  // 61: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	83,  // 62: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 63: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	83,  // 64: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
-	0,   // 65: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 66: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 67: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 68: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 69: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 70: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 71: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 72: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	84,  // 73: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 74: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 75: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 76: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 77: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 78: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 79: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 80: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 81: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 82: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	85,  // 83: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 84: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 85: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 86: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 87: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 88: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 89: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 90: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 91: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 92: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 93: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 94: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 95: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 96: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 97: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 98: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 99: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 100: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 104: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	81,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	34,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	36,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	44,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	45,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	47,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	48,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	49,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	50,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	7,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	6,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	42,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	38,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	82,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	83,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	83,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	84,  // 57: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	40,  // 58: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	41,  // 59: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	41,  // 60: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	56,  // 61: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	39,  // 62: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	85,  // 63: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	85,  // 64: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	43,  // 65: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	85,  // 66: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	0,   // 67: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
+	10,  // 68: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	9,   // 69: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	46,  // 70: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	8,   // 71: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	11,  // 72: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	12,  // 73: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	51,  // 74: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	86,  // 75: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	13,  // 76: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	14,  // 77: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	60,  // 78: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	15,  // 79: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	59,  // 80: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	58,  // 81: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	57,  // 82: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	55,  // 83: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	56,  // 84: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	87,  // 85: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	56,  // 86: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	50,  // 87: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	62,  // 88: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	63,  // 89: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	64,  // 90: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	67,  // 91: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	73,  // 92: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	74,  // 93: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	72,  // 94: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 95: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	71,  // 96: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	68,  // 97: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	69,  // 98: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	72,  // 99: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	71,  // 100: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	71,  // 101: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	71,  // 102: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 103: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	71,  // 104: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	71,  // 105: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	71,  // 106: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	107, // [107:107] is the sub-list for method output_type
+	107, // [107:107] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7182,6 +7233,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 	if File_dataplane_v1_dataplane_proto != nil {
 		return
 	}
+	file_dataplane_v1_connections_proto_init()
 	file_dataplane_v1_groups_proto_init()
 	file_dataplane_v1_identity_proto_init()
 	file_dataplane_v1_rules_proto_init()
