@@ -24,10 +24,18 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 		limits = append(limits, limit)
 	}
 	add("requests_rate_limit", vs.RequestsRateLimit, false, false)
+	addFailed := func(field string, profile *kinds.RateProfile, byClient, byPath bool) {
+		if add(field, profile, byClient, byPath); profile != nil {
+			limits[len(limits)-1].OfFailures = true
+		}
+	}
 	if http := vs.HTTP; http != nil {
 		add("http_profile.max_rps_cip", perSecond(http.MaxRPSPerCIP), true, false)
 		add("http_profile.max_rps_cip_uri", perSecond(http.MaxRPSPerCIPURI), true, true)
 		add("http_profile.max_rps_uri", perSecond(http.MaxRPSPerURI), false, true)
+		addFailed("http_profile.max_bad_rps_cip", perSecond(http.MaxBadRPSPerCIP), true, false)
+		addFailed("http_profile.max_bad_rps_cip_uri", perSecond(http.MaxBadRPSPerCIPURI), true, true)
+		addFailed("http_profile.max_bad_rps_uri", perSecond(http.MaxBadRPSPerURI), false, true)
 	}
 	profile := rateLimits(vs.ApplicationProfile)
 	if profile == nil {
@@ -39,6 +47,9 @@ func requestLimits(vs *model.VirtualService) (limits []*dataplanev1.RateLimit) {
 	}
 	add(ofProfile+"client_ip_to_uri_requests_rate_limit", profile.ClientIPToURIRequests, true, true)
 	add(ofProfile+"uri_requests_rate_limit", profile.URIRequests, false, true)
+	addFailed(ofProfile+"client_ip_failed_requests_rate_limit", profile.ClientIPFailed, true, false)
+	addFailed(ofProfile+"client_ip_to_uri_failed_requests_rate_limit", profile.ClientIPToURIFailed, true, true)
+	addFailed(ofProfile+"uri_failed_requests_rate_limit", profile.URIFailed, false, true)
 	return limits
 }
 
@@ -116,7 +127,8 @@ func rateLimits(profile *kinds.ApplicationProfile) *kinds.RateLimitProfile {
 func limitsRequests(profile *kinds.ApplicationProfile) bool {
 	limits := rateLimits(profile)
 	return limits != nil && (limits.ClientIPRequests != nil || limits.URIRequests != nil ||
-		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0)
+		limits.ClientIPToURIRequests != nil || len(limits.HTTPHeaders) > 0 || limits.ClientIPFailed != nil ||
+		limits.URIFailed != nil || limits.ClientIPToURIFailed != nil)
 }
 
 // rateLimit converts the limit of a security rule.

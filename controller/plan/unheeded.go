@@ -19,7 +19,6 @@ type unheeded[T any] struct {
 const (
 	noServerRates = "engines do not limit how often they connect to a server yet: has no effect"
 	noDosers      = "engines refuse whoever exceeds max_cps_per_client, and do not lower the limit for them: has no effect"
-	noFailures    = "engines do not limit requests that fail yet: has no effect"
 	allAlike      = "engines limit clients and paths that they see for the first time as all others: has no effect"
 	noRequests    = "engines see no requests at layer 4: has no effect"
 	noThroughput  = "engines do not limit throughput yet: has no effect"
@@ -141,9 +140,6 @@ var unheededOfApplicationProfile = []unheeded[kinds.ApplicationProfile]{
 var unheededOfHTTP = []unheeded[kinds.HTTPProfile]{
 	{"max_rps_unknown_cip", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownCIP != 0 }, allAlike},
 	{"max_rps_unknown_uri", func(h *kinds.HTTPProfile) bool { return h.MaxRPSUnknownURI != 0 }, allAlike},
-	{"max_bad_rps_cip", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIP != 0 }, noFailures},
-	{"max_bad_rps_cip_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerCIPURI != 0 }, noFailures},
-	{"max_bad_rps_uri", func(h *kinds.HTTPProfile) bool { return h.MaxBadRPSPerURI != 0 }, noFailures},
 	{"compression_profile", func(h *kinds.HTTPProfile) bool { return h.Compression != nil && h.Compression.Enabled },
 		"engines do not compress yet: has no effect"},
 	{"cache_config", func(h *kinds.HTTPProfile) bool { return h.Cache != nil && h.Cache.Enabled },

@@ -209,6 +209,9 @@ pub struct RateLimit {
     /// the same of a cookie
     #[prost(string, tag = "11")]
     pub by_cookie: ::prost::alloc::string::String,
+    /// only requests that fail are counted (4xx, 5xx); beyond the rate, all of the key are refused
+    #[prost(bool, tag = "12")]
+    pub of_failures: bool,
     /// on a request beyond the rate; unset: it goes on, and its record says so
     #[prost(oneof = "rate_limit::Action", tags = "6, 7, 8")]
     pub action: ::core::option::Option<rate_limit::Action>,

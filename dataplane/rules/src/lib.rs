@@ -26,7 +26,7 @@ pub use criterion::{Criterion, TextError};
 pub use edits::{Edit, EditKind, Edited, Edits, Value, Variable};
 pub use groups::StringGroup;
 pub use judge::{Choice, Due, Judged, Policies, ResponseJudged, Verdict};
-pub use limit::RequestLimit;
+pub use limit::{Counted, RequestLimit};
 pub use network::{Arriving, Barred, ConnectionMatch, NetworkAction, NetworkPolicy, NetworkRule};
 pub use set::{Excess, LocalResponse, PolicySet, RateRule, RequestAction, ResponseAction, Rule, SecurityAction, Then};
 pub use text::{TextMatch, TextRule};

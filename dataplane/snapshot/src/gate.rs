@@ -129,7 +129,7 @@ pub(crate) fn read(service: Subject<'_>, source: &v1::VirtualService, findings: 
 
 fn read_limit(service: Subject<'_>, from: &v1::RateLimit, findings: &mut Findings) -> Option<ConnectionLimit> {
     use v1::rate_limit::Action;
-    if from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
+    if from.of_failures || from.by_path || !from.by_field.is_empty() || !from.by_cookie.is_empty() {
         findings.error(service, &*from.name, "limits connections, which have no path, field or cookie");
         return None;
     }

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use weir_policy::{ClientFacts, HttpProfile};
 use weir_rate::{Beyond, Moment};
-use weir_rules::{Asked, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
+use weir_rules::{Asked, Counted, Due, Edits, HttpVersion, Judged, LocalResponse, Origin, Scratch, TlsFacts};
 use weir_snapshot::{Destination, FailAction, Pool, PoolGroup, ServicePolicies, Snapshot, VirtualService};
 use weir_telemetry::Cause;
 use weir_tls::ClientCertificate;
@@ -76,6 +76,7 @@ pub(super) struct Ruled<'p> {
     at_backup: bool,
     server: Option<u32>,
     due: Vec<Due>,
+    failing: Vec<Counted>,
     certificate: Option<Arc<ClientCertificate>>,
 }
 
@@ -85,13 +86,14 @@ impl<'p> Ruled<'p> {
         judged: Box<Judged<'p>>,
         certificate: Option<Arc<ClientCertificate>>,
     ) -> Self {
-        let Judged { edits, pool: choice, due, .. } = *judged;
+        let Judged { edits, pool: choice, due, failing, .. } = *judged;
         let server = choice.and_then(|choice| policies.server(&choice)).map(|server| server.id);
         let (pool, within) = match choice.and_then(|choice| policies.destination(&choice)) {
             None => (None, Within::Service),
             Some(to) => place_of(to),
         };
-        Self { edits: (!edits.is_empty()).then_some(edits), pool, within, server, due, certificate, at_backup: false }
+        let edits = (!edits.is_empty()).then_some(edits);
+        Self { edits, pool, within, at_backup: false, server, due, failing, certificate }
     }
 
     /// Sends a request elsewhere that no rule of HTTP has sent anywhere.
@@ -142,6 +144,9 @@ impl<'p> Ruled<'p> {
         }
         if self.at_backup {
             exchange.begin_at_backup();
+        }
+        if !self.failing.is_empty() {
+            exchange.count_if_failing(mem::take(&mut self.failing));
         }
         if !self.due.is_empty() {
             let due = mem::take(&mut self.due);
