@@ -31,8 +31,9 @@ func addPoolRules(d *draft) {
 		d.parts = append(d.parts, addressGroups(set.AddressGroups)...)
 	}
 	if made := len(d.service.PoolRules); made > poolRulesMax {
-		d.report.block(d.subject, "l4_policies", "their rules and service_pool_select make %d rules, and engines try at "+
-			"most %d, one after the other", made, poolRulesMax)
+		d.report.block(d.subject, "l4_policies",
+			"their rules and service_pool_select make %d rules, and engines try at "+
+				"most %d, one after the other", made, poolRulesMax)
 	}
 }
 

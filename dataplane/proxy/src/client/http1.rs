@@ -94,6 +94,7 @@ impl Client {
                                 rules: &mut core.rules,
                                 pools: &mut core.pools,
                                 snapshot: &core.snapshot,
+                                verified: &mut core.verified,
                             },
                             exchanges,
                         ),

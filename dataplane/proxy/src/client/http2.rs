@@ -160,8 +160,13 @@ impl Client {
             websocket: websocket.as_ref(),
             trace: trace.as_ref(),
         };
-        let shared =
-            Shared { date: core.date.line(), rules: &mut core.rules, pools: &mut core.pools, snapshot: &core.snapshot };
+        let shared = Shared {
+            date: core.date.line(),
+            rules: &mut core.rules,
+            pools: &mut core.pools,
+            snapshot: &core.snapshot,
+            verified: &mut core.verified,
+        };
         let next = received.take(io, self, conn, shared, exchanges);
         // Many streams may wait at once, and each would hold a whole block.
         if let Next::Exchange { id, .. } | Next::Reported { id, .. } = next

@@ -235,64 +235,6 @@ func (Picked) EnumDescriptor() ([]byte, []int) {
 	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{3}
 }
 
-type Eligibility int32
-
-const (
-	Eligibility_ELIGIBILITY_UNSPECIFIED Eligibility = 0
-	Eligibility_ELIGIBILITY_ELIGIBLE    Eligibility = 1
-	Eligibility_ELIGIBILITY_DISABLED    Eligibility = 2
-	Eligibility_ELIGIBILITY_DOWN        Eligibility = 3 // a health monitor says so, or has not said that it is up
-	Eligibility_ELIGIBILITY_FULL        Eligibility = 4
-	Eligibility_ELIGIBILITY_SUSPECT     Eligibility = 5 // new connections to it have failed
-)
-
-// Enum value maps for Eligibility.
-var (
-	Eligibility_name = map[int32]string{
-		0: "ELIGIBILITY_UNSPECIFIED",
-		1: "ELIGIBILITY_ELIGIBLE",
-		2: "ELIGIBILITY_DISABLED",
-		3: "ELIGIBILITY_DOWN",
-		4: "ELIGIBILITY_FULL",
-		5: "ELIGIBILITY_SUSPECT",
-	}
-	Eligibility_value = map[string]int32{
-		"ELIGIBILITY_UNSPECIFIED": 0,
-		"ELIGIBILITY_ELIGIBLE":    1,
-		"ELIGIBILITY_DISABLED":    2,
-		"ELIGIBILITY_DOWN":        3,
-		"ELIGIBILITY_FULL":        4,
-		"ELIGIBILITY_SUSPECT":     5,
-	}
-)
-
-func (x Eligibility) Enum() *Eligibility {
-	p := new(Eligibility)
-	*p = x
-	return p
-}
-
-func (x Eligibility) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Eligibility) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
-}
-
-func (Eligibility) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
-}
-
-func (x Eligibility) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Eligibility.Descriptor instead.
-func (Eligibility) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
-}
-
 // Whether each worker is pinned to a core.
 type WorkerPinning int32
 
@@ -327,11 +269,11 @@ func (x WorkerPinning) String() string {
 }
 
 func (WorkerPinning) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[4].Descriptor()
 }
 
 func (WorkerPinning) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[4]
 }
 
 func (x WorkerPinning) Number() protoreflect.EnumNumber {
@@ -340,7 +282,7 @@ func (x WorkerPinning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WorkerPinning.Descriptor instead.
 func (WorkerPinning) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{4}
 }
 
 // How the clients of a virtual service are given to its children. Whom no child wants stays with the parent.
@@ -377,11 +319,11 @@ func (x Hosting) String() string {
 }
 
 func (Hosting) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[5].Descriptor()
 }
 
 func (Hosting) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[5]
 }
 
 func (x Hosting) Number() protoreflect.EnumNumber {
@@ -390,7 +332,7 @@ func (x Hosting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Hosting.Descriptor instead.
 func (Hosting) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{5}
 }
 
 // An engine's task for a virtual service. Only DUTY_SERVE attracts clients, by routes and listening sockets.
@@ -427,11 +369,11 @@ func (x Duty) String() string {
 }
 
 func (Duty) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[6].Descriptor()
 }
 
 func (Duty) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[6]
 }
 
 func (x Duty) Number() protoreflect.EnumNumber {
@@ -440,7 +382,7 @@ func (x Duty) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Duty.Descriptor instead.
 func (Duty) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{6}
 }
 
 type ProxyProtocol int32
@@ -476,11 +418,11 @@ func (x ProxyProtocol) String() string {
 }
 
 func (ProxyProtocol) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[7].Descriptor()
 }
 
 func (ProxyProtocol) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[7]
 }
 
 func (x ProxyProtocol) Number() protoreflect.EnumNumber {
@@ -489,7 +431,7 @@ func (x ProxyProtocol) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProxyProtocol.Descriptor instead.
 func (ProxyProtocol) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 // Fields that imitate one that the data plane writes or reads (X_Forwarded_For, Content_Length) are always dropped.
@@ -526,11 +468,11 @@ func (x Underscores) String() string {
 }
 
 func (Underscores) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[8].Descriptor()
 }
 
 func (Underscores) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[8]
 }
 
 func (x Underscores) Number() protoreflect.EnumNumber {
@@ -539,7 +481,7 @@ func (x Underscores) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Underscores.Descriptor instead.
 func (Underscores) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 type XffUpdate int32
@@ -575,11 +517,11 @@ func (x XffUpdate) String() string {
 }
 
 func (XffUpdate) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[9].Descriptor()
 }
 
 func (XffUpdate) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[9]
 }
 
 func (x XffUpdate) Number() protoreflect.EnumNumber {
@@ -588,7 +530,7 @@ func (x XffUpdate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use XffUpdate.Descriptor instead.
 func (XffUpdate) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 // How many answers servers give, so that a session can end early.
@@ -625,11 +567,11 @@ func (x UdpAnswers) String() string {
 }
 
 func (UdpAnswers) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[10].Descriptor()
 }
 
 func (UdpAnswers) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[10]
 }
 
 func (x UdpAnswers) Number() protoreflect.EnumNumber {
@@ -638,7 +580,7 @@ func (x UdpAnswers) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UdpAnswers.Descriptor instead.
 func (UdpAnswers) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 type TlsVersion int32
@@ -680,11 +622,11 @@ func (x TlsVersion) String() string {
 }
 
 func (TlsVersion) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[11].Descriptor()
 }
 
 func (TlsVersion) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[11]
 }
 
 func (x TlsVersion) Number() protoreflect.EnumNumber {
@@ -693,7 +635,7 @@ func (x TlsVersion) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TlsVersion.Descriptor instead.
 func (TlsVersion) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 type Algorithm int32
@@ -741,11 +683,11 @@ func (x Algorithm) String() string {
 }
 
 func (Algorithm) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[12].Descriptor()
 }
 
 func (Algorithm) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[12]
 }
 
 func (x Algorithm) Number() protoreflect.EnumNumber {
@@ -754,7 +696,7 @@ func (x Algorithm) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Algorithm.Descriptor instead.
 func (Algorithm) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 type HashInput int32
@@ -793,11 +735,11 @@ func (x HashInput) String() string {
 }
 
 func (HashInput) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[13].Descriptor()
 }
 
 func (HashInput) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[13]
 }
 
 func (x HashInput) Number() protoreflect.EnumNumber {
@@ -806,7 +748,7 @@ func (x HashInput) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use HashInput.Descriptor instead.
 func (HashInput) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 // What a client gets when no server can take its request.
@@ -843,11 +785,11 @@ func (x FailAction) String() string {
 }
 
 func (FailAction) Descriptor() protoreflect.EnumDescriptor {
-	return file_dataplane_v1_dataplane_proto_enumTypes[15].Descriptor()
+	return file_dataplane_v1_dataplane_proto_enumTypes[14].Descriptor()
 }
 
 func (FailAction) Type() protoreflect.EnumType {
-	return &file_dataplane_v1_dataplane_proto_enumTypes[15]
+	return &file_dataplane_v1_dataplane_proto_enumTypes[14]
 }
 
 func (x FailAction) Number() protoreflect.EnumNumber {
@@ -856,7 +798,7 @@ func (x FailAction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailAction.Descriptor instead.
 func (FailAction) EnumDescriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 type ToDataplane struct {
@@ -2328,91 +2270,6 @@ func (x *MemberStanding) GetServersUp() uint32 {
 	return 0
 }
 
-// What a worker knows of a server.
-type Standing struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	ServerId       string                 `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
-	Eligibility    Eligibility            `protobuf:"varint,2,opt,name=eligibility,proto3,enum=weir.dataplane.v1.Eligibility" json:"eligibility,omitempty"`
-	Connections    uint32                 `protobuf:"varint,3,opt,name=connections,proto3" json:"connections,omitempty"`                             // requests and tunnels that this worker has there
-	MaxConnections uint32                 `protobuf:"varint,4,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"` // of this worker; 0: no limit
-	Ratio          uint32                 `protobuf:"varint,5,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	SharePercent   uint32                 `protobuf:"varint,660,opt,name=share_percent,json=sharePercent,proto3" json:"share_percent,omitempty"` // of the ratio: less than 100 while the server comes up
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Standing) Reset() {
-	*x = Standing{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Standing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Standing) ProtoMessage() {}
-
-func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Standing.ProtoReflect.Descriptor instead.
-func (*Standing) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *Standing) GetServerId() string {
-	if x != nil {
-		return x.ServerId
-	}
-	return ""
-}
-
-func (x *Standing) GetEligibility() Eligibility {
-	if x != nil {
-		return x.Eligibility
-	}
-	return Eligibility_ELIGIBILITY_UNSPECIFIED
-}
-
-func (x *Standing) GetConnections() uint32 {
-	if x != nil {
-		return x.Connections
-	}
-	return 0
-}
-
-func (x *Standing) GetMaxConnections() uint32 {
-	if x != nil {
-		return x.MaxConnections
-	}
-	return 0
-}
-
-func (x *Standing) GetRatio() uint32 {
-	if x != nil {
-		return x.Ratio
-	}
-	return 0
-}
-
-func (x *Standing) GetSharePercent() uint32 {
-	if x != nil {
-		return x.SharePercent
-	}
-	return 0
-}
-
 type Plan struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Revision          uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -2433,7 +2290,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2302,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2315,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Plan) GetRevision() uint64 {
@@ -2558,7 +2415,7 @@ type PlanChange struct {
 
 func (x *PlanChange) Reset() {
 	*x = PlanChange{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2427,7 @@ func (x *PlanChange) String() string {
 func (*PlanChange) ProtoMessage() {}
 
 func (x *PlanChange) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2440,7 @@ func (x *PlanChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanChange.ProtoReflect.Descriptor instead.
 func (*PlanChange) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlanChange) GetBaseRevision() uint64 {
@@ -2626,7 +2483,7 @@ type Removed struct {
 
 func (x *Removed) Reset() {
 	*x = Removed{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2495,7 @@ func (x *Removed) String() string {
 func (*Removed) ProtoMessage() {}
 
 func (x *Removed) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2508,7 @@ func (x *Removed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Removed.ProtoReflect.Descriptor instead.
 func (*Removed) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Removed) GetVirtualServices() []string {
@@ -2744,6 +2601,7 @@ type VirtualService struct {
 	Analytics            *Analytics             `protobuf:"bytes,300,opt,name=analytics,proto3" json:"analytics,omitempty"`                                                       // unset: nothing is recorded
 	HttpPolicySetUuids   []string               `protobuf:"bytes,600,rep,name=http_policy_set_uuids,json=httpPolicySetUuids,proto3" json:"http_policy_set_uuids,omitempty"`       // needs http; in the order in which their rules are tried
 	ClientCertificates   *ClientCertificates    `protobuf:"bytes,760,opt,name=client_certificates,json=clientCertificates,proto3" json:"client_certificates,omitempty"`           // unset: clients are not asked for any
+	Tokens               *TokenRules            `protobuf:"bytes,765,opt,name=tokens,proto3" json:"tokens,omitempty"`                                                             // needs http; unset: requests need no token
 	RequestLimits        []*RateLimit           `protobuf:"bytes,610,rep,name=request_limits,json=requestLimits,proto3" json:"request_limits,omitempty"`                          // needs http; they come before the rules, in this order
 	ConnectionLimits     []*RateLimit           `protobuf:"bytes,611,rep,name=connection_limits,json=connectionLimits,proto3" json:"connection_limits,omitempty"`                 // of connections, by client or of all; their action is Close, or none
 	MaxOpenConnections   uint32                 `protobuf:"varint,612,opt,name=max_open_connections,json=maxOpenConnections,proto3" json:"max_open_connections,omitempty"`        // on each engine; 0: no limit. Needs tcp
@@ -2758,7 +2616,7 @@ type VirtualService struct {
 
 func (x *VirtualService) Reset() {
 	*x = VirtualService{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2628,7 @@ func (x *VirtualService) String() string {
 func (*VirtualService) ProtoMessage() {}
 
 func (x *VirtualService) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2641,7 @@ func (x *VirtualService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VirtualService.ProtoReflect.Descriptor instead.
 func (*VirtualService) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *VirtualService) GetUuid() string {
@@ -2912,6 +2770,13 @@ func (x *VirtualService) GetClientCertificates() *ClientCertificates {
 	return nil
 }
 
+func (x *VirtualService) GetTokens() *TokenRules {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
 func (x *VirtualService) GetRequestLimits() []*RateLimit {
 	if x != nil {
 		return x.RequestLimits
@@ -2995,7 +2860,7 @@ type Analytics struct {
 
 func (x *Analytics) Reset() {
 	*x = Analytics{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +2872,7 @@ func (x *Analytics) String() string {
 func (*Analytics) ProtoMessage() {}
 
 func (x *Analytics) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +2885,7 @@ func (x *Analytics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Analytics.ProtoReflect.Descriptor instead.
 func (*Analytics) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Analytics) GetSignificantPerS() uint32 {
@@ -3145,7 +3010,7 @@ type Traces struct {
 
 func (x *Traces) Reset() {
 	*x = Traces{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3022,7 @@ func (x *Traces) String() string {
 func (*Traces) ProtoMessage() {}
 
 func (x *Traces) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3035,7 @@ func (x *Traces) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traces.ProtoReflect.Descriptor instead.
 func (*Traces) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Traces) GetSampledPerMillion() uint32 {
@@ -3193,7 +3058,7 @@ type RecordFilter struct {
 
 func (x *RecordFilter) Reset() {
 	*x = RecordFilter{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3070,7 @@ func (x *RecordFilter) String() string {
 func (*RecordFilter) ProtoMessage() {}
 
 func (x *RecordFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3083,7 @@ func (x *RecordFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFilter.ProtoReflect.Descriptor instead.
 func (*RecordFilter) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RecordFilter) GetClientSubnets() []string {
@@ -3267,7 +3132,7 @@ type Mask struct {
 
 func (x *Mask) Reset() {
 	*x = Mask{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3144,7 @@ func (x *Mask) String() string {
 func (*Mask) ProtoMessage() {}
 
 func (x *Mask) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3157,7 @@ func (x *Mask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mask.ProtoReflect.Descriptor instead.
 func (*Mask) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mask) GetName() *TextMatch {
@@ -3320,7 +3185,7 @@ type HostMatch struct {
 
 func (x *HostMatch) Reset() {
 	*x = HostMatch{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3197,7 @@ func (x *HostMatch) String() string {
 func (*HostMatch) ProtoMessage() {}
 
 func (x *HostMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3210,7 @@ func (x *HostMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMatch.ProtoReflect.Descriptor instead.
 func (*HostMatch) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *HostMatch) GetHost() string {
@@ -3372,7 +3237,7 @@ type HostRule struct {
 
 func (x *HostRule) Reset() {
 	*x = HostRule{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3249,7 @@ func (x *HostRule) String() string {
 func (*HostRule) ProtoMessage() {}
 
 func (x *HostRule) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3262,7 @@ func (x *HostRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRule.ProtoReflect.Descriptor instead.
 func (*HostRule) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *HostRule) GetName() string {
@@ -3427,7 +3292,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3304,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3317,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Listener) GetAddress() string {
@@ -3531,7 +3396,7 @@ type HttpProfile struct {
 
 func (x *HttpProfile) Reset() {
 	*x = HttpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3408,7 @@ func (x *HttpProfile) String() string {
 func (*HttpProfile) ProtoMessage() {}
 
 func (x *HttpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3421,7 @@ func (x *HttpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HttpProfile.ProtoReflect.Descriptor instead.
 func (*HttpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *HttpProfile) GetConnectionMultiplexing() bool {
@@ -3798,7 +3663,7 @@ type Http2Profile struct {
 
 func (x *Http2Profile) Reset() {
 	*x = Http2Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3810,7 +3675,7 @@ func (x *Http2Profile) String() string {
 func (*Http2Profile) ProtoMessage() {}
 
 func (x *Http2Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3823,7 +3688,7 @@ func (x *Http2Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Http2Profile.ProtoReflect.Descriptor instead.
 func (*Http2Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Http2Profile) GetMaxConcurrentStreams() uint32 {
@@ -3879,7 +3744,7 @@ type L4Profile struct {
 
 func (x *L4Profile) Reset() {
 	*x = L4Profile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3891,7 +3756,7 @@ func (x *L4Profile) String() string {
 func (*L4Profile) ProtoMessage() {}
 
 func (x *L4Profile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3904,7 +3769,7 @@ func (x *L4Profile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use L4Profile.ProtoReflect.Descriptor instead.
 func (*L4Profile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *L4Profile) GetProxyProtocol() ProxyProtocol {
@@ -3937,7 +3802,7 @@ type TcpProfile struct {
 
 func (x *TcpProfile) Reset() {
 	*x = TcpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +3814,7 @@ func (x *TcpProfile) String() string {
 func (*TcpProfile) ProtoMessage() {}
 
 func (x *TcpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +3827,7 @@ func (x *TcpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TcpProfile.ProtoReflect.Descriptor instead.
 func (*TcpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TcpProfile) GetIdleTimeoutS() uint32 {
@@ -4015,7 +3880,7 @@ type UdpProfile struct {
 
 func (x *UdpProfile) Reset() {
 	*x = UdpProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4027,7 +3892,7 @@ func (x *UdpProfile) String() string {
 func (*UdpProfile) ProtoMessage() {}
 
 func (x *UdpProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4040,7 +3905,7 @@ func (x *UdpProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UdpProfile.ProtoReflect.Descriptor instead.
 func (*UdpProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UdpProfile) GetIdleTimeoutS() uint32 {
@@ -4087,7 +3952,7 @@ type TlsProfile struct {
 
 func (x *TlsProfile) Reset() {
 	*x = TlsProfile{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4099,7 +3964,7 @@ func (x *TlsProfile) String() string {
 func (*TlsProfile) ProtoMessage() {}
 
 func (x *TlsProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4112,7 +3977,7 @@ func (x *TlsProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TlsProfile.ProtoReflect.Descriptor instead.
 func (*TlsProfile) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TlsProfile) GetUuid() string {
@@ -4185,7 +4050,7 @@ type TicketKeys struct {
 
 func (x *TicketKeys) Reset() {
 	*x = TicketKeys{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4062,7 @@ func (x *TicketKeys) String() string {
 func (*TicketKeys) ProtoMessage() {}
 
 func (x *TicketKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4075,7 @@ func (x *TicketKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TicketKeys.ProtoReflect.Descriptor instead.
 func (*TicketKeys) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TicketKeys) GetKeys() [][]byte {
@@ -4240,13 +4105,14 @@ type Certificate struct {
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	ChainDer      [][]byte               `protobuf:"bytes,3,rep,name=chain_der,json=chainDer,proto3" json:"chain_der,omitempty"` // leaf first
 	KeyPkcs8Der   []byte                 `protobuf:"bytes,4,opt,name=key_pkcs8_der,json=keyPkcs8Der,proto3" json:"key_pkcs8_der,omitempty"`
+	OcspAnswer    *OcspAnswer            `protobuf:"bytes,764,opt,name=ocsp_answer,json=ocspAnswer,proto3" json:"ocsp_answer,omitempty"` // unset: nothing is stapled
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4124,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4137,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Certificate) GetUuid() string {
@@ -4300,6 +4166,66 @@ func (x *Certificate) GetKeyPkcs8Der() []byte {
 		return x.KeyPkcs8Der
 	}
 	return nil
+}
+
+func (x *Certificate) GetOcspAnswer() *OcspAnswer {
+	if x != nil {
+		return x.OcspAnswer
+	}
+	return nil
+}
+
+// What the authority of a certificate says about it (RFC 6960), verified.
+type OcspAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Der           []byte                 `protobuf:"bytes,1,opt,name=der,proto3" json:"der,omitempty"`
+	UntilUnixS    uint64                 `protobuf:"varint,2,opt,name=until_unix_s,json=untilUnixS,proto3" json:"until_unix_s,omitempty"` // not stapled from then on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OcspAnswer) Reset() {
+	*x = OcspAnswer{}
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OcspAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OcspAnswer) ProtoMessage() {}
+
+func (x *OcspAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_v1_dataplane_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OcspAnswer.ProtoReflect.Descriptor instead.
+func (*OcspAnswer) Descriptor() ([]byte, []int) {
+	return file_dataplane_v1_dataplane_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *OcspAnswer) GetDer() []byte {
+	if x != nil {
+		return x.Der
+	}
+	return nil
+}
+
+func (x *OcspAnswer) GetUntilUnixS() uint64 {
+	if x != nil {
+		return x.UntilUnixS
+	}
+	return 0
 }
 
 // The authorities that may sign the certificates of servers and of clients.
@@ -6523,14 +6449,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x05ratio\x18\x02 \x01(\rR\x05ratio\x12\x1a\n" +
 	"\bpriority\x18\x03 \x01(\rR\bpriority\x12\x1d\n" +
 	"\n" +
-	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xf0\x01\n" +
-	"\bStanding\x12\x1b\n" +
-	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12@\n" +
-	"\veligibility\x18\x02 \x01(\x0e2\x1e.weir.dataplane.v1.EligibilityR\veligibility\x12 \n" +
-	"\vconnections\x18\x03 \x01(\rR\vconnections\x12'\n" +
-	"\x0fmax_connections\x18\x04 \x01(\rR\x0emaxConnections\x12\x14\n" +
-	"\x05ratio\x18\x05 \x01(\rR\x05ratio\x12$\n" +
-	"\rshare_percent\x18\x94\x05 \x01(\rR\fsharePercent\"\xae\x06\n" +
+	"servers_up\x18\x04 \x01(\rR\tserversUp\"\xae\x06\n" +
 	"\x04Plan\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12L\n" +
 	"\x10virtual_services\x18\x02 \x03(\v2!.weir.dataplane.v1.VirtualServiceR\x0fvirtualServices\x12-\n" +
@@ -6561,7 +6480,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\vpool_groups\x18\x80\x05 \x03(\tR\n" +
 	"poolGroups\x12/\n" +
 	"\x13error_page_profiles\x18\x81\x05 \x03(\tR\x11errorPageProfiles\x12*\n" +
-	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\x93\n" +
+	"\x10network_policies\x18\x8e\a \x03(\tR\x0fnetworkPolicies\"\xcb\n" +
 	"\n" +
 	"\x0eVirtualService\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -6583,7 +6502,8 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\fhost_matches\x18{ \x03(\v2\x1c.weir.dataplane.v1.HostMatchR\vhostMatches\x12;\n" +
 	"\tanalytics\x18\xac\x02 \x01(\v2\x1c.weir.dataplane.v1.AnalyticsR\tanalytics\x122\n" +
 	"\x15http_policy_set_uuids\x18\xd8\x04 \x03(\tR\x12httpPolicySetUuids\x12W\n" +
-	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x12D\n" +
+	"\x13client_certificates\x18\xf8\x05 \x01(\v2%.weir.dataplane.v1.ClientCertificatesR\x12clientCertificates\x126\n" +
+	"\x06tokens\x18\xfd\x05 \x01(\v2\x1d.weir.dataplane.v1.TokenRulesR\x06tokens\x12D\n" +
 	"\x0erequest_limits\x18\xe2\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\rrequestLimits\x12J\n" +
 	"\x11connection_limits\x18\xe3\x04 \x03(\v2\x1c.weir.dataplane.v1.RateLimitR\x10connectionLimits\x121\n" +
 	"\x14max_open_connections\x18\xe4\x04 \x01(\rR\x12maxOpenConnections\x12'\n" +
@@ -6718,12 +6638,19 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"lifetime_s\x18\x02 \x01(\rR\tlifetimeS\x12 \n" +
 	"\funtil_unix_s\x18\x03 \x01(\x04R\n" +
-	"untilUnixS\"v\n" +
+	"untilUnixS\"\xb7\x01\n" +
 	"\vCertificate\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tchain_der\x18\x03 \x03(\fR\bchainDer\x12\"\n" +
-	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\"\xc3\x01\n" +
+	"\rkey_pkcs8_der\x18\x04 \x01(\fR\vkeyPkcs8Der\x12?\n" +
+	"\vocsp_answer\x18\xfc\x05 \x01(\v2\x1d.weir.dataplane.v1.OcspAnswerR\n" +
+	"ocspAnswer\"@\n" +
+	"\n" +
+	"OcspAnswer\x12\x10\n" +
+	"\x03der\x18\x01 \x01(\fR\x03der\x12 \n" +
+	"\funtil_unix_s\x18\x02 \x01(\x04R\n" +
+	"untilUnixS\"\xc3\x01\n" +
 	"\n" +
 	"PkiProfile\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\tR\x04uuid\x12\x12\n" +
@@ -6944,14 +6871,7 @@ const file_dataplane_v1_dataplane_proto_rawDesc = "" +
 	"\x13PICKED_BY_ALGORITHM\x10\x01\x12\x19\n" +
 	"\x15PICKED_BY_PERSISTENCE\x10\x02\x12\x14\n" +
 	"\x10PICKED_FOR_TRIAL\x10\x03\x12\x12\n" +
-	"\x0ePICKED_AS_LAST\x10\x04*\xa3\x01\n" +
-	"\vEligibility\x12\x1b\n" +
-	"\x17ELIGIBILITY_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14ELIGIBILITY_ELIGIBLE\x10\x01\x12\x18\n" +
-	"\x14ELIGIBILITY_DISABLED\x10\x02\x12\x14\n" +
-	"\x10ELIGIBILITY_DOWN\x10\x03\x12\x14\n" +
-	"\x10ELIGIBILITY_FULL\x10\x04\x12\x17\n" +
-	"\x13ELIGIBILITY_SUSPECT\x10\x05*]\n" +
+	"\x0ePICKED_AS_LAST\x10\x04*]\n" +
 	"\rWorkerPinning\x12\x17\n" +
 	"\x13WORKER_PINNING_AUTO\x10\x00\x12\x19\n" +
 	"\x15WORKER_PINNING_ALWAYS\x10\x01\x12\x18\n" +
@@ -7021,84 +6941,84 @@ func file_dataplane_v1_dataplane_proto_rawDescGZIP() []byte {
 	return file_dataplane_v1_dataplane_proto_rawDescData
 }
 
-var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 16)
+var file_dataplane_v1_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
 var file_dataplane_v1_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(TransportProtocol)(0),         // 0: weir.dataplane.v1.TransportProtocol
 	(PickedMember)(0),              // 1: weir.dataplane.v1.PickedMember
 	(Chosen)(0),                    // 2: weir.dataplane.v1.Chosen
 	(Picked)(0),                    // 3: weir.dataplane.v1.Picked
-	(Eligibility)(0),               // 4: weir.dataplane.v1.Eligibility
-	(WorkerPinning)(0),             // 5: weir.dataplane.v1.WorkerPinning
-	(Hosting)(0),                   // 6: weir.dataplane.v1.Hosting
-	(Duty)(0),                      // 7: weir.dataplane.v1.Duty
-	(ProxyProtocol)(0),             // 8: weir.dataplane.v1.ProxyProtocol
-	(Underscores)(0),               // 9: weir.dataplane.v1.Underscores
-	(XffUpdate)(0),                 // 10: weir.dataplane.v1.XffUpdate
-	(UdpAnswers)(0),                // 11: weir.dataplane.v1.UdpAnswers
-	(TlsVersion)(0),                // 12: weir.dataplane.v1.TlsVersion
-	(Algorithm)(0),                 // 13: weir.dataplane.v1.Algorithm
-	(HashInput)(0),                 // 14: weir.dataplane.v1.HashInput
-	(FailAction)(0),                // 15: weir.dataplane.v1.FailAction
-	(*ToDataplane)(nil),            // 16: weir.dataplane.v1.ToDataplane
-	(*Greeting)(nil),               // 17: weir.dataplane.v1.Greeting
-	(*FromDataplane)(nil),          // 18: weir.dataplane.v1.FromDataplane
-	(*Hello)(nil),                  // 19: weir.dataplane.v1.Hello
-	(*Sockets)(nil),                // 20: weir.dataplane.v1.Sockets
-	(*Socket)(nil),                 // 21: weir.dataplane.v1.Socket
-	(*Ack)(nil),                    // 22: weir.dataplane.v1.Ack
-	(*Nack)(nil),                   // 23: weir.dataplane.v1.Nack
-	(*Finding)(nil),                // 24: weir.dataplane.v1.Finding
-	(*ServerStates)(nil),           // 25: weir.dataplane.v1.ServerStates
-	(*ServerState)(nil),            // 26: weir.dataplane.v1.ServerState
-	(*LetGo)(nil),                  // 27: weir.dataplane.v1.LetGo
-	(*Drain)(nil),                  // 28: weir.dataplane.v1.Drain
-	(*Question)(nil),               // 29: weir.dataplane.v1.Question
-	(*Field)(nil),                  // 30: weir.dataplane.v1.Field
-	(*Explanation)(nil),            // 31: weir.dataplane.v1.Explanation
-	(*MemberStanding)(nil),         // 32: weir.dataplane.v1.MemberStanding
-	(*Standing)(nil),               // 33: weir.dataplane.v1.Standing
-	(*Plan)(nil),                   // 34: weir.dataplane.v1.Plan
-	(*PlanChange)(nil),             // 35: weir.dataplane.v1.PlanChange
-	(*Removed)(nil),                // 36: weir.dataplane.v1.Removed
-	(*VirtualService)(nil),         // 37: weir.dataplane.v1.VirtualService
-	(*Analytics)(nil),              // 38: weir.dataplane.v1.Analytics
-	(*Traces)(nil),                 // 39: weir.dataplane.v1.Traces
-	(*RecordFilter)(nil),           // 40: weir.dataplane.v1.RecordFilter
-	(*Mask)(nil),                   // 41: weir.dataplane.v1.Mask
-	(*HostMatch)(nil),              // 42: weir.dataplane.v1.HostMatch
-	(*HostRule)(nil),               // 43: weir.dataplane.v1.HostRule
-	(*Listener)(nil),               // 44: weir.dataplane.v1.Listener
-	(*HttpProfile)(nil),            // 45: weir.dataplane.v1.HttpProfile
-	(*Http2Profile)(nil),           // 46: weir.dataplane.v1.Http2Profile
-	(*L4Profile)(nil),              // 47: weir.dataplane.v1.L4Profile
-	(*TcpProfile)(nil),             // 48: weir.dataplane.v1.TcpProfile
-	(*UdpProfile)(nil),             // 49: weir.dataplane.v1.UdpProfile
-	(*TlsProfile)(nil),             // 50: weir.dataplane.v1.TlsProfile
-	(*TicketKeys)(nil),             // 51: weir.dataplane.v1.TicketKeys
-	(*Certificate)(nil),            // 52: weir.dataplane.v1.Certificate
-	(*PkiProfile)(nil),             // 53: weir.dataplane.v1.PkiProfile
-	(*Pool)(nil),                   // 54: weir.dataplane.v1.Pool
-	(*Reselect)(nil),               // 55: weir.dataplane.v1.Reselect
-	(*StatusRange)(nil),            // 56: weir.dataplane.v1.StatusRange
-	(*Http2ToServers)(nil),         // 57: weir.dataplane.v1.Http2ToServers
-	(*CookiePersistence)(nil),      // 58: weir.dataplane.v1.CookiePersistence
-	(*ServerTls)(nil),              // 59: weir.dataplane.v1.ServerTls
-	(*Server)(nil),                 // 60: weir.dataplane.v1.Server
-	(*Records)(nil),                // 61: weir.dataplane.v1.Records
-	(*RecordedService)(nil),        // 62: weir.dataplane.v1.RecordedService
-	(*RecordedServer)(nil),         // 63: weir.dataplane.v1.RecordedServer
-	(*Unrecorded)(nil),             // 64: weir.dataplane.v1.Unrecorded
-	(*RecordsTaken)(nil),           // 65: weir.dataplane.v1.RecordsTaken
-	(*Sample)(nil),                 // 66: weir.dataplane.v1.Sample
-	(*VirtualServiceCounters)(nil), // 67: weir.dataplane.v1.VirtualServiceCounters
-	(*TlsCounters)(nil),            // 68: weir.dataplane.v1.TlsCounters
-	(*TlsRow)(nil),                 // 69: weir.dataplane.v1.TlsRow
-	(*Times)(nil),                  // 70: weir.dataplane.v1.Times
-	(*Histogram)(nil),              // 71: weir.dataplane.v1.Histogram
-	(*ErrorCounter)(nil),           // 72: weir.dataplane.v1.ErrorCounter
-	(*ServerCounters)(nil),         // 73: weir.dataplane.v1.ServerCounters
-	(*WorkerCounters)(nil),         // 74: weir.dataplane.v1.WorkerCounters
+	(WorkerPinning)(0),             // 4: weir.dataplane.v1.WorkerPinning
+	(Hosting)(0),                   // 5: weir.dataplane.v1.Hosting
+	(Duty)(0),                      // 6: weir.dataplane.v1.Duty
+	(ProxyProtocol)(0),             // 7: weir.dataplane.v1.ProxyProtocol
+	(Underscores)(0),               // 8: weir.dataplane.v1.Underscores
+	(XffUpdate)(0),                 // 9: weir.dataplane.v1.XffUpdate
+	(UdpAnswers)(0),                // 10: weir.dataplane.v1.UdpAnswers
+	(TlsVersion)(0),                // 11: weir.dataplane.v1.TlsVersion
+	(Algorithm)(0),                 // 12: weir.dataplane.v1.Algorithm
+	(HashInput)(0),                 // 13: weir.dataplane.v1.HashInput
+	(FailAction)(0),                // 14: weir.dataplane.v1.FailAction
+	(*ToDataplane)(nil),            // 15: weir.dataplane.v1.ToDataplane
+	(*Greeting)(nil),               // 16: weir.dataplane.v1.Greeting
+	(*FromDataplane)(nil),          // 17: weir.dataplane.v1.FromDataplane
+	(*Hello)(nil),                  // 18: weir.dataplane.v1.Hello
+	(*Sockets)(nil),                // 19: weir.dataplane.v1.Sockets
+	(*Socket)(nil),                 // 20: weir.dataplane.v1.Socket
+	(*Ack)(nil),                    // 21: weir.dataplane.v1.Ack
+	(*Nack)(nil),                   // 22: weir.dataplane.v1.Nack
+	(*Finding)(nil),                // 23: weir.dataplane.v1.Finding
+	(*ServerStates)(nil),           // 24: weir.dataplane.v1.ServerStates
+	(*ServerState)(nil),            // 25: weir.dataplane.v1.ServerState
+	(*LetGo)(nil),                  // 26: weir.dataplane.v1.LetGo
+	(*Drain)(nil),                  // 27: weir.dataplane.v1.Drain
+	(*Question)(nil),               // 28: weir.dataplane.v1.Question
+	(*Field)(nil),                  // 29: weir.dataplane.v1.Field
+	(*Explanation)(nil),            // 30: weir.dataplane.v1.Explanation
+	(*MemberStanding)(nil),         // 31: weir.dataplane.v1.MemberStanding
+	(*Plan)(nil),                   // 32: weir.dataplane.v1.Plan
+	(*PlanChange)(nil),             // 33: weir.dataplane.v1.PlanChange
+	(*Removed)(nil),                // 34: weir.dataplane.v1.Removed
+	(*VirtualService)(nil),         // 35: weir.dataplane.v1.VirtualService
+	(*Analytics)(nil),              // 36: weir.dataplane.v1.Analytics
+	(*Traces)(nil),                 // 37: weir.dataplane.v1.Traces
+	(*RecordFilter)(nil),           // 38: weir.dataplane.v1.RecordFilter
+	(*Mask)(nil),                   // 39: weir.dataplane.v1.Mask
+	(*HostMatch)(nil),              // 40: weir.dataplane.v1.HostMatch
+	(*HostRule)(nil),               // 41: weir.dataplane.v1.HostRule
+	(*Listener)(nil),               // 42: weir.dataplane.v1.Listener
+	(*HttpProfile)(nil),            // 43: weir.dataplane.v1.HttpProfile
+	(*Http2Profile)(nil),           // 44: weir.dataplane.v1.Http2Profile
+	(*L4Profile)(nil),              // 45: weir.dataplane.v1.L4Profile
+	(*TcpProfile)(nil),             // 46: weir.dataplane.v1.TcpProfile
+	(*UdpProfile)(nil),             // 47: weir.dataplane.v1.UdpProfile
+	(*TlsProfile)(nil),             // 48: weir.dataplane.v1.TlsProfile
+	(*TicketKeys)(nil),             // 49: weir.dataplane.v1.TicketKeys
+	(*Certificate)(nil),            // 50: weir.dataplane.v1.Certificate
+	(*OcspAnswer)(nil),             // 51: weir.dataplane.v1.OcspAnswer
+	(*PkiProfile)(nil),             // 52: weir.dataplane.v1.PkiProfile
+	(*Pool)(nil),                   // 53: weir.dataplane.v1.Pool
+	(*Reselect)(nil),               // 54: weir.dataplane.v1.Reselect
+	(*StatusRange)(nil),            // 55: weir.dataplane.v1.StatusRange
+	(*Http2ToServers)(nil),         // 56: weir.dataplane.v1.Http2ToServers
+	(*CookiePersistence)(nil),      // 57: weir.dataplane.v1.CookiePersistence
+	(*ServerTls)(nil),              // 58: weir.dataplane.v1.ServerTls
+	(*Server)(nil),                 // 59: weir.dataplane.v1.Server
+	(*Records)(nil),                // 60: weir.dataplane.v1.Records
+	(*RecordedService)(nil),        // 61: weir.dataplane.v1.RecordedService
+	(*RecordedServer)(nil),         // 62: weir.dataplane.v1.RecordedServer
+	(*Unrecorded)(nil),             // 63: weir.dataplane.v1.Unrecorded
+	(*RecordsTaken)(nil),           // 64: weir.dataplane.v1.RecordsTaken
+	(*Sample)(nil),                 // 65: weir.dataplane.v1.Sample
+	(*VirtualServiceCounters)(nil), // 66: weir.dataplane.v1.VirtualServiceCounters
+	(*TlsCounters)(nil),            // 67: weir.dataplane.v1.TlsCounters
+	(*TlsRow)(nil),                 // 68: weir.dataplane.v1.TlsRow
+	(*Times)(nil),                  // 69: weir.dataplane.v1.Times
+	(*Histogram)(nil),              // 70: weir.dataplane.v1.Histogram
+	(*ErrorCounter)(nil),           // 71: weir.dataplane.v1.ErrorCounter
+	(*ServerCounters)(nil),         // 72: weir.dataplane.v1.ServerCounters
+	(*WorkerCounters)(nil),         // 73: weir.dataplane.v1.WorkerCounters
+	(*Standing)(nil),               // 74: weir.dataplane.v1.Standing
 	(ClientCertificateMode)(0),     // 75: weir.dataplane.v1.ClientCertificateMode
 	(*HttpPolicySet)(nil),          // 76: weir.dataplane.v1.HttpPolicySet
 	(*StringGroup)(nil),            // 77: weir.dataplane.v1.StringGroup
@@ -7107,125 +7027,127 @@ var file_dataplane_v1_dataplane_proto_goTypes = []any{
 	(*ErrorPageProfile)(nil),       // 80: weir.dataplane.v1.ErrorPageProfile
 	(*NetworkPolicy)(nil),          // 81: weir.dataplane.v1.NetworkPolicy
 	(*ClientCertificates)(nil),     // 82: weir.dataplane.v1.ClientCertificates
-	(*RateLimit)(nil),              // 83: weir.dataplane.v1.RateLimit
-	(*PoolRule)(nil),               // 84: weir.dataplane.v1.PoolRule
-	(*TextMatch)(nil),              // 85: weir.dataplane.v1.TextMatch
-	(*Revocation)(nil),             // 86: weir.dataplane.v1.Revocation
-	(*FailAnswer)(nil),             // 87: weir.dataplane.v1.FailAnswer
+	(*TokenRules)(nil),             // 83: weir.dataplane.v1.TokenRules
+	(*RateLimit)(nil),              // 84: weir.dataplane.v1.RateLimit
+	(*PoolRule)(nil),               // 85: weir.dataplane.v1.PoolRule
+	(*TextMatch)(nil),              // 86: weir.dataplane.v1.TextMatch
+	(*Revocation)(nil),             // 87: weir.dataplane.v1.Revocation
+	(*FailAnswer)(nil),             // 88: weir.dataplane.v1.FailAnswer
 }
 var file_dataplane_v1_dataplane_proto_depIdxs = []int32{
-	20,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	34,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
-	25,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
-	28,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
-	27,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
-	35,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
-	65,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
-	17,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
-	29,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
-	19,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
-	20,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
-	22,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
-	23,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
-	66,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
-	61,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
-	31,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
-	21,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
+	19,  // 0: weir.dataplane.v1.ToDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	32,  // 1: weir.dataplane.v1.ToDataplane.plan:type_name -> weir.dataplane.v1.Plan
+	24,  // 2: weir.dataplane.v1.ToDataplane.server_states:type_name -> weir.dataplane.v1.ServerStates
+	27,  // 3: weir.dataplane.v1.ToDataplane.drain:type_name -> weir.dataplane.v1.Drain
+	26,  // 4: weir.dataplane.v1.ToDataplane.let_go:type_name -> weir.dataplane.v1.LetGo
+	33,  // 5: weir.dataplane.v1.ToDataplane.plan_change:type_name -> weir.dataplane.v1.PlanChange
+	64,  // 6: weir.dataplane.v1.ToDataplane.records_taken:type_name -> weir.dataplane.v1.RecordsTaken
+	16,  // 7: weir.dataplane.v1.ToDataplane.greeting:type_name -> weir.dataplane.v1.Greeting
+	28,  // 8: weir.dataplane.v1.ToDataplane.question:type_name -> weir.dataplane.v1.Question
+	18,  // 9: weir.dataplane.v1.FromDataplane.hello:type_name -> weir.dataplane.v1.Hello
+	19,  // 10: weir.dataplane.v1.FromDataplane.sockets:type_name -> weir.dataplane.v1.Sockets
+	21,  // 11: weir.dataplane.v1.FromDataplane.ack:type_name -> weir.dataplane.v1.Ack
+	22,  // 12: weir.dataplane.v1.FromDataplane.nack:type_name -> weir.dataplane.v1.Nack
+	65,  // 13: weir.dataplane.v1.FromDataplane.sample:type_name -> weir.dataplane.v1.Sample
+	60,  // 14: weir.dataplane.v1.FromDataplane.records:type_name -> weir.dataplane.v1.Records
+	30,  // 15: weir.dataplane.v1.FromDataplane.explanation:type_name -> weir.dataplane.v1.Explanation
+	20,  // 16: weir.dataplane.v1.Sockets.sockets:type_name -> weir.dataplane.v1.Socket
 	0,   // 17: weir.dataplane.v1.Socket.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	24,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
-	24,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
-	26,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
-	30,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
+	23,  // 18: weir.dataplane.v1.Ack.warnings:type_name -> weir.dataplane.v1.Finding
+	23,  // 19: weir.dataplane.v1.Nack.errors:type_name -> weir.dataplane.v1.Finding
+	25,  // 20: weir.dataplane.v1.ServerStates.states:type_name -> weir.dataplane.v1.ServerState
+	29,  // 21: weir.dataplane.v1.Question.fields:type_name -> weir.dataplane.v1.Field
 	2,   // 22: weir.dataplane.v1.Explanation.child_chosen:type_name -> weir.dataplane.v1.Chosen
-	13,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
+	12,  // 23: weir.dataplane.v1.Explanation.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 24: weir.dataplane.v1.Explanation.hash_input:type_name -> weir.dataplane.v1.HashInput
 	3,   // 25: weir.dataplane.v1.Explanation.picked:type_name -> weir.dataplane.v1.Picked
-	33,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
+	74,  // 26: weir.dataplane.v1.Explanation.servers:type_name -> weir.dataplane.v1.Standing
 	75,  // 27: weir.dataplane.v1.Explanation.client_certificate:type_name -> weir.dataplane.v1.ClientCertificateMode
 	1,   // 28: weir.dataplane.v1.Explanation.picked_member:type_name -> weir.dataplane.v1.PickedMember
-	32,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
-	4,   // 30: weir.dataplane.v1.Standing.eligibility:type_name -> weir.dataplane.v1.Eligibility
-	37,  // 31: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
-	54,  // 32: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
-	52,  // 33: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
-	53,  // 34: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
-	5,   // 35: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
-	76,  // 36: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
-	77,  // 37: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
-	78,  // 38: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
-	79,  // 39: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
-	80,  // 40: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
-	81,  // 41: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
-	34,  // 42: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
-	36,  // 43: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
-	44,  // 44: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
-	45,  // 45: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
-	47,  // 46: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
-	48,  // 47: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
-	49,  // 48: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
-	50,  // 49: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
-	7,   // 50: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
-	6,   // 51: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
-	42,  // 52: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
-	38,  // 53: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
-	82,  // 54: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
-	83,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
-	83,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
-	84,  // 57: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
-	40,  // 58: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
-	41,  // 59: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
-	41,  // 60: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
-	56,  // 61: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	39,  // 62: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
-	85,  // 63: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
-	85,  // 64: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
-	43,  // 65: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
-	85,  // 66: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
+	31,  // 29: weir.dataplane.v1.Explanation.members:type_name -> weir.dataplane.v1.MemberStanding
+	35,  // 30: weir.dataplane.v1.Plan.virtual_services:type_name -> weir.dataplane.v1.VirtualService
+	53,  // 31: weir.dataplane.v1.Plan.pools:type_name -> weir.dataplane.v1.Pool
+	50,  // 32: weir.dataplane.v1.Plan.certificates:type_name -> weir.dataplane.v1.Certificate
+	52,  // 33: weir.dataplane.v1.Plan.pki_profiles:type_name -> weir.dataplane.v1.PkiProfile
+	4,   // 34: weir.dataplane.v1.Plan.worker_pinning:type_name -> weir.dataplane.v1.WorkerPinning
+	76,  // 35: weir.dataplane.v1.Plan.http_policy_sets:type_name -> weir.dataplane.v1.HttpPolicySet
+	77,  // 36: weir.dataplane.v1.Plan.string_groups:type_name -> weir.dataplane.v1.StringGroup
+	78,  // 37: weir.dataplane.v1.Plan.address_groups:type_name -> weir.dataplane.v1.AddressGroup
+	79,  // 38: weir.dataplane.v1.Plan.pool_groups:type_name -> weir.dataplane.v1.PoolGroup
+	80,  // 39: weir.dataplane.v1.Plan.error_page_profiles:type_name -> weir.dataplane.v1.ErrorPageProfile
+	81,  // 40: weir.dataplane.v1.Plan.network_policies:type_name -> weir.dataplane.v1.NetworkPolicy
+	32,  // 41: weir.dataplane.v1.PlanChange.changed:type_name -> weir.dataplane.v1.Plan
+	34,  // 42: weir.dataplane.v1.PlanChange.removed:type_name -> weir.dataplane.v1.Removed
+	42,  // 43: weir.dataplane.v1.VirtualService.listeners:type_name -> weir.dataplane.v1.Listener
+	43,  // 44: weir.dataplane.v1.VirtualService.http:type_name -> weir.dataplane.v1.HttpProfile
+	45,  // 45: weir.dataplane.v1.VirtualService.l4:type_name -> weir.dataplane.v1.L4Profile
+	46,  // 46: weir.dataplane.v1.VirtualService.tcp:type_name -> weir.dataplane.v1.TcpProfile
+	47,  // 47: weir.dataplane.v1.VirtualService.udp:type_name -> weir.dataplane.v1.UdpProfile
+	48,  // 48: weir.dataplane.v1.VirtualService.tls:type_name -> weir.dataplane.v1.TlsProfile
+	6,   // 49: weir.dataplane.v1.VirtualService.duty:type_name -> weir.dataplane.v1.Duty
+	5,   // 50: weir.dataplane.v1.VirtualService.hosting:type_name -> weir.dataplane.v1.Hosting
+	40,  // 51: weir.dataplane.v1.VirtualService.host_matches:type_name -> weir.dataplane.v1.HostMatch
+	36,  // 52: weir.dataplane.v1.VirtualService.analytics:type_name -> weir.dataplane.v1.Analytics
+	82,  // 53: weir.dataplane.v1.VirtualService.client_certificates:type_name -> weir.dataplane.v1.ClientCertificates
+	83,  // 54: weir.dataplane.v1.VirtualService.tokens:type_name -> weir.dataplane.v1.TokenRules
+	84,  // 55: weir.dataplane.v1.VirtualService.request_limits:type_name -> weir.dataplane.v1.RateLimit
+	84,  // 56: weir.dataplane.v1.VirtualService.connection_limits:type_name -> weir.dataplane.v1.RateLimit
+	85,  // 57: weir.dataplane.v1.VirtualService.pool_rules:type_name -> weir.dataplane.v1.PoolRule
+	38,  // 58: weir.dataplane.v1.Analytics.filters:type_name -> weir.dataplane.v1.RecordFilter
+	39,  // 59: weir.dataplane.v1.Analytics.header_masks:type_name -> weir.dataplane.v1.Mask
+	39,  // 60: weir.dataplane.v1.Analytics.query_masks:type_name -> weir.dataplane.v1.Mask
+	55,  // 61: weir.dataplane.v1.Analytics.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	37,  // 62: weir.dataplane.v1.Analytics.traces:type_name -> weir.dataplane.v1.Traces
+	86,  // 63: weir.dataplane.v1.RecordFilter.uri:type_name -> weir.dataplane.v1.TextMatch
+	86,  // 64: weir.dataplane.v1.Mask.name:type_name -> weir.dataplane.v1.TextMatch
+	41,  // 65: weir.dataplane.v1.HostMatch.rules:type_name -> weir.dataplane.v1.HostRule
+	86,  // 66: weir.dataplane.v1.HostRule.path:type_name -> weir.dataplane.v1.TextMatch
 	0,   // 67: weir.dataplane.v1.Listener.protocol:type_name -> weir.dataplane.v1.TransportProtocol
-	10,  // 68: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
-	9,   // 69: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
-	46,  // 70: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
-	8,   // 71: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
-	11,  // 72: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
-	12,  // 73: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
-	51,  // 74: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
-	86,  // 75: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
-	13,  // 76: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
-	14,  // 77: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
-	60,  // 78: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
-	15,  // 79: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
-	59,  // 80: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
-	58,  // 81: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
-	57,  // 82: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
-	55,  // 83: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
-	56,  // 84: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
-	87,  // 85: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
-	56,  // 86: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
-	50,  // 87: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
-	62,  // 88: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
-	63,  // 89: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
-	64,  // 90: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
-	67,  // 91: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
-	73,  // 92: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
-	74,  // 93: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
-	72,  // 94: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
-	70,  // 95: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
-	71,  // 96: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
-	68,  // 97: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
-	69,  // 98: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
-	72,  // 99: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
-	71,  // 100: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
-	71,  // 101: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
-	71,  // 102: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 103: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
-	71,  // 104: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
-	71,  // 105: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
-	71,  // 106: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	9,   // 68: weir.dataplane.v1.HttpProfile.xff_update:type_name -> weir.dataplane.v1.XffUpdate
+	8,   // 69: weir.dataplane.v1.HttpProfile.underscores:type_name -> weir.dataplane.v1.Underscores
+	44,  // 70: weir.dataplane.v1.HttpProfile.http2:type_name -> weir.dataplane.v1.Http2Profile
+	7,   // 71: weir.dataplane.v1.L4Profile.proxy_protocol:type_name -> weir.dataplane.v1.ProxyProtocol
+	10,  // 72: weir.dataplane.v1.UdpProfile.answers:type_name -> weir.dataplane.v1.UdpAnswers
+	11,  // 73: weir.dataplane.v1.TlsProfile.versions:type_name -> weir.dataplane.v1.TlsVersion
+	49,  // 74: weir.dataplane.v1.TlsProfile.ticket_keys:type_name -> weir.dataplane.v1.TicketKeys
+	51,  // 75: weir.dataplane.v1.Certificate.ocsp_answer:type_name -> weir.dataplane.v1.OcspAnswer
+	87,  // 76: weir.dataplane.v1.PkiProfile.revocation:type_name -> weir.dataplane.v1.Revocation
+	12,  // 77: weir.dataplane.v1.Pool.algorithm:type_name -> weir.dataplane.v1.Algorithm
+	13,  // 78: weir.dataplane.v1.Pool.hash_input:type_name -> weir.dataplane.v1.HashInput
+	59,  // 79: weir.dataplane.v1.Pool.servers:type_name -> weir.dataplane.v1.Server
+	14,  // 80: weir.dataplane.v1.Pool.fail_action:type_name -> weir.dataplane.v1.FailAction
+	58,  // 81: weir.dataplane.v1.Pool.server_tls:type_name -> weir.dataplane.v1.ServerTls
+	57,  // 82: weir.dataplane.v1.Pool.persistence:type_name -> weir.dataplane.v1.CookiePersistence
+	56,  // 83: weir.dataplane.v1.Pool.http2:type_name -> weir.dataplane.v1.Http2ToServers
+	54,  // 84: weir.dataplane.v1.Pool.reselect:type_name -> weir.dataplane.v1.Reselect
+	55,  // 85: weir.dataplane.v1.Pool.not_errors:type_name -> weir.dataplane.v1.StatusRange
+	88,  // 86: weir.dataplane.v1.Pool.fail_answer:type_name -> weir.dataplane.v1.FailAnswer
+	55,  // 87: weir.dataplane.v1.Reselect.statuses:type_name -> weir.dataplane.v1.StatusRange
+	48,  // 88: weir.dataplane.v1.ServerTls.profile:type_name -> weir.dataplane.v1.TlsProfile
+	61,  // 89: weir.dataplane.v1.Records.services:type_name -> weir.dataplane.v1.RecordedService
+	62,  // 90: weir.dataplane.v1.Records.servers:type_name -> weir.dataplane.v1.RecordedServer
+	63,  // 91: weir.dataplane.v1.Records.waiting:type_name -> weir.dataplane.v1.Unrecorded
+	66,  // 92: weir.dataplane.v1.Sample.virtual_services:type_name -> weir.dataplane.v1.VirtualServiceCounters
+	72,  // 93: weir.dataplane.v1.Sample.servers:type_name -> weir.dataplane.v1.ServerCounters
+	73,  // 94: weir.dataplane.v1.Sample.worker_counters:type_name -> weir.dataplane.v1.WorkerCounters
+	71,  // 95: weir.dataplane.v1.VirtualServiceCounters.errors:type_name -> weir.dataplane.v1.ErrorCounter
+	69,  // 96: weir.dataplane.v1.VirtualServiceCounters.times:type_name -> weir.dataplane.v1.Times
+	70,  // 97: weir.dataplane.v1.VirtualServiceCounters.client_rtt:type_name -> weir.dataplane.v1.Histogram
+	67,  // 98: weir.dataplane.v1.VirtualServiceCounters.tls:type_name -> weir.dataplane.v1.TlsCounters
+	68,  // 99: weir.dataplane.v1.TlsCounters.rows:type_name -> weir.dataplane.v1.TlsRow
+	71,  // 100: weir.dataplane.v1.TlsCounters.failures:type_name -> weir.dataplane.v1.ErrorCounter
+	70,  // 101: weir.dataplane.v1.Times.total:type_name -> weir.dataplane.v1.Histogram
+	70,  // 102: weir.dataplane.v1.Times.wait:type_name -> weir.dataplane.v1.Histogram
+	70,  // 103: weir.dataplane.v1.Times.response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 104: weir.dataplane.v1.Times.transfer:type_name -> weir.dataplane.v1.Histogram
+	70,  // 105: weir.dataplane.v1.Times.server_rtt:type_name -> weir.dataplane.v1.Histogram
+	70,  // 106: weir.dataplane.v1.Times.app_response:type_name -> weir.dataplane.v1.Histogram
+	70,  // 107: weir.dataplane.v1.ServerCounters.app_response:type_name -> weir.dataplane.v1.Histogram
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_v1_dataplane_proto_init() }
@@ -7262,7 +7184,7 @@ func file_dataplane_v1_dataplane_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_v1_dataplane_proto_rawDesc), len(file_dataplane_v1_dataplane_proto_rawDesc)),
-			NumEnums:      16,
+			NumEnums:      15,
 			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
